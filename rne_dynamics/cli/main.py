@@ -1,0 +1,61 @@
+"""`rne`: one entry point, one module a subcommand, errors as one line on standard error."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from rne_dynamics.errors import RneDynamicsError
+
+#: Subcommands and what each does; the module of that name in this folder is imported only when it is used.
+COMMANDS = {
+    "demo": "start simulator and controller as two ROS 2 processes, move the arm, print and plot the tracking",
+    "info": "the model as a table: joints, limits, masses, gravity torque",
+    "check": "lint a robot description: what in it would mislead a controller, with line and mend",
+    "simulate": "simulate free motion or a controlled move without ROS",
+}
+EXIT_USAGE = 2
+EXIT_ERROR = 1
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `rne` with `argv` (the process's own arguments by default) and return the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(
+        prog="rne",
+        description="Robot arm dynamics: recursive Newton-Euler, simulation and control.",
+        epilog="`rne COMMAND --help` shows examples.",
+    )
+    parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="; ".join(
+        f"{name}: {what}" for name, what in COMMANDS.items()
+    ))
+    if not arguments or arguments[0] in ("-h", "--help"):
+        parser.print_help()
+        return 0 if arguments else EXIT_USAGE
+    command = parser.parse_args(arguments[:1]).command
+    module = importlib.import_module(f"rne_dynamics.cli.{command}")
+    sub = argparse.ArgumentParser(
+        prog=f"rne {command}",
+        description=COMMANDS[command],
+        epilog=module.EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    module.configure(sub)
+    try:
+        code: int = module.run(sub.parse_args(arguments[1:]))
+    except RneDynamicsError as error:
+        print(f"rne {command}: {error}", file=sys.stderr)
+        return EXIT_ERROR
+    except KeyboardInterrupt:
+        print(f"rne {command}: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader has gone; nothing more can be said
+        return EXIT_ERROR
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

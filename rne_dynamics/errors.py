@@ -1,0 +1,71 @@
+"""The one exception root, and the few branches a caller may want to tell apart.
+
+Every message names what was wrong (file, element, joint or parameter), the value found, what is
+allowed, and the mend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class RneDynamicsError(Exception):
+    """Root of every error this package raises on purpose."""
+
+
+class DescriptionError(RneDynamicsError):
+    """A robot description (URDF, xacro, model file) that cannot be read or does not make a robot."""
+
+
+class ModelError(RneDynamicsError):
+    """A model that contradicts itself, or a request the model cannot serve (an unknown joint or link)."""
+
+
+class ArgumentError(RneDynamicsError, ValueError):
+    """An argument of a wrong shape, unit range or value (NaN, infinity)."""
+
+
+class SingularInertiaError(RneDynamicsError):
+    """Forward dynamics asked of a model in which a motion carries no inertia."""
+
+
+class ControlError(RneDynamicsError):
+    """Gains, references or limits that a control law cannot use."""
+
+
+class TrajectoryError(ControlError):
+    """A trajectory that must not be executed."""
+
+
+class SimulationError(RneDynamicsError):
+    """A simulation that cannot be set up or has left the finite numbers."""
+
+
+class ParameterError(RneDynamicsError):
+    """A node parameter outside what its schema allows."""
+
+
+class MissingDependencyError(RneDynamicsError):
+    """An optional package is needed for what was asked and is not installed."""
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
+    """Error for a name that does not exist, with the nearest that do.
+
+    Parameters
+    ----------
+    kind
+        What is named, e.g. ``"joint"``.
+    name
+        The name that was asked for.
+    known
+        The names that exist.
+    owner
+        Whose names these are, e.g. ``"robot 'puma560'"``.
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=3, cutoff=0.5)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
+    return ModelError(f"{owner} has no {kind} named {name!r}; {hint}known: {shown or 'none'}")

@@ -1,0 +1,92 @@
+"""Mass, mass centre and inertia of one rigid body, and the laws that move and add them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import ModelError
+
+Array = NDArray[np.float64]
+
+
+def _frozen(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    array = np.array(value, dtype=np.float64)
+    if array.shape != shape:
+        raise ModelError(f"{what} has shape {array.shape}; it must be {shape}")
+    if not np.isfinite(array).all():
+        raise ModelError(f"{what} is {array.tolist()}; every number must be finite")
+    array.flags.writeable = False
+    return array
+
+
+def skew(v: ArrayLike) -> Array:
+    """The matrix ṽ with ṽ u = v × u; shape (3, 3)."""
+    x, y, z = np.asarray(v, dtype=np.float64)
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+@dataclass(frozen=True, eq=False)
+class Inertia:
+    """Inertial parameters of a rigid body in some frame.
+
+    Parameters
+    ----------
+    mass
+        Mass, kg; not negative.
+    com
+        Mass centre in the frame, m; shape (3,).
+    inertia
+        Inertia about the mass centre along the frame's axes, kg·m²; shape (3, 3), symmetric.
+
+    Raises
+    ------
+    ModelError
+        A negative or non-finite mass, wrong shapes, or an inertia that is not symmetric.
+    """
+
+    mass: float = 0.0
+    com: Array = field(default_factory=lambda: np.zeros(3))
+    inertia: Array = field(default_factory=lambda: np.zeros((3, 3)))
+
+    def __post_init__(self) -> None:
+        mass = float(self.mass)
+        if not np.isfinite(mass) or mass < 0.0:
+            raise ModelError(f"mass is {mass} kg; it must be finite and not negative")
+        object.__setattr__(self, "mass", mass)
+        object.__setattr__(self, "com", _frozen(self.com, (3,), "com"))
+        inertia = _frozen(self.inertia, (3, 3), "inertia")
+        if np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
+            raise ModelError(f"inertia {inertia.tolist()} is not symmetric")
+        object.__setattr__(self, "inertia", inertia)
+
+    @property
+    def first_moment(self) -> Array:
+        """m·c, kg·m; shape (3,)."""
+        return self.mass * self.com
+
+    @property
+    def about_origin(self) -> Array:
+        """Inertia about the frame's origin (parallel axis theorem), kg·m²; shape (3, 3)."""
+        c = skew(self.com)
+        return self.inertia - self.mass * c @ c
+
+    def moved(self, R: ArrayLike, p: ArrayLike) -> Inertia:
+        """The same body seen from frame A, where the present frame sits at ``R_AB = R``, ``p_AB = p``."""
+        rotation = np.asarray(R, dtype=np.float64)
+        turned = rotation @ self.inertia @ rotation.T
+        return Inertia(self.mass, rotation @ self.com + np.asarray(p), 0.5 * (turned + turned.T))
+
+    def __add__(self, other: Inertia) -> Inertia:
+        """Both bodies as one; both must be given in the same frame."""
+        mass = self.mass + other.mass
+        if mass == 0.0:
+            return Inertia(0.0, np.zeros(3), self.inertia + other.inertia)
+        com = (self.first_moment + other.first_moment) / mass
+        total = np.zeros((3, 3))
+        for body in (self, other):
+            c = skew(body.com - com)
+            total += body.inertia - body.mass * c @ c
+        return Inertia(mass, com, 0.5 * (total + total.T))

@@ -1,0 +1,32 @@
+"""The packed arrays behind a model: which column holds what.
+
+`topology` is int64 of shape (bodies, 4), `parameters` float64 of shape (bodies, COLUMNS). A body is a
+moving link with everything fixed to it; its frame is the joint's frame, whose z is the joint axis.
+Bodies are numbered so that a parent comes before its children.
+"""
+
+from __future__ import annotations
+
+# columns of `topology`
+PARENT = 0  # λ(i), −1 for the base
+KIND = 1  # REVOLUTE, PRISMATIC or FLOATING
+POSITION_INDEX = 2  # where the joint's position starts in q
+VELOCITY_INDEX = 3  # where the joint's velocity starts in qd; mimic joints share their leader's
+
+REVOLUTE = 0
+PRISMATIC = 1
+FLOATING = 2
+
+# columns of `parameters`
+ROTATION = 0  # 9: R of the joint frame in the parent body's frame at q = 0, row after row
+PLACEMENT = 9  # 3: p of the joint frame in the parent body's frame at q = 0, m
+MASS = 12  # m, kg
+MOMENT = 13  # 3: m·c, kg·m
+INERTIA = 16  # 6: xx xy xz yy yz zz about the joint frame's origin, kg·m²
+ROTOR = 22  # reflected rotor inertia, kg·m² or kg
+MULTIPLIER = 23  # q of this joint = MULTIPLIER · q[POSITION_INDEX] + OFFSET
+OFFSET = 24
+VISCOUS = 25  # N·m·s/rad or N·s/m
+COULOMB_FORWARD = 26  # N·m or N
+COULOMB_BACKWARD = 27
+COLUMNS = 28

@@ -1,0 +1,148 @@
+"""The frozen robot model that every algorithm, plant and controller takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.errors import unknown_name
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.tree import KinematicTree
+
+Base = Literal["fixed", "floating"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinkFrame:
+    """Where a link of the description sits.
+
+    Parameters
+    ----------
+    name
+        The link's name.
+    body
+        Number of the body it is part of; −1 where it is fixed to the base.
+    rotation, position
+        ``R_BL`` (3, 3) and ``p_BL`` (3,) of the link's frame in the body's frame; m. For body −1 the body's
+        frame is the root link's frame.
+    """
+
+    name: str
+    body: int
+    rotation: Array
+    position: Array
+
+
+@dataclass(frozen=True, eq=False)
+class RobotModel:
+    """A rigid robot ready for computation. Made by `load_urdf` or `assemble`; never changed afterwards.
+
+    All joint vectors are in the order of `joint_names`. The model is frozen; `with_payload` and `with_lock`
+    (model/assembly.py) give new ones in about a millisecond and recompile nothing.
+
+    Parameters
+    ----------
+    name
+        The robot's name.
+    tree
+        The description it came from.
+    base
+        ``"fixed"`` or ``"floating"``.
+    gravity
+        In world axes, m/s²; shape (3,).
+    n, nq
+        Number of velocity and of position coordinates; they differ by one for each floating joint.
+    joint_names
+        Names of the independent velocity coordinates; length n. A planar joint ``j`` gives ``j/x``, ``j/y``,
+        ``j/theta``; a floating one ``j/trans_x … j/trans_z``, ``j/rot_x … j/rot_z``.
+    body_names
+        The joint that moves each body, dependent (mimic) ones included; length of `topology`.
+    links
+        Every link of the description by name.
+    lower, upper, velocity_limit, effort_limit
+        Limits in the order of `joint_names`, infinite where the description gives none; shape (n,).
+    topology, parameters
+        The packed arrays of `rne_dynamics.model.layout`.
+    root_inertia
+        Inertia of what is fixed to the base, in the root link's frame; empty for a floating base.
+    """
+
+    name: str
+    tree: KinematicTree
+    base: Base
+    gravity: Array
+    n: int
+    nq: int
+    joint_names: tuple[str, ...]
+    body_names: tuple[str, ...]
+    links: Mapping[str, LinkFrame] = field(repr=False)
+    lower: Array = field(repr=False)
+    upper: Array = field(repr=False)
+    velocity_limit: Array = field(repr=False)
+    effort_limit: Array = field(repr=False)
+    topology: NDArray[np.int64] = field(repr=False)
+    parameters: Array = field(repr=False)
+    root_inertia: Inertia = field(repr=False)
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of all links, in the order of the description."""
+        return tuple(self.links)
+
+    @property
+    def bodies(self) -> int:
+        """Number of moving bodies, dependent ones included."""
+        return len(self.topology)
+
+    @cached_property
+    def has_mimic(self) -> bool:
+        """Whether some joints are dependent coordinates."""
+        return self.bodies != len(set(self.topology[:, layout.VELOCITY_INDEX].tolist()))
+
+    @cached_property
+    def mass(self) -> float:
+        """Total mass, the fixed base included, kg."""
+        return float(self.parameters[:, layout.MASS].sum() + self.root_inertia.mass)
+
+    @cached_property
+    def neutral(self) -> Array:
+        """The configuration with every joint at zero (unit quaternion for floating joints); shape (nq,)."""
+        q = np.zeros(self.nq)
+        for _, kind, iq, _ in self.topology.tolist():
+            if kind == layout.FLOATING:
+                q[iq + 6] = 1.0
+        q.flags.writeable = False
+        return q
+
+    @cached_property
+    def base_at_rest(self) -> Array:
+        """Base motion of a base at rest: velocities zero, acceleration −gravity; see `BaseMotion.packed`."""
+        motion = np.zeros(12)
+        motion[6:9] = -self.gravity
+        return motion
+
+    def link(self, name: str) -> LinkFrame:
+        """The link of that name.
+
+        Raises
+        ------
+        ModelError
+            No such link; the message lists the nearest names.
+        """
+        try:
+            return self.links[name]
+        except KeyError:
+            raise unknown_name("link", name, self.links, f"robot {self.name!r}") from None
+
+    def joint_index(self, name: str) -> int:
+        """Place of a joint in every joint vector; `ModelError` with the nearest names if there is none."""
+        try:
+            return self.joint_names.index(name)
+        except ValueError:
+            raise unknown_name("joint", name, self.joint_names, f"robot {self.name!r}") from None

@@ -1,0 +1,287 @@
+"""A robot as its description tells it: links and joints in their own frames, nothing merged or packed.
+
+`KinematicTree` is what parsers produce and what `assemble` turns into a `RobotModel`. Payloads and
+locked joints are changes of the tree.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.model.inertia import Array, Inertia, _frozen
+
+
+class JointKind(Enum):
+    """The kinds of joint a description can name (those of URDF)."""
+
+    REVOLUTE = "revolute"
+    CONTINUOUS = "continuous"
+    PRISMATIC = "prismatic"
+    FIXED = "fixed"
+    FLOATING = "floating"
+    PLANAR = "planar"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a joint may do; absent limits are infinite. Units rad or m, rad/s or m/s, N·m or N."""
+
+    lower: float = -math.inf
+    upper: float = math.inf
+    velocity: float = math.inf
+    effort: float = math.inf
+
+
+@dataclass(frozen=True)
+class Friction:
+    """Joint friction: viscous (N·m·s/rad or N·s/m) and Coulomb by direction of motion (N·m or N, not negative)."""
+
+    viscous: float = 0.0
+    coulomb_forward: float = 0.0
+    coulomb_backward: float = 0.0
+
+
+@dataclass(frozen=True)
+class Mimic:
+    """A dependent coordinate: q = multiplier · q[joint] + offset."""
+
+    joint: str
+    multiplier: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class TreeJoint:
+    """One joint of the description.
+
+    Parameters
+    ----------
+    name, kind, parent, child
+        The joint's name and kind, and the names of the links it connects.
+    rotation, position
+        Placement ``R_PJ`` (3, 3) and ``p_PJ`` (3,) of the joint frame in the parent link's frame at q = 0; m.
+    axis
+        Direction of motion in the joint frame, shape (3,); made a unit vector here. Ignored by fixed and
+        floating joints; the plane's normal for planar ones.
+    limits, friction, mimic
+        See their classes.
+    rotor_inertia
+        Rotor inertia as the joint feels it (rotor's own times gear ratio squared), kg·m² or kg.
+    """
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    rotation: Array = field(default_factory=lambda: np.eye(3))
+    position: Array = field(default_factory=lambda: np.zeros(3))
+    axis: Array = field(default_factory=lambda: np.array([0.0, 0.0, 1.0]))
+    limits: Limits = Limits()
+    friction: Friction = Friction()
+    rotor_inertia: float = 0.0
+    mimic: Mimic | None = None
+
+    def __post_init__(self) -> None:
+        where = f"joint {self.name!r}"
+        object.__setattr__(self, "rotation", _frozen(self.rotation, (3, 3), f"{where}: rotation"))
+        object.__setattr__(self, "position", _frozen(self.position, (3,), f"{where}: position"))
+        axis = np.array(self.axis, dtype=np.float64)
+        if axis.shape != (3,) or not np.isfinite(axis).all() or not np.linalg.norm(axis) > 1e-12:
+            raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
+        object.__setattr__(self, "axis", _frozen(axis / np.linalg.norm(axis), (3,), f"{where}: axis"))
+        if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
+            raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
+        for label, value in vars(self.friction).items():
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ModelError(f"{where}: friction {label} is {value}; it must be finite and not negative")
+        if self.limits.lower > self.limits.upper:
+            raise ModelError(
+                f"{where}: lower limit {self.limits.lower} is above the upper limit {self.limits.upper}; swap them"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class TreeLink:
+    """One link: its name and its inertia in the link's frame (`None` where the description gives none)."""
+
+    name: str
+    inertia: Inertia | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Payload:
+    """A load rigidly attached to a link.
+
+    Parameters
+    ----------
+    link
+        The link that carries it.
+    mass
+        kg.
+    com
+        Mass centre in the link's frame, m; shape (3,).
+    inertia
+        About the mass centre along the link's axes, kg·m²; shape (3, 3).
+    """
+
+    link: str
+    mass: float
+    com: ArrayLike = (0.0, 0.0, 0.0)
+    inertia: ArrayLike = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class KinematicTree:
+    """Links and joints that form one tree.
+
+    Parameters
+    ----------
+    name
+        The robot's name.
+    links, joints
+        In the order of the description.
+
+    Raises
+    ------
+    ModelError
+        Duplicate names, a joint whose links do not exist, a link with two parents, two roots, a loop, or a
+        mimic joint whose leader is missing, fixed or itself a mimic of a mimic in a circle.
+    """
+
+    name: str
+    links: tuple[TreeLink, ...]
+    joints: tuple[TreeJoint, ...]
+
+    def __post_init__(self) -> None:
+        for kind, names in (("link", [x.name for x in self.links]), ("joint", [x.name for x in self.joints])):
+            if len(set(names)) != len(names):
+                twice = next(n for i, n in enumerate(names) if n in names[:i])
+                raise ModelError(f"robot {self.name!r}: {kind} {twice!r} is there twice; names must be unique")
+        if not self.links:
+            raise ModelError(f"robot {self.name!r} has no link; it needs at least one")
+        links = {x.name for x in self.links}
+        parent_joint: dict[str, TreeJoint] = {}
+        for joint in self.joints:
+            for end in (joint.parent, joint.child):
+                if end not in links:
+                    raise unknown_name("link", end, links, f"joint {joint.name!r} of robot {self.name!r}")
+            if joint.child in parent_joint:
+                raise ModelError(
+                    f"robot {self.name!r}: link {joint.child!r} has two parents, joints "
+                    f"{parent_joint[joint.child].name!r} and {joint.name!r}; a tree allows one"
+                )
+            parent_joint[joint.child] = joint
+        roots = [x.name for x in self.links if x.name not in parent_joint]
+        if not roots:
+            raise ModelError(f"robot {self.name!r}: every link has a parent, so the joints form a loop; cut it")
+        if len(roots) > 1:
+            raise ModelError(f"robot {self.name!r} has {len(roots)} roots: {', '.join(roots)}; join them to one tree")
+        if len(self.depth_first) != len(self.joints):
+            lost = sorted(links - {roots[0]} - {j.child for j in self.depth_first})
+            raise ModelError(f"robot {self.name!r}: links {', '.join(lost)} form a loop apart from the root; cut it")
+        for joint in self.joints:
+            self.leader(joint)
+
+    @cached_property
+    def root(self) -> str:
+        """Name of the link that has no parent."""
+        children = {j.child for j in self.joints}
+        return next(x.name for x in self.links if x.name not in children)
+
+    @cached_property
+    def depth_first(self) -> tuple[TreeJoint, ...]:
+        """The joints, each after its parent, branches in the order of the description."""
+        by_parent: dict[str, list[TreeJoint]] = {}
+        for joint in self.joints:
+            by_parent.setdefault(joint.parent, []).append(joint)
+        order: list[TreeJoint] = []
+        stack = list(reversed(by_parent.get(self.root, [])))
+        while stack:
+            joint = stack.pop()
+            order.append(joint)
+            stack.extend(reversed(by_parent.get(joint.child, [])))
+        return tuple(order)
+
+    def joint(self, name: str) -> TreeJoint:
+        """The joint of that name; `ModelError` with the nearest names otherwise."""
+        for joint in self.joints:
+            if joint.name == name:
+                return joint
+        raise unknown_name("joint", name, (j.name for j in self.joints), f"robot {self.name!r}")
+
+    def leader(self, joint: TreeJoint) -> Mimic:
+        """The independent joint that moves `joint`, with the multipliers and offsets of the way collected."""
+        multiplier, offset, seen = 1.0, 0.0, [joint.name]
+        while joint.mimic is not None:
+            if joint.kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
+                raise ModelError(f"joint {joint.name!r} is {joint.kind.value} and cannot mimic another joint")
+            offset += multiplier * joint.mimic.offset
+            multiplier *= joint.mimic.multiplier
+            joint = self.joint(joint.mimic.joint)
+            if joint.name in seen:
+                raise ModelError(f"joints {' -> '.join([*seen, joint.name])} mimic each other in a circle")
+            seen.append(joint.name)
+        if len(seen) > 1 and joint.kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
+            raise ModelError(
+                f"joint {seen[0]!r} mimics {joint.name!r}, which is {joint.kind.value}; "
+                "it must be revolute, continuous or prismatic"
+            )
+        return Mimic(joint.name, multiplier, offset)
+
+    def with_payload(self, payload: Payload) -> KinematicTree:
+        """A new tree in which `payload` is part of its link."""
+        names = [x.name for x in self.links]
+        if payload.link not in names:
+            raise unknown_name("link", payload.link, names, f"robot {self.name!r}")
+        load = Inertia(payload.mass, np.asarray(payload.com), np.asarray(payload.inertia))
+        links = tuple(
+            replace(x, inertia=load if x.inertia is None else x.inertia + load) if x.name == payload.link else x
+            for x in self.links
+        )
+        return replace(self, links=links)
+
+    def with_locked(self, lock: Mapping[str, float]) -> KinematicTree:
+        """A new tree in which the named joints are fixed at a value (rad or m), as are joints that mimic them."""
+        for name in lock:
+            joint = self.joint(name)
+            if joint.mimic is not None:
+                raise ModelError(f"joint {name!r} mimics {joint.mimic.joint!r}; lock {joint.mimic.joint!r} instead")
+            if joint.kind in (JointKind.FLOATING, JointKind.PLANAR, JointKind.FIXED):
+                raise ModelError(
+                    f"joint {name!r} is {joint.kind.value}; only revolute, continuous and prismatic joints lock"
+                )
+            if not math.isfinite(lock[name]):
+                raise ModelError(f"joint {name!r} is to be locked at {lock[name]}; the value must be finite")
+        joints = []
+        for joint in self.joints:
+            led = self.leader(joint)
+            if led.joint in lock and joint.kind is not JointKind.FIXED:
+                value = led.multiplier * float(lock[led.joint]) + led.offset
+                joints.append(_fixed_at(joint, value))
+            else:
+                joints.append(joint)
+        return replace(self, joints=tuple(joints))
+
+
+def rotation_about(axis: ArrayLike, angle: float) -> Array:
+    """Rotation matrix by `angle` (rad) about a unit vector (Rodrigues); shape (3, 3)."""
+    x, y, z = np.asarray(axis, dtype=np.float64)
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K
+
+
+def _fixed_at(joint: TreeJoint, value: float) -> TreeJoint:
+    rotation, position = joint.rotation, joint.position
+    if joint.kind is JointKind.PRISMATIC:
+        position = position + rotation @ joint.axis * value
+    else:
+        rotation = rotation @ rotation_about(joint.axis, value)
+    return TreeJoint(joint.name, JointKind.FIXED, joint.parent, joint.child, rotation, position)

@@ -1,0 +1,43 @@
+"""How kernels are compiled, and what happens where numba is missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+try:
+    import numba
+except ImportError:  # the kernels are ordinary Python too, only slow
+    numba = None
+    warnings.warn(
+        "numba is not installed: the dynamics kernels run as plain Python, about 200 times slower. "
+        "Mend: pip install numba",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+
+#: True where kernels are compiled.
+COMPILED: bool = numba is not None
+
+# 'contract' lets the compiler fuse multiply and add. Flags that assume away NaN or infinity are left
+# out on purpose: the safety checks must still see them.
+_FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
+
+
+def kernel(function: F) -> F:
+    """Compile an entry point (arrays in, arrays filled) once and cache the machine code on disk."""
+    if numba is None:
+        return function
+    compiled: F = numba.njit(cache=True, **_FLAGS)(function)
+    return compiled
+
+
+def helper(function: F) -> F:
+    """Compile a small function over scalars and tuples, to be inlined into kernels."""
+    if numba is None:
+        return function
+    compiled: F = numba.njit(**_FLAGS)(function)
+    return compiled

@@ -1,0 +1,167 @@
+"""3-vectors and 3×3 matrices as tuples of floats, for use inside kernels.
+
+A vector is ``(x, y, z)``; a matrix is nine numbers, row after row; a symmetric matrix is six,
+``(xx, xy, xz, yy, yz, zz)``. ``R_AB`` turns a vector from frame B into frame A.
+"""
+
+from __future__ import annotations
+
+import math
+
+from rne_dynamics.spatial.jit import helper
+
+Vector = tuple[float, float, float]
+Matrix = tuple[float, float, float, float, float, float, float, float, float]
+Symmetric = tuple[float, float, float, float, float, float]
+
+ZERO: Vector = (0.0, 0.0, 0.0)
+ZERO_SYMMETRIC: Symmetric = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+ZERO_MATRIX: Matrix = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@helper
+def add(a: Vector, b: Vector) -> Vector:
+    """a + b."""
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+@helper
+def subtract(a: Vector, b: Vector) -> Vector:
+    """a − b."""
+    return a[0] - b[0], a[1] - b[1], a[2] - b[2]
+
+
+@helper
+def scale(s: float, a: Vector) -> Vector:
+    """s·a."""
+    return s * a[0], s * a[1], s * a[2]
+
+
+@helper
+def dot(a: Vector, b: Vector) -> float:
+    """a·b."""
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+@helper
+def cross(a: Vector, b: Vector) -> Vector:
+    """a × b."""
+    return (
+        a[1] * b[2] - a[2] * b[1],
+        a[2] * b[0] - a[0] * b[2],
+        a[0] * b[1] - a[1] * b[0],
+    )
+
+
+@helper
+def rotate(R: Matrix, v: Vector) -> Vector:
+    """R v: a vector of frame B seen from A, for R = R_AB."""
+    return (
+        R[0] * v[0] + R[1] * v[1] + R[2] * v[2],
+        R[3] * v[0] + R[4] * v[1] + R[5] * v[2],
+        R[6] * v[0] + R[7] * v[1] + R[8] * v[2],
+    )
+
+
+@helper
+def rotate_back(R: Matrix, v: Vector) -> Vector:
+    """Rᵀ v: a vector of frame A seen from B, for R = R_AB."""
+    return (
+        R[0] * v[0] + R[3] * v[1] + R[6] * v[2],
+        R[1] * v[0] + R[4] * v[1] + R[7] * v[2],
+        R[2] * v[0] + R[5] * v[1] + R[8] * v[2],
+    )
+
+
+@helper
+def compose(A: Matrix, B: Matrix) -> Matrix:
+    """The matrix product A B."""
+    return (
+        A[0] * B[0] + A[1] * B[3] + A[2] * B[6],
+        A[0] * B[1] + A[1] * B[4] + A[2] * B[7],
+        A[0] * B[2] + A[1] * B[5] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[3] + A[5] * B[6],
+        A[3] * B[1] + A[4] * B[4] + A[5] * B[7],
+        A[3] * B[2] + A[4] * B[5] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
+        A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
+        A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@helper
+def transpose(A: Matrix) -> Matrix:
+    """Aᵀ."""
+    return A[0], A[3], A[6], A[1], A[4], A[7], A[2], A[5], A[8]
+
+
+@helper
+def about_z(R: Matrix, c: float, s: float) -> Matrix:
+    """R Rot_z(θ) for c = cos θ, s = sin θ; the joint's own motion costs only twelve multiplications."""
+    return (
+        c * R[0] + s * R[1],
+        c * R[1] - s * R[0],
+        R[2],
+        c * R[3] + s * R[4],
+        c * R[4] - s * R[3],
+        R[5],
+        c * R[6] + s * R[7],
+        c * R[7] - s * R[6],
+        R[8],
+    )
+
+
+@helper
+def from_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
+    """Rotation matrix of the quaternion (x, y, z, w), normalised here so that drift does no harm."""
+    s = 2.0 / (x * x + y * y + z * z + w * w)
+    return (
+        1.0 - s * (y * y + z * z),
+        s * (x * y - z * w),
+        s * (x * z + y * w),
+        s * (x * y + z * w),
+        1.0 - s * (x * x + z * z),
+        s * (y * z - x * w),
+        s * (x * z - y * w),
+        s * (y * z + x * w),
+        1.0 - s * (x * x + y * y),
+    )
+
+
+@helper
+def times(S: Symmetric, v: Vector) -> Vector:
+    """S v for a symmetric matrix S."""
+    return (
+        S[0] * v[0] + S[1] * v[1] + S[2] * v[2],
+        S[1] * v[0] + S[3] * v[1] + S[4] * v[2],
+        S[2] * v[0] + S[4] * v[1] + S[5] * v[2],
+    )
+
+
+@helper
+def add_symmetric(A: Symmetric, B: Symmetric) -> Symmetric:
+    """A + B."""
+    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
+
+
+@helper
+def rotate_symmetric(R: Matrix, S: Symmetric) -> Symmetric:
+    """R S Rᵀ for a symmetric matrix S (the rotation law of inertia)."""
+    # columns of S Rᵀ are S times the rows of R
+    a = times(S, (R[0], R[1], R[2]))
+    b = times(S, (R[3], R[4], R[5]))
+    c = times(S, (R[6], R[7], R[8]))
+    return (
+        R[0] * a[0] + R[1] * a[1] + R[2] * a[2],
+        R[0] * b[0] + R[1] * b[1] + R[2] * b[2],
+        R[0] * c[0] + R[1] * c[1] + R[2] * c[2],
+        R[3] * b[0] + R[4] * b[1] + R[5] * b[2],
+        R[3] * c[0] + R[4] * c[1] + R[5] * c[2],
+        R[6] * c[0] + R[7] * c[1] + R[8] * c[2],
+    )
+
+
+@helper
+def cos_sin(angle: float) -> tuple[float, float]:
+    """(cos θ, sin θ)."""
+    return math.cos(angle), math.sin(angle)
