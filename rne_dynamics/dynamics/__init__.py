@@ -1,0 +1,31 @@
+"""Layer 2: one algorithm a file, pure functions of (model, q, …)."""
+
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
+from rne_dynamics.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.dynamics.friction import friction_torque
+from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
+from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
+
+__all__ = [
+    "BaseMotion",
+    "LinkPoses",
+    "bias_torque",
+    "center_of_mass",
+    "forward_dynamics",
+    "forward_kinematics",
+    "friction_torque",
+    "gravity_torque",
+    "integrate_configuration",
+    "inverse_dynamics",
+    "jacobian",
+    "jacobian_rate",
+    "kinetic_energy",
+    "mass_matrix",
+    "potential_energy",
+    "random_configuration",
+]

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
-from rne_dynamics.model.inertia import Array, Inertia, _frozen
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
 from rne_dynamics.model.robot import Base, LinkFrame, RobotModel
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, Payload, TreeJoint
 
@@ -93,7 +93,7 @@ def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = 
             bodies.append(body)
             back = turn
         frames[joint.child] = LinkFrame(joint.child, len(bodies) - 1, back, np.zeros(3))
-    return _pack(tree, base, _frozen(gravity, (3,), "gravity"), bodies, frames)
+    return _pack(tree, base, frozen_array(gravity, (3,), "gravity"), bodies, frames)
 
 
 def with_payload(robot: RobotModel, payload: Payload) -> RobotModel:
@@ -111,9 +111,7 @@ def with_lock(robot: RobotModel, lock: Mapping[str, float]) -> RobotModel:
 
 def _floating_base(tree: KinematicTree) -> _Body:
     name = tree.root
-    return _Body(
-        name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0
-    )
+    return _Body(name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0)
 
 
 def _bodies_of(
@@ -131,7 +129,14 @@ def _bodies_of(
         led = tree.leader(joint)
         yield (
             _Body(
-                joint.name, parent, _KIND[joint.kind], R @ turn, p, led, joint.limits, joint.friction,
+                joint.name,
+                parent,
+                _KIND[joint.kind],
+                R @ turn,
+                p,
+                led,
+                joint.limits,
+                joint.friction,
                 joint.rotor_inertia,
             ),
             turn.T,
@@ -149,9 +154,15 @@ def _bodies_of(
         name = f"{joint.name}/{suffix}"
         yield (
             _Body(
-                name, parent if k == 0 else number + k - 1, kind, rotation, p if k == 0 else np.zeros(3),
-                Mimic(name), Limits(velocity=joint.limits.velocity, effort=joint.limits.effort),
-                joint.friction, joint.rotor_inertia,
+                name,
+                parent if k == 0 else number + k - 1,
+                kind,
+                rotation,
+                p if k == 0 else np.zeros(3),
+                Mimic(name),
+                Limits(velocity=joint.limits.velocity, effort=joint.limits.effort),
+                joint.friction,
+                joint.rotor_inertia,
             ),
             frame.T,
         )

@@ -12,7 +12,8 @@ from rne_dynamics.errors import ModelError
 Array = NDArray[np.float64]
 
 
-def _frozen(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+    """A read-only float64 copy of `value`, refused with `ModelError` where its shape is wrong or it is not finite."""
     array = np.array(value, dtype=np.float64)
     if array.shape != shape:
         raise ModelError(f"{what} has shape {array.shape}; it must be {shape}")
@@ -56,8 +57,8 @@ class Inertia:
         if not np.isfinite(mass) or mass < 0.0:
             raise ModelError(f"mass is {mass} kg; it must be finite and not negative")
         object.__setattr__(self, "mass", mass)
-        object.__setattr__(self, "com", _frozen(self.com, (3,), "com"))
-        inertia = _frozen(self.inertia, (3, 3), "inertia")
+        object.__setattr__(self, "com", frozen_array(self.com, (3,), "com"))
+        inertia = frozen_array(self.inertia, (3, 3), "inertia")
         if np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
             raise ModelError(f"inertia {inertia.tolist()} is not symmetric")
         object.__setattr__(self, "inertia", inertia)

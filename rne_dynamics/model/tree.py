@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError, unknown_name
-from rne_dynamics.model.inertia import Array, Inertia, _frozen
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
 
 class JointKind(Enum):
@@ -91,12 +91,12 @@ class TreeJoint:
 
     def __post_init__(self) -> None:
         where = f"joint {self.name!r}"
-        object.__setattr__(self, "rotation", _frozen(self.rotation, (3, 3), f"{where}: rotation"))
-        object.__setattr__(self, "position", _frozen(self.position, (3,), f"{where}: position"))
+        object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"{where}: rotation"))
+        object.__setattr__(self, "position", frozen_array(self.position, (3,), f"{where}: position"))
         axis = np.array(self.axis, dtype=np.float64)
         if axis.shape != (3,) or not np.isfinite(axis).all() or not np.linalg.norm(axis) > 1e-12:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
-        object.__setattr__(self, "axis", _frozen(axis / np.linalg.norm(axis), (3,), f"{where}: axis"))
+        object.__setattr__(self, "axis", frozen_array(axis / np.linalg.norm(axis), (3,), f"{where}: axis"))
         if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
             raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
         for label, value in vars(self.friction).items():
@@ -273,9 +273,9 @@ class KinematicTree:
 
 def rotation_about(axis: ArrayLike, angle: float) -> Array:
     """Rotation matrix by `angle` (rad) about a unit vector (Rodrigues); shape (3, 3)."""
-    x, y, z = np.asarray(axis, dtype=np.float64)
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K
+    K = skew(axis)
+    rotation: Array = np.eye(3) + math.sin(angle) * K + (1.0 - math.cos(angle)) * K @ K
+    return rotation
 
 
 def _fixed_at(joint: TreeJoint, value: float) -> TreeJoint:

@@ -8,10 +8,10 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_njit: Callable[..., Any] | None = None
 try:
-    import numba
+    from numba import njit as _njit
 except ImportError:  # the kernels are ordinary Python too, only slow
-    numba = None
     warnings.warn(
         "numba is not installed: the dynamics kernels run as plain Python, about 200 times slower. "
         "Mend: pip install numba",
@@ -20,7 +20,7 @@ except ImportError:  # the kernels are ordinary Python too, only slow
     )
 
 #: True where kernels are compiled.
-COMPILED: bool = numba is not None
+COMPILED: bool = _njit is not None
 
 # 'contract' lets the compiler fuse multiply and add. Flags that assume away NaN or infinity are left
 # out on purpose: the safety checks must still see them.
@@ -29,15 +29,15 @@ _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 def kernel(function: F) -> F:
     """Compile an entry point (arrays in, arrays filled) once and cache the machine code on disk."""
-    if numba is None:
+    if _njit is None:
         return function
-    compiled: F = numba.njit(cache=True, **_FLAGS)(function)
+    compiled: F = _njit(cache=True, **_FLAGS)(function)
     return compiled
 
 
 def helper(function: F) -> F:
     """Compile a small function over scalars and tuples, to be inlined into kernels."""
-    if numba is None:
+    if _njit is None:
         return function
-    compiled: F = numba.njit(**_FLAGS)(function)
+    compiled: F = _njit(**_FLAGS)(function)
     return compiled

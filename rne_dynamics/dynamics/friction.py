@@ -1,0 +1,55 @@
+"""Joint friction: viscous and Coulomb, by direction. Never part of the rigid-body functions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    COULOMB_BACKWARD,
+    COULOMB_FORWARD,
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    VELOCITY_INDEX,
+    VISCOUS,
+)
+from rne_dynamics.model.robot import RobotModel
+
+
+def friction_torque(robot: RobotModel, qd: ArrayLike) -> Array:
+    """Effort that overcomes joint friction at velocity `qd`: it has the sign of `qd`, and is zero at rest.
+
+    Viscous part times velocity plus the Coulomb part of the direction of motion. To move at all from rest takes
+    more than the Coulomb part; that is the simulator's business.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    qd
+        Velocities, shape (…, n).
+
+    Returns
+    -------
+    ndarray
+        N·m or N, shape (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (velocities,) = state_arrays(robot, qd=qd)
+    tau = np.zeros_like(velocities)
+    for i in range(robot.bodies):
+        if robot.topology[i, KIND] == FLOATING:
+            continue
+        k = robot.topology[i, VELOCITY_INDEX]
+        row = robot.parameters[i]
+        rate = row[MULTIPLIER] * velocities[:, k]
+        coulomb = np.where(rate > 0.0, row[COULOMB_FORWARD], np.where(rate < 0.0, -row[COULOMB_BACKWARD], 0.0))
+        tau[:, k] += row[MULTIPLIER] * (row[VISCOUS] * rate + coulomb)
+    return tau.reshape((*lead, robot.n))

@@ -1,0 +1,108 @@
+"""Efforts that hold the arm still against gravity, O(n).
+
+At rest the recursion of `newton_euler` needs only mass and first moment of what each joint carries: the
+force on body i is −(composite mass) g, its moment about the joint −(composite m·c) × g.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.base_motion import packed_base
+from rne_dynamics.dynamics.joint_motion import (
+    joint_placement,
+    matrix_at,
+    put,
+    put_matrix,
+    slice_vector,
+    vector_at,
+)
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    FLOATING,
+    KIND,
+    MASS,
+    MOMENT,
+    MULTIPLIER,
+    PARENT,
+    PRISMATIC,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
+
+# columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
+_R, _P, _G, _M, _H = 0, 9, 12, 15, 16
+WORK_COLUMNS = 19
+
+
+@kernel
+def gravity_torque_kernel(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, work: Array, tau: Array
+) -> None:
+    """Gravity efforts for one state; arguments as for `inverse_dynamics_kernel`, work (bodies, WORK_COLUMNS)."""
+    bodies = topology.shape[0]
+    for i in range(tau.shape[0]):
+        tau[i] = 0.0
+    for i in range(bodies):
+        parent = topology[i, PARENT]
+        R, p = joint_placement(topology, parameters, i, q)
+        up = slice_vector(base, 6) if parent < 0 else vector_at(work, parent, _G)
+        put_matrix(work, i, _R, R)
+        put(work, i, _P, p)
+        put(work, i, _G, rotate_back(R, up))
+        work[i, _M] = parameters[i, MASS]
+        put(work, i, _H, vector_at(parameters, i, MOMENT))
+    for i in range(bodies - 1, -1, -1):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iv = topology[i, VELOCITY_INDEX]
+        up = vector_at(work, i, _G)
+        m = work[i, _M]
+        h = vector_at(work, i, _H)
+        if kind == FLOATING:
+            f, n = scale(m, up), cross(h, up)
+            for k in range(3):
+                tau[iv + k] = f[k]
+                tau[iv + 3 + k] = n[k]
+        elif kind == PRISMATIC:
+            tau[iv] += parameters[i, MULTIPLIER] * m * up[2]
+        else:
+            tau[iv] += parameters[i, MULTIPLIER] * (h[0] * up[1] - h[1] * up[0])
+        # a floating body hands its weight to its actuators, which stand on the parent, like any joint
+        if parent >= 0:
+            work[parent, _M] += m
+            there = add(rotate(matrix_at(work, i, _R), h), scale(m, vector_at(work, i, _P)))
+            put(work, parent, _H, add(vector_at(work, parent, _H), there))
+
+
+@kernel
+def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
+    """`gravity_torque_kernel` over rows: base (1, 12), q (B, nq), tau (B, n)."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    for b in range(q.shape[0]):
+        gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
+
+
+def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
+    """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    tau = np.empty((positions.shape[0], robot.n))
+    gravity_torque_batch(robot.topology, robot.parameters, packed_base(robot, None, lead), positions, tau)
+    return tau.reshape((*lead, robot.n))

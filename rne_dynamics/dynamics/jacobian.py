@@ -1,0 +1,174 @@
+"""The Jacobian of a link and its rate of change.
+
+Rows are linear then angular velocity of the link's frame at its origin, in world axes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.joint_motion import joint_placement, matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.vector import Matrix, Vector, add, compose, cross, rotate, scale, subtract
+
+# columns of the work array for the rate: pose, then world velocity of the origin and angular velocity
+_V, _W = 12, 15
+WORK_COLUMNS = 18
+
+
+@helper
+def _column(R: Matrix, k: int) -> Vector:
+    if k == 0:
+        return R[0], R[3], R[6]
+    if k == 1:
+        return R[1], R[4], R[7]
+    return R[2], R[5], R[8]
+
+
+@helper
+def _add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector) -> None:
+    for k in range(3):
+        J[k, column] += s * linear[k]
+        J[3 + k, column] += s * angular[k]
+
+
+@kernel
+def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
+    """Jacobians at a point fixed in a body: point (3,) in the body's frame, q (B, nq), J (B, 6, n)."""
+    poses = np.empty((topology.shape[0], POSE_COLUMNS))
+    for b in range(q.shape[0]):
+        J[b] = 0.0
+        body_poses_kernel(topology, parameters, q[b], poses)
+        r = slice_vector(point, 0)
+        target = add(vector_at(poses, body, POSITION), rotate(matrix_at(poses, body, ROTATION), r))
+        i = body
+        while i >= 0:
+            R = matrix_at(poses, i, ROTATION)
+            arm = subtract(target, vector_at(poses, i, POSITION))
+            iv = topology[i, VELOCITY_INDEX]
+            if topology[i, KIND] == FLOATING:
+                for k in range(3):
+                    e = _column(R, k)
+                    _add_column(J[b], iv + k, 1.0, e, (0.0, 0.0, 0.0))
+                    _add_column(J[b], iv + 3 + k, 1.0, cross(e, arm), e)
+            elif topology[i, KIND] == PRISMATIC:
+                _add_column(J[b], iv, parameters[i, MULTIPLIER], _column(R, 2), (0.0, 0.0, 0.0))
+            else:
+                e = _column(R, 2)
+                _add_column(J[b], iv, parameters[i, MULTIPLIER], cross(e, arm), e)
+            i = topology[i, PARENT]
+
+
+@kernel
+def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
+    """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        iv = topology[i, VELOCITY_INDEX]
+        R, p = joint_placement(topology, parameters, i, q)
+        v = (0.0, 0.0, 0.0)
+        w = (0.0, 0.0, 0.0)
+        if parent >= 0:
+            R_parent = matrix_at(work, parent, ROTATION)
+            R = compose(R_parent, R)
+            p = rotate(R_parent, p)
+            w = vector_at(work, parent, _W)
+            v = add(vector_at(work, parent, _V), cross(w, p))
+            p = add(vector_at(work, parent, POSITION), p)
+        if topology[i, KIND] == FLOATING:
+            v = add(v, rotate(R, slice_vector(qd, iv)))
+            w = add(w, rotate(R, slice_vector(qd, iv + 3)))
+        elif topology[i, KIND] == PRISMATIC:
+            v = add(v, scale(parameters[i, MULTIPLIER] * qd[iv], _column(R, 2)))
+        else:
+            w = add(w, scale(parameters[i, MULTIPLIER] * qd[iv], _column(R, 2)))
+        put_matrix(work, i, ROTATION, R)
+        put(work, i, POSITION, p)
+        put(work, i, _V, v)
+        put(work, i, _W, w)
+
+
+@kernel
+def jacobian_rate_batch(
+    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
+) -> None:
+    """Time derivatives of the Jacobians at a point fixed in a body; shapes as for `jacobian_batch`."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    for b in range(q.shape[0]):
+        J[b] = 0.0
+        body_motions_kernel(topology, parameters, q[b], qd[b], work)
+        r = rotate(matrix_at(work, body, ROTATION), slice_vector(point, 0))
+        target = add(vector_at(work, body, POSITION), r)
+        target_rate = add(vector_at(work, body, _V), cross(vector_at(work, body, _W), r))
+        i = body
+        while i >= 0:
+            R = matrix_at(work, i, ROTATION)
+            w = vector_at(work, i, _W)
+            arm = subtract(target, vector_at(work, i, POSITION))
+            arm_rate = subtract(target_rate, vector_at(work, i, _V))
+            iv = topology[i, VELOCITY_INDEX]
+            kind = topology[i, KIND]
+            # an axis fixed in the body turns with it: ė = ω × e
+            for k in range(3):
+                if kind != FLOATING and k != 2:
+                    continue
+                e = _column(R, k)
+                turn = cross(w, e)
+                s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
+                if kind == FLOATING or kind == PRISMATIC:
+                    _add_column(J[b], iv + k if kind == FLOATING else iv, s, turn, (0.0, 0.0, 0.0))
+                if kind != PRISMATIC:
+                    swing = add(cross(turn, arm), cross(e, arm_rate))
+                    _add_column(J[b], iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
+            i = topology[i, PARENT]
+
+
+def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
+    """Jacobian of a link: (linear, angular) velocity of its frame at its origin in world axes = J q̇.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+    link
+        Name of a link; one fixed to the base has a zero Jacobian.
+
+    Returns
+    -------
+    ndarray
+        Shape (…, 6, n).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    ModelError
+        An unknown link.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    frame = robot.link(link)
+    J = np.zeros((positions.shape[0], 6, robot.n))
+    if frame.body >= 0:
+        jacobian_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, J)
+    return J.reshape((*lead, 6, robot.n))
+
+
+def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
+    """Time derivative of `jacobian`: the link's acceleration is J q̈ + J̇ q̇; shape (…, 6, n).
+
+    Parameters and errors as for `jacobian`, with velocities `qd` of shape (…, n).
+    """
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    frame = robot.link(link)
+    J = np.zeros((positions.shape[0], 6, robot.n))
+    if frame.body >= 0:
+        jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)
+    return J.reshape((*lead, 6, robot.n))

@@ -1,0 +1,99 @@
+"""Where every body and link is: forward kinematics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.joint_motion import joint_placement, matrix_at, put, put_matrix, vector_at
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.vector import add, compose, rotate
+
+# columns of a pose: R_WB row after row, then p_WB
+ROTATION, POSITION, POSE_COLUMNS = 0, 9, 12
+
+
+@kernel
+def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
+    """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R, p = joint_placement(topology, parameters, i, q)
+        if parent >= 0:
+            R_parent = matrix_at(poses, parent, ROTATION)
+            p = add(vector_at(poses, parent, POSITION), rotate(R_parent, p))
+            R = compose(R_parent, R)
+        put_matrix(poses, i, ROTATION, R)
+        put(poses, i, POSITION, p)
+
+
+@kernel
+def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
+    """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
+    for b in range(q.shape[0]):
+        body_poses_kernel(topology, parameters, q[b], poses[b])
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPoses:
+    """Poses of all links in the world.
+
+    Parameters
+    ----------
+    robot
+        The model; gives the names.
+    rotation, position
+        ``R_WL`` (…, links, 3, 3) and ``p_WL`` (…, links, 3), in the order of `robot.link_names`; m.
+    """
+
+    robot: RobotModel
+    rotation: Array
+    position: Array
+
+    def __getitem__(self, link: str) -> Array:
+        """Homogeneous transformation of a link, shape (…, 4, 4); `ModelError` for an unknown one."""
+        self.robot.link(link)
+        k = self.robot.link_names.index(link)
+        pose = np.zeros((*self.position.shape[:-2], 4, 4))
+        pose[..., :3, :3] = self.rotation[..., k, :, :]
+        pose[..., :3, 3] = self.position[..., k, :]
+        pose[..., 3, 3] = 1.0
+        return pose
+
+
+def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
+    """Poses of all links in the world (for a fixed base: in the root link's frame).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    batch = positions.shape[0]
+    poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
+    body_poses_batch(robot.topology, robot.parameters, positions, poses)
+    # a body −1 at the end stands for the world, which python's indexing finds by itself
+    R = np.concatenate([poses[:, :, :9].reshape(batch, -1, 3, 3), np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
+    p = np.concatenate([poses[:, :, 9:], np.zeros((batch, 1, 3))], axis=1)
+    frames = robot.links.values()
+    body = [frame.body for frame in frames]
+    turn = np.array([frame.rotation for frame in frames])
+    shift = np.array([frame.position for frame in frames])
+    rotation = R[:, body] @ turn
+    position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)
+    links = len(body)
+    return LinkPoses(robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))

@@ -1,0 +1,89 @@
+"""Forward dynamics by the mass matrix: M(q) q̈ = τ − bias, solved by Cholesky (Walker and Orin)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.dynamics import mass_matrix, newton_euler
+from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import kernel
+
+_MASS_COLUMNS = mass_matrix.WORK_COLUMNS
+_FORCE_COLUMNS = newton_euler.WORK_COLUMNS
+
+#: A pivot below this part of its diagonal entry is round-off: that motion carries no inertia.
+SINGULAR = 1e-13
+
+
+@kernel
+def cholesky_solve(M: Array, b: Array, x: Array) -> int:
+    """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
+    n = b.shape[0]
+    for j in range(n):
+        diagonal = M[j, j]
+        s = diagonal
+        for k in range(j):
+            s -= M[j, k] * M[j, k]
+        if not s > SINGULAR * diagonal:
+            return j
+        root = np.sqrt(s)
+        M[j, j] = root
+        for i in range(j + 1, n):
+            t = M[i, j]
+            for k in range(j):
+                t -= M[i, k] * M[j, k]
+            M[i, j] = t / root
+    for i in range(n):
+        t = b[i]
+        for k in range(i):
+            t -= M[i, k] * x[k]
+        x[i] = t / M[i, i]
+    for i in range(n - 1, -1, -1):
+        t = x[i]
+        for k in range(i + 1, n):
+            t -= M[k, i] * x[k]
+        x[i] = t / M[i, i]
+    return -1
+
+
+@kernel
+def walker_orin_batch(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrenches: Array,
+    qdd: Array,
+) -> int:
+    """Joint accelerations over rows, shapes as for `nasser_batch`; −1, or a coordinate without inertia."""
+    n = tau.shape[1]
+    bodies = topology.shape[0]
+    force_work = np.empty((bodies, _FORCE_COLUMNS))
+    mass_work = np.empty((bodies, _MASS_COLUMNS))
+    M = np.empty((n, n))
+    rest = np.zeros(n)
+    left = np.empty(n)
+    for b in range(q.shape[0]):
+        inverse_dynamics_kernel(
+            topology,
+            parameters,
+            base[b if base.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            rest,
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            force_work,
+            left,
+        )
+        for k in range(n):
+            left[k] = tau[b, k] - left[k]
+        mass_matrix_kernel(topology, parameters, q[b], mass_work, M)
+        singular = cholesky_solve(M, left, qdd[b])
+        if singular >= 0:
+            return singular
+    return -1
