@@ -11,7 +11,7 @@ from distutils.command.install_data import install_data  # isort: skip
 
 NAME = "rne_dynamics"
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent  # colcon --symlink-install runs a link to this file from elsewhere
 X86_LINUX = 'sys_platform == "linux" and platform_machine == "x86_64"'
 MESSAGES = (
     "builtin-interfaces diagnostic-msgs geometry-msgs lifecycle-msgs rcl-interfaces rosgraph-msgs sensor-msgs "
