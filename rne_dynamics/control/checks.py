@@ -1,0 +1,92 @@
+"""Checks of joint vectors, shared by everything in this folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+
+def joint_name(index: int, names: Sequence[str] | None) -> str:
+    """How a message names a joint: by its name where names are known, by its number otherwise."""
+    return f"joint {names[index]!r}" if names is not None else f"joint number {index}"
+
+
+def frozen_vector(
+    value: ArrayLike,
+    n: int,
+    what: str,
+    *,
+    lowest: float = -np.inf,
+    highest: float = np.inf,
+    finite: bool = True,
+    names: Sequence[str] | None = None,
+    error: type[ControlError] = ControlError,
+) -> Array:
+    """A read-only joint vector from a number (the same for all joints) or n numbers; shape (n,).
+
+    Parameters
+    ----------
+    value, n
+        What was given, and how many joints there are.
+    what
+        Its name in messages.
+    lowest, highest
+        Allowed range, ends included.
+    finite
+        Whether infinity is refused too; NaN always is.
+    names
+        Joint names for messages.
+    error
+        Class of the error raised.
+
+    Raises
+    ------
+    ControlError
+        (or `error`) A wrong shape or a number that is not allowed; names the joint.
+    """
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise error(f"{what} is {value!r}; it must be numbers, one or {n}") from None
+    if array.ndim == 0:
+        array = np.full(n, float(array))
+    if array.shape != (n,):
+        raise error(f"{what} has shape {array.shape}; it must be one number or {n} of them, one a joint")
+    # comparisons with NaN are false, so NaN is caught here as well
+    good = (array >= lowest) & (array <= highest)
+    if finite:
+        good &= np.isfinite(array)
+    if not good.all():
+        j = int(np.argmin(good))
+        allowed = [] if not finite else ["finite"]
+        allowed += [] if lowest == -np.inf else [f"at least {lowest:g}"]
+        allowed += [] if highest == np.inf else [f"at most {highest:g}"]
+        raise error(f"{what} of {joint_name(j, names)} is {array[j]}; it must be {', '.join(allowed) or 'a number'}")
+    array.flags.writeable = False
+    return array
+
+
+def measured(value: ArrayLike, n: int, what: str) -> Array:
+    """A joint vector of one control cycle as the kernels need it; only its shape is checked, for speed.
+
+    A number that is not finite passes and makes the effort non-finite, which `limit_effort` refuses.
+    """
+    # always a copy: kernels compile anew for read-only or strided arrays, which would stall a running loop
+    array = np.array(value, dtype=np.float64)
+    if array.shape != (n,):
+        raise ControlError(f"{what} has shape {array.shape}; the robot needs ({n},)")
+    return array
+
+
+def every_joint_driven(robot: RobotModel, law: str) -> None:
+    """`ControlError` where the robot has a floating joint, which no motor drives."""
+    if robot.nq != robot.n:
+        raise ControlError(
+            f"{law} drives every joint, but robot {robot.name!r} has a floating joint; load it with base='fixed'"
+        )

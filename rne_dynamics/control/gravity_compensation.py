@@ -1,0 +1,70 @@
+"""Gravity compensation: the arm weighs nothing, and a hand can lead it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.rigid_terms import gravity_only
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.model.friction import JointFriction, joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class GravityCompensation:
+    """τ = g(q) − D q̇ + friction.
+
+    With the friction's `scale` at most 1 the motors never put energy into the motion beyond what gravity and
+    friction take, so the arm does not drift off by itself.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint must be driven.
+    damping
+        D, N·m·s/rad or N·s/m, not negative; one number or shape (n,).
+    friction_compensation
+        Takes the measured velocity for both parts: nobody knows where the hand wants to go.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, a negative or non-finite damping.
+    """
+
+    robot: RobotModel
+    damping: Array
+    friction_compensation: FrictionCompensation | None = None
+    _friction: JointFriction = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        every_joint_driven(self.robot, "gravity compensation")
+        damping = frozen_vector(self.damping, self.robot.n, "damping", lowest=0.0, names=self.robot.joint_names)
+        object.__setattr__(self, "damping", damping)
+        object.__setattr__(self, "_friction", joint_friction(self.robot))
+
+    def law(self, q: Array, qd: Array) -> TorqueTerms:
+        """The torque for one control cycle.
+
+        Parameters
+        ----------
+        q, qd
+            Measured position and velocity; shape (n,).
+
+        Raises
+        ------
+        ControlError
+            A wrong shape.
+        """
+        n = self.robot.n
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        if self.friction_compensation is None:
+            friction = np.zeros(n)
+        else:
+            friction = self.friction_compensation.torque(self._friction, qd, qd)
+        return TorqueTerms(np.zeros(n), np.zeros(n), gravity_only(self.robot, q), friction, -self.damping * qd)

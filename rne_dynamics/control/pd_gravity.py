@@ -1,0 +1,62 @@
+"""PD plus gravity: the classical regulator that needs no inertia, only what the arm weighs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rne_dynamics.control.checks import every_joint_driven, measured
+from rne_dynamics.control.feedback import feedback
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.rigid_terms import gravity_only
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.model.friction import JointFriction, joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+
+@dataclass(frozen=True, eq=False)
+class PdGravity:
+    """τ = Kp e + Kd ė + Ki ∫e + g(q) + friction, e = q_d − q.
+
+    Globally stable towards a reference at rest for any positive gains, with gravity taken at the measured
+    position (Takegaki and Arimoto 1981). It does not use the desired acceleration, so it lags in motion.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint must be driven.
+    gains
+        In N·m/rad, N·m/(rad·s), N·m·s/rad (or N/m, …): they make torques.
+    friction_compensation
+        As in `ComputedTorque`.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, or gains for another number of joints.
+    """
+
+    robot: RobotModel
+    gains: Gains
+    friction_compensation: FrictionCompensation | None = None
+    _friction: JointFriction = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        every_joint_driven(self.robot, "PD plus gravity")
+        self.gains.fit(self.robot.n, "PD plus gravity")
+        object.__setattr__(self, "_friction", joint_friction(self.robot))
+
+    def law(self, q: Array, qd: Array, reference: Reference, integral: Array | None = None) -> TorqueTerms:
+        """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
+        n = self.robot.n
+        q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        answer = feedback(self.gains, q, qd, reference, integral)
+        if self.friction_compensation is None:
+            friction = np.zeros(n)
+        else:
+            friction = self.friction_compensation.torque(self._friction, qd, reference.qd)
+        return TorqueTerms(np.zeros(n), np.zeros(n), gravity_only(self.robot, q), friction, answer)

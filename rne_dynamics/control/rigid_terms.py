@@ -1,0 +1,64 @@
+"""The rigid-body terms of every law in one compiled call."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.dynamics import gravity, newton_euler
+from rne_dynamics.dynamics.gravity import gravity_torque_kernel
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import kernel
+
+_FORCE_COLUMNS = newton_euler.WORK_COLUMNS
+_GRAVITY_COLUMNS = gravity.WORK_COLUMNS
+
+
+@kernel
+def rigid_terms_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    desired: Array,
+    correction: Array,
+    terms: Array,
+) -> None:
+    """Rows of `terms`, shape (4, n): M·desired, c(q, q̇), g(q), M·correction; other arguments as in the dynamics.
+
+    Inverse dynamics is linear in the acceleration, so the rows add up to the one call
+    ID(q, q̇, desired + correction).
+    """
+    n = qd.shape[0]
+    work = np.empty((topology.shape[0], _FORCE_COLUMNS))
+    weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
+    none = np.zeros((0, 6))
+    weightless = np.zeros(12)
+    rest = np.zeros(n)
+    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, desired, none, work, terms[0])
+    inverse_dynamics_kernel(topology, parameters, weightless, q, qd, rest, none, work, terms[1])
+    gravity_torque_kernel(topology, parameters, base, q, weights, terms[2])
+    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, correction, none, work, terms[3])
+
+
+@kernel
+def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
+    """g(q) into `tau`, shape (n,)."""
+    gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
+
+
+def rigid_terms(robot: RobotModel, q: Array, qd: Array, desired: Array, correction: Array) -> Array:
+    """(M·desired, c(q, q̇), g(q), M·correction), N·m or N; shape (4, n). Arguments as `measured` gives them."""
+    terms = np.empty((4, robot.n))
+    rigid_terms_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, qd, desired, correction, terms)
+    return terms
+
+
+def gravity_only(robot: RobotModel, q: Array) -> Array:
+    """g(q), N·m or N; shape (n,). `q` as `measured` gives it."""
+    tau = np.empty(robot.n)
+    gravity_only_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, tau)
+    return tau

@@ -1,0 +1,36 @@
+"""The torque of a control law, term by term."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rne_dynamics.model.inertia import Array
+
+
+class TorqueTerms(NamedTuple):
+    """What each part of a law asks of the motors, N·m or N; each of shape (n,).
+
+    Parameters
+    ----------
+    inertia
+        M(q) q̈ of the desired motion.
+    coriolis
+        Coriolis and centrifugal torque of the measured motion.
+    gravity
+        What holds the arm against gravity.
+    friction
+        Friction compensation.
+    feedback
+        What answers the error: M(q)(Kd ė + Kp e + Ki ∫e) in computed torque, damping in gravity compensation.
+    """
+
+    inertia: Array
+    coriolis: Array
+    gravity: Array
+    friction: Array
+    feedback: Array
+
+    @property
+    def total(self) -> Array:
+        """The sum of all terms, which is what goes to the motors; shape (n,)."""
+        return self.inertia + self.coriolis + self.gravity + self.friction + self.feedback

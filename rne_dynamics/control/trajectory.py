@@ -1,0 +1,170 @@
+"""Trajectories as functions of time: hold, quintic from rest to rest.
+
+A trajectory knows no clock: time is seconds since its own start. Before the start and after the end it holds the
+end in question at rest.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.model.inertia import Array
+
+__all__ = ["Hold", "Quintic", "SampledTrajectory", "Trajectory", "quintic_duration"]
+
+#: Largest |ds/dt| and |d²s/dt²| of s = 10 t³ − 15 t⁴ + 6 t⁵ on [0, 1].
+QUINTIC_PEAK_VELOCITY = 15.0 / 8.0
+QUINTIC_PEAK_ACCELERATION = 10.0 / math.sqrt(3.0)
+
+
+class Trajectory(Protocol):
+    """A desired motion over a finite time."""
+
+    @property
+    def duration(self) -> float:
+        """Time from start to end, s."""
+
+    def sample(self, t: float) -> Reference:
+        """The reference `t` seconds after the start; at rest at the nearer end outside [0, duration]."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """Stay at `q`, shape (n,); rad or m."""
+
+    q: Array
+    duration: float = field(default=0.0, init=False)
+    _rest: Reference = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        q = _point(self.q, "the position to hold")
+        object.__setattr__(self, "q", q)
+        object.__setattr__(self, "_rest", at_rest(q))
+
+    def sample(self, t: float) -> Reference:
+        """The same reference at any time."""
+        return self._rest
+
+
+@dataclass(frozen=True, eq=False)
+class Quintic:
+    """From rest to rest with zero acceleration at both ends: q = a + (b − a)(10 s³ − 15 s⁴ + 6 s⁵), s = t/T.
+
+    Parameters
+    ----------
+    start, end
+        Positions a and b, rad or m; shape (n,).
+    duration
+        T, s; above 0.
+
+    Raises
+    ------
+    TrajectoryError
+        Shapes that differ, numbers that are not finite, a duration that is not above 0.
+    """
+
+    start: Array
+    end: Array
+    duration: float
+    _first: Reference = field(init=False, repr=False)
+    _last: Reference = field(init=False, repr=False)
+    _way: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        start, end = _point(self.start, "the start"), _point(self.end, "the end")
+        if start.shape != end.shape:
+            raise TrajectoryError(f"the start has {len(start)} joints and the end {len(end)}; they must agree")
+        duration = float(self.duration)
+        if not (math.isfinite(duration) and duration > 0.0):
+            raise TrajectoryError(f"the duration is {duration} s; it must be finite and above 0")
+        for name, value in (("start", start), ("end", end), ("duration", duration)):
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_first", at_rest(start))
+        object.__setattr__(self, "_last", at_rest(end))
+        object.__setattr__(self, "_way", end - start)
+
+    def sample(self, t: float) -> Reference:
+        """The reference `t` seconds after the start."""
+        if not t > 0.0:
+            return self._first
+        if t >= self.duration:
+            return self._last
+        T, way = self.duration, self._way
+        s = t / T
+        r = 1.0 - s
+        return Reference(
+            self.start + (s * s * s * (10.0 + s * (6.0 * s - 15.0))) * way,
+            (30.0 * s * s * r * r / T) * way,
+            (60.0 * s * r * (r - s) / (T * T)) * way,
+        )
+
+
+def quintic_duration(
+    start: ArrayLike,
+    end: ArrayLike,
+    velocity_limit: ArrayLike,
+    acceleration_limit: ArrayLike | None = None,
+    *,
+    scale: float = 1.0,
+    minimum: float = 0.1,
+) -> float:
+    """Shortest duration for which a `Quintic` stays within limits, s.
+
+    Parameters
+    ----------
+    start, end
+        Positions, rad or m; shape (n,).
+    velocity_limit, acceleration_limit
+        Largest speed and acceleration of each joint, one number or shape (n,); infinite where there is none.
+    scale
+        Fraction of the limits to use, above 0 and at most 1.
+    minimum
+        The answer is never shorter than this, s.
+
+    Raises
+    ------
+    TrajectoryError
+        A limit that is not above 0, a scale outside (0, 1], or a joint that moves with no finite limit at all.
+    """
+    a, b = _point(start, "the start"), _point(end, "the end")
+    n = len(a)
+    if len(b) != n:
+        raise TrajectoryError(f"the start has {n} joints and the end {len(b)}; they must agree")
+    if not 0.0 < scale <= 1.0:
+        raise TrajectoryError(f"scale is {scale}; it must be above 0 and at most 1")
+    smallest = float(np.nextafter(0.0, 1.0))
+    v = frozen_vector(velocity_limit, n, "the velocity limit", lowest=smallest, finite=False, error=TrajectoryError)
+    u = frozen_vector(
+        np.inf if acceleration_limit is None else acceleration_limit,
+        n, "the acceleration limit", lowest=smallest, finite=False, error=TrajectoryError,
+    )
+    way = np.abs(b - a)
+    free = (way > 0.0) & np.isinf(v) & np.isinf(u)
+    if free.any():
+        raise TrajectoryError(
+            f"joint number {int(np.argmax(free))} moves but has neither a velocity nor an acceleration limit; "
+            "give one, or give the duration"
+        )
+    by_velocity = float(np.max(QUINTIC_PEAK_VELOCITY * way / (scale * v), initial=0.0))
+    by_acceleration = math.sqrt(float(np.max(QUINTIC_PEAK_ACCELERATION * way / (scale * u), initial=0.0)))
+    return max(by_velocity, by_acceleration, minimum)
+
+
+def at_rest(q: Array) -> Reference:
+    """Position `q` with zero velocity and acceleration, read-only."""
+    zero = np.zeros_like(q)
+    zero.flags.writeable = False
+    return Reference(q, zero, zero)
+
+
+def _point(value: ArrayLike, what: str) -> Array:
+    return frozen_vector(value, max(int(np.size(value)), 1), what, error=TrajectoryError)

@@ -1,0 +1,55 @@
+"""Joint friction gathered per independent coordinate, for loops that cannot walk over bodies."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    COULOMB_BACKWARD,
+    COULOMB_FORWARD,
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    VELOCITY_INDEX,
+    VISCOUS,
+)
+from rne_dynamics.model.robot import RobotModel
+
+
+class JointFriction(NamedTuple):
+    """Friction of every velocity coordinate, dependent (mimic) joints counted with their leader.
+
+    Parameters
+    ----------
+    viscous
+        N·m·s/rad or N·s/m; shape (n,).
+    coulomb_forward, coulomb_backward
+        Size of the Coulomb torque against motion in the positive and in the negative direction, N·m or N; shape (n,).
+    """
+
+    viscous: Array
+    coulomb_forward: Array
+    coulomb_backward: Array
+
+
+def joint_friction(robot: RobotModel) -> JointFriction:
+    """The friction of a robot's coordinates; floating joints have none.
+
+    By virtual work a body with q_i = k q + offset adds k² times its viscous coefficient and |k| times its Coulomb
+    torque; a negative k swaps the directions.
+    """
+    friction = JointFriction(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n))
+    for (kind, j), row in zip(robot.topology[:, [KIND, VELOCITY_INDEX]].tolist(), robot.parameters, strict=True):
+        if kind == FLOATING:
+            continue
+        k = row[MULTIPLIER]
+        ahead, back = (COULOMB_FORWARD, COULOMB_BACKWARD) if k > 0.0 else (COULOMB_BACKWARD, COULOMB_FORWARD)
+        friction.viscous[j] += k * k * row[VISCOUS]
+        friction.coulomb_forward[j] += abs(k) * row[ahead]
+        friction.coulomb_backward[j] += abs(k) * row[back]
+    for array in friction:
+        array.flags.writeable = False
+    return friction
