@@ -1,0 +1,174 @@
+"""The layers of docs/architecture.md, checked from what every module imports."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rne_dynamics"
+
+LAYER = {
+    "errors": 0, "spatial": 0,
+    "model": 1,
+    "description": 2, "dynamics": 2,
+    "closed_chain": 3, "flexible": 3,
+    "control": 4, "simulation": 4, "identification": 4,
+    "cli": 5, "ros": 5,
+}  # fmt: skip
+#: same-layer imports that are meant: one room builds on another, never the other way round
+BESIDE = {
+    ("spatial", "errors"), ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
+    ("identification", "control"), ("cli", "ros"), ("model", "errors"),
+}  # fmt: skip
+WITHOUT_DESCRIPTION = {room for room, layer in LAYER.items() if layer in (3, 4)}
+#: ROS packages by first name; a module below ros/ that imports one would not run without ROS
+ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "action_msgs", "rcl_interfaces", "builtin_interfaces"}
+KERNEL_ONLY = {"numba"}
+
+MODULES = sorted(PACKAGE.rglob("*.py"))
+
+
+def room_of(path: Path) -> str:
+    """The folder or single file of the package that a module belongs to; "" for the package's own front."""
+    first = path.relative_to(PACKAGE).parts[0]
+    name = first.removesuffix(".py")
+    return "" if name in ("__init__", "__main__") else name
+
+
+def imported(path: Path, everywhere: bool = True) -> Iterator[tuple[int, str]]:
+    """Line and full dotted name of every import; only those run on import where `everywhere` is False."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    package = (PACKAGE.name, *path.relative_to(PACKAGE).parts[:-1])
+    inner = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))
+        for node in ast.walk(function)
+    }
+    typing_only = {
+        id(node)
+        for block in ast.walk(tree)
+        if isinstance(block, ast.If) and ast.unparse(block.test).endswith("TYPE_CHECKING")
+        for node in ast.walk(block)
+    }
+    for node in ast.walk(tree):
+        if not everywhere and (id(node) in inner or id(node) in typing_only):
+            continue
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package[: len(package) - node.level + 1]) if node.level else ""
+            stem = ".".join(part for part in (base, node.module or "") if part)
+            for alias in node.names:
+                yield node.lineno, f"{stem}.{alias.name}"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_module_imports_only_from_lower_layers(path: Path) -> None:
+    room = room_of(path)
+    if not room:
+        return
+    assert room in LAYER, f"{room}/ is in no layer; give it one in docs/architecture.md and here"
+    for line, name in imported(path):
+        parts = name.split(".")
+        if parts[0] != PACKAGE.name or len(parts) < 2:
+            assert name != PACKAGE.name, f"{path.name}:{line} imports the package's front, which imports everything"
+            continue
+        other = parts[1]
+        if other in (room, "__version__"):
+            continue
+        allowed = LAYER[other] < LAYER[room] or (room, other) in BESIDE
+        if other == "description" and room in WITHOUT_DESCRIPTION:
+            allowed = False
+        assert allowed, f"{path.name}:{line}: {room} (layer {LAYER[room]}) imports {name} (layer {LAYER[other]})"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_only_ros_imports_ros(path: Path) -> None:
+    if room_of(path) == "ros":
+        return
+    # description/share.py may ask the ament index, inside a function, where there is one
+    for line, name in imported(path):
+        first = name.split(".")[0]
+        optional = first == "ament_index_python" and path.parent.name == "description"
+        is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
+        assert not is_ros or optional, f"{path.name}:{line} imports {name}; only ros/ may"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_ros_is_imported_late_outside_its_room(path: Path) -> None:
+    if room_of(path) == "ros":
+        return
+    for line, name in imported(path, everywhere=False):
+        assert not name.startswith(f"{PACKAGE.name}.ros"), f"{path.name}:{line} imports {name} before it is asked to"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
+def test_numba_is_imported_in_one_place(path: Path) -> None:
+    if path == PACKAGE / "spatial" / "jit.py":
+        return
+    for line, name in imported(path):
+        assert name.split(".")[0] not in KERNEL_ONLY, f"{path.name}:{line}: use rne_dynamics.spatial.jit, which runs without numba"
+
+
+def test_rooms_do_not_import_each_other_in_a_circle() -> None:
+    edges: dict[str, set[str]] = {}
+    for path in MODULES:
+        room = room_of(path)
+        for _, name in imported(path):
+            parts = name.split(".")
+            if room and parts[0] == PACKAGE.name and len(parts) > 1 and parts[1] in LAYER and parts[1] != room:
+                edges.setdefault(room, set()).add(parts[1])
+
+    def reaches(start: str) -> set[str]:
+        seen: set[str] = set()
+        stack = list(edges.get(start, ()))
+        while stack:
+            room = stack.pop()
+            if room not in seen:
+                seen.add(room)
+                stack.extend(edges.get(room, ()))
+        return seen
+
+    assert [room for room in edges if room in reaches(room)] == []
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    names = {
+        ".".join((PACKAGE.name, *p.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): p
+        for p in MODULES
+    }
+    edges: dict[str, set[str]] = {}
+    for name, path in names.items():
+        for _, target in imported(path, everywhere=False):
+            found = target if target in names else target.rpartition(".")[0]
+            if found in names and found != name:
+                edges.setdefault(name, set()).add(found)
+    done: set[str] = set()
+
+    def visit(name: str, trail: tuple[str, ...]) -> None:
+        assert name not in trail, f"import circle: {' -> '.join((*trail[trail.index(name):], name))}"
+        if name not in done:
+            for target in sorted(edges.get(name, ())):
+                visit(target, (*trail, name))
+            done.add(name)
+
+    for name in sorted(names):
+        visit(name, ())
+
+
+def test_the_layer_table_of_the_documentation_is_this_one() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| ") and "`" in line]
+    told = {
+        name.strip("`/ ").removesuffix(".py"): int(layer)
+        for layer, names in rows
+        if layer.strip().isdigit()
+        for name in names.split(",")
+    }
+    assert told == LAYER
