@@ -1,0 +1,188 @@
+"""What an installer and colcon see: package.xml, the wheel's layout, versions, and the Python it is written for."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from catkin_pkg.package import parse_package
+
+import rne_dynamics
+
+ROOT = Path(__file__).resolve().parents[1]
+NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
+SOURCES = [
+    *(p for folder in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / folder).rglob("*.py")),
+    ROOT / "setup.py",
+]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[zipfile.ZipFile]:
+    """The wheel built from a copy of what git tracks (or would), as pip builds it."""
+    work = tmp_path_factory.mktemp("wheel")
+    skip = shutil.ignore_patterns(".*", "build", "dist", "install", "log", "out", "*.egg-info", "__pycache__")
+    shutil.copytree(ROOT, work / "source", ignore=skip)
+    done = subprocess.run(
+        [sys.executable, "-c", "import setuptools.build_meta as b, sys; b.build_wheel(sys.argv[1])", str(work)],
+        cwd=work / "source", capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    (built,) = work.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        yield archive
+
+
+def data(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+    """Files that go under the prefix, by their path there."""
+    mark = ".data/data/"
+    return {i.filename.split(mark)[1]: i for i in archive.infolist() if mark in i.filename and not i.is_dir()}
+
+
+def test_package_xml_is_valid_and_complete() -> None:
+    warnings: list[str] = []
+    package = parse_package(str(ROOT / "package.xml"), warnings=warnings)
+    assert warnings == []
+    assert package.package_format == 3
+    assert package.get_build_type() == "ament_python"
+    assert package.licenses == ["Apache-2.0"]
+    depends = {d.name for d in package.exec_depends}
+    assert {"rclpy", "urdfdom_py", "python3-numpy", "python3-scipy", "launch", "launch_ros", "control_msgs"} <= depends
+
+
+def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
+    depends = {d.name for d in parse_package(str(ROOT / "package.xml")).exec_depends}
+    used = set()
+    for path in [*(ROOT / "rne_dynamics").rglob("*.py"), *(ROOT / "launch").glob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            used |= {n.split(".")[0] for n in names}
+    ros = {n for n in used if n.endswith(("_msgs", "_srvs", "_interfaces")) or n in ("rclpy", "launch", "launch_ros", "ament_index_python")}
+    assert ros <= depends
+
+
+def test_extras_list_every_message_package_that_is_imported() -> None:
+    text = (ROOT / "setup.py").read_text(encoding="utf-8")
+    for path in (ROOT / "rne_dynamics" / "ros").glob("*.py"):
+        for name in re.findall(r"^\s*from (\w+_(?:msgs|srvs|interfaces))\.", path.read_text(encoding="utf-8"), re.M):
+            if name != "control_msgs":  # there is no wheel of it; the nodes ask whether it is installed
+                assert name.replace("_", "-") in text, f"{path.name} imports {name}; add its wheel to setup.py's extras"
+
+
+def test_one_version_everywhere() -> None:
+    version = rne_dynamics.__version__
+    assert parse_package(str(ROOT / "package.xml")).version == version
+    assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
+    first = re.search(r"^(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8"), re.M)
+    assert first is not None
+    assert first.group(1) == version
+
+
+def test_wheel_puts_every_shared_file_where_ros_looks(wheel: zipfile.ZipFile) -> None:
+    placed = data(wheel)
+    expected = {"share/ament_index/resource_index/packages/rne_dynamics", "share/rne_dynamics/package.xml"}
+    for folder, pattern in (("urdf", "*.urdf"), ("launch", "*.launch.py"), ("config", "*.yaml")):
+        files = list((ROOT / folder).glob(pattern))
+        assert files, f"{folder}/ holds no {pattern}"
+        expected |= {f"share/rne_dynamics/{folder}/{f.name}" for f in files}
+    assert expected <= set(placed)
+
+
+def test_wheel_puts_executables_where_ros2_launch_looks(wheel: zipfile.ZipFile, tmp_path: Path) -> None:
+    placed = data(wheel)
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "lib" / "rne_dynamics").mkdir(parents=True)
+    for node in NODES:
+        info = placed[f"lib/rne_dynamics/{node}"]
+        assert info.external_attr >> 16 & 0o111 == 0o111, f"{node} is not executable"
+        wrapper = tmp_path / "lib" / "rne_dynamics" / node
+        wrapper.write_bytes(wheel.read(info))
+        wrapper.chmod(0o755)
+        script = tmp_path / "bin" / node
+        script.write_text(f'#!/bin/sh\necho {node} "$@"\n')
+        script.chmod(0o755)
+        said = subprocess.run([wrapper, "--ros-args", "a b"], capture_output=True, text=True, check=True, cwd="/")
+        assert said.stdout == f"{node} --ros-args a b\n"
+
+
+def test_wheel_carries_every_module_the_type_marker_and_the_entry_points(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    for path in (ROOT / "rne_dynamics").rglob("*"):
+        if path.is_file() and path.suffix not in (".pyc", ".nbi", ".nbc"):
+            assert str(path.relative_to(ROOT)) in names
+    (entry,) = (n for n in names if n.endswith("entry_points.txt"))
+    points = wheel.read(entry).decode()
+    assert "rne = rne_dynamics.cli.main:main" in points
+    for node in NODES:
+        assert f"{node} = rne_dynamics.ros.{node}:main" in points
+        assert (ROOT / "rne_dynamics" / "ros" / f"{node}.py").is_file()
+
+
+def test_colcon_puts_executables_in_lib() -> None:
+    text = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    assert "install_scripts=$base/lib/rne_dynamics" in text
+    assert "script_dir=$base/lib/rne_dynamics" in text
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_python_310_reads_every_file(path: Path) -> None:
+    ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 10))
+
+
+def test_urdfs_are_well_formed() -> None:
+    for path in (ROOT / "urdf").glob("*.urdf"):
+        assert ET.parse(path).getroot().attrib["name"] == path.stem
+
+
+def test_without_numba_the_kernels_run_and_say_so_once(tmp_path: Path) -> None:
+    code = """
+import sys
+sys.modules["numba"] = None
+import warnings
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    import numpy as np
+    import rne_dynamics as rne
+    robot = rne.load_urdf("planar2")
+    tau = rne.inverse_dynamics(robot, np.zeros(2), np.zeros(2), np.zeros(2))
+    qdd = rne.forward_dynamics(robot, np.zeros(2), np.zeros(2), tau)
+assert np.abs(qdd).max() < 1e-12, qdd
+ours = [w for w in caught if "numba" in str(w.message)]
+assert len(ours) == 1, [str(w.message) for w in caught]
+assert "times slower" in str(ours[0].message)
+print("ok", np.round(tau, 6).tolist())
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("ok")
+
+
+def test_everything_but_ros_imports_without_ros() -> None:
+    code = """
+import importlib, pkgutil, sys
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        first = name.split(".")[0]
+        if first in ("rclpy", "launch", "launch_ros", "ament_index_python") or first.endswith(("_msgs", "_srvs", "_interfaces")):
+            raise ImportError("no ROS here: " + name)
+sys.meta_path.insert(0, Refuse())
+import rne_dynamics
+names = [m.name for m in pkgutil.walk_packages(rne_dynamics.__path__, "rne_dynamics.", onerror=lambda n: None)]
+names = [n for n in names if not n.startswith("rne_dynamics.ros")]
+for name in names:
+    importlib.import_module(name)
+print(len(names))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 40

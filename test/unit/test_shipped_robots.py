@@ -1,0 +1,177 @@
+"""The robots that ship: the published figures, and nothing that would mislead a controller."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analytic.denavit_hartenberg import Link, inverse_dynamics
+
+import rne_dynamics as rne
+
+URDF = Path(__file__).resolve().parents[2] / "urdf"
+ROBOTS = ("puma560", "panda", "scara", "cylindrical", "planar2")
+PI = math.pi
+
+# Corke and Armstrong-Hélouvry 1994, as printed (link 1 with its published inertia alone)
+PUMA = (
+    Link(0.0, 0.0, PI / 2, 0.0, (0, 0, 0), (0, 0.35, 0), 200e-6, -62.6111),
+    Link(0.0, 0.4318, 0.0, 17.4, (-0.3638, 0.006, 0.2275), (0.13, 0.524, 0.539), 200e-6, 107.815),
+    Link(0.15005, 0.0203, -PI / 2, 4.8, (-0.0203, -0.0141, 0.070), (0.066, 0.086, 0.0125), 200e-6, -53.7063),
+    Link(0.4318, 0.0, PI / 2, 0.82, (0, 0.019, 0), (1.8e-3, 1.3e-3, 1.8e-3), 33e-6, 76.0364),
+    Link(0.0, 0.0, -PI / 2, 0.34, (0, 0, 0), (0.3e-3, 0.4e-3, 0.3e-3), 33e-6, 71.923),
+    Link(0.0, 0.0, 0.0, 0.09, (0, 0, 0.032), (0.15e-3, 0.15e-3, 0.04e-3), 33e-6, 76.686),
+)
+PUMA_VISCOUS = (1.48e-3, 0.817e-3, 1.38e-3, 71.2e-6, 82.6e-6, 36.7e-6)
+PUMA_COULOMB = ((0.395, 0.435), (0.126, 0.071), (0.132, 0.105), (11.2e-3, 16.9e-3), (9.26e-3, 14.5e-3), (3.96e-3, 10.5e-3))
+
+
+def elements(name: str, tag: str) -> list[ET.Element]:
+    return ET.parse(URDF / f"{name}.urdf").getroot().findall(tag)
+
+
+def numbers(text: str | None) -> np.ndarray:
+    return np.array([float(x) for x in (text or "0 0 0").split()])
+
+
+def tensor(link: ET.Element) -> np.ndarray:
+    i = link.find("inertial/inertia")
+    assert i is not None
+    xx, xy, xz, yy, yz, zz = (float(i.attrib[k]) for k in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+
+
+def test_every_urdf_of_the_folder_is_tested_here() -> None:
+    assert sorted(p.stem for p in URDF.glob("*.urdf")) == sorted(ROBOTS)
+
+
+def test_puma_torques_are_those_of_the_published_table() -> None:
+    robot = rne.load_urdf("puma560")
+    rng = np.random.default_rng(560)
+    for _ in range(50):
+        q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 6))
+        expected = inverse_dynamics(PUMA, q, qd, qdd)
+        np.testing.assert_allclose(rne.inverse_dynamics(robot, q, qd, qdd), expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_puma_figures_printed_by_the_robotics_toolbox() -> None:
+    robot = rne.load_urdf("puma560")
+    q = np.array([0, PI / 4, PI, 0, PI / 4, 0])
+    np.testing.assert_allclose(rne.gravity_torque(robot, q), [0, 31.6399, 6.0351, 0, 0.0283, 0], atol=5e-5)
+    printed = [
+        [3.6594, -0.4044, 0.1006, -0.0025, 0.0000, 0.0000],
+        [-0.4044, 4.4137, 0.3509, 0.0000, 0.0024, 0.0000],
+        [0.1006, 0.3509, 0.9378, 0.0000, 0.0015, 0.0000],
+        [-0.0025, 0.0000, 0.0000, 0.1925, 0.0000, 0.0000],
+        [0.0000, 0.0024, 0.0015, 0.0000, 0.1713, 0.0000],
+        [0.0000, 0.0000, 0.0000, 0.0000, 0.0000, 0.1941],
+    ]
+    np.testing.assert_allclose(rne.mass_matrix(robot, q), printed, atol=5e-5)
+
+
+def test_puma_friction_is_the_published_one_referred_to_the_joint() -> None:
+    robot = rne.load_urdf("puma560")
+    gear = np.array([abs(link.gear) for link in PUMA])
+    qd = np.array([0.3, -0.2, 0.5, -1.0, 0.7, 1.0])
+    coulomb = np.mean(PUMA_COULOMB, axis=1) * gear
+    expected = np.array(PUMA_VISCOUS) * gear**2 * qd + coulomb * np.sign(qd)
+    np.testing.assert_allclose(rne.friction_torque(robot, qd), expected, rtol=1e-12)
+
+
+def test_puma_velocity_limits_are_the_motors_divided_by_the_gears() -> None:
+    robot = rne.load_urdf("puma560")
+    motors = np.array([120, 163, 129, 406, 366, 440])
+    expected = motors / [abs(link.gear) for link in PUMA]
+    assert (robot.velocity_limit <= expected).all()
+    np.testing.assert_allclose(robot.velocity_limit, expected, rtol=1e-4)
+
+
+def test_planar_arm_is_slotine_and_lis() -> None:
+    """H, C and gravity of their example 9.1, the plane upright."""
+    robot = rne.load_urdf("planar2")
+    m1, l1, lc1, I1, me, lce, Ie, de, g = 1.0, 1.0, 0.5, 0.12, 2.0, 0.6, 0.25, math.radians(30), 9.81
+    a1, a2 = I1 + m1 * lc1**2 + Ie + me * lce**2 + me * l1**2, Ie + me * lce**2
+    a3, a4 = me * l1 * lce * math.cos(de), me * l1 * lce * math.sin(de)
+    rng = np.random.default_rng(91)
+    for _ in range(20):
+        q, qd, qdd = rng.uniform(-3.0, 3.0, (3, 2))
+        c, s = math.cos(q[1]), math.sin(q[1])
+        coupling = a2 + a3 * c + a4 * s
+        H = np.array([[a1 + 2 * a3 * c + 2 * a4 * s, coupling], [coupling, a2]])
+        h = a3 * s - a4 * c
+        C = np.array([[-h * qd[1], -h * (qd[0] + qd[1])], [h * qd[0], 0.0]])
+        outer = me * lce * g * math.cos(q[0] + q[1] + de)
+        gravity = np.array([(m1 * lc1 + me * l1) * g * math.cos(q[0]) + outer, outer])
+        np.testing.assert_allclose(rne.inverse_dynamics(robot, q, qd, qdd), H @ qdd + C @ qd + gravity, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["scara", "cylindrical"])
+def test_links_without_published_figures_are_the_solids_drawn(name: str) -> None:
+    for link in elements(name, "link"):
+        mass_element = link.find("inertial/mass")
+        if mass_element is None:
+            continue
+        mass = float(mass_element.attrib["value"])
+        visual = link.find("visual")
+        assert visual is not None
+        solid = visual.find("geometry/*")
+        assert solid is not None
+        if solid.tag == "box":
+            a, b, c = numbers(solid.attrib["size"])
+            expected = mass / 12 * np.diag([b * b + c * c, a * a + c * c, a * a + b * b])
+        else:
+            r, h = float(solid.attrib["radius"]), float(solid.attrib["length"])
+            across = mass / 12 * (3 * r * r + h * h)
+            expected = np.diag([across, across, mass / 2 * r * r])
+        np.testing.assert_allclose(tensor(link), expected, rtol=1e-12)
+        origins = [link.find(path) for path in ("inertial/origin", "visual/origin")]
+        at = [numbers(None if o is None else o.attrib.get("xyz")) for o in origins]
+        np.testing.assert_array_equal(at[0], at[1])
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_inertia_is_one_of_a_real_body(name: str) -> None:
+    for link in elements(name, "link"):
+        if link.find("inertial") is None:
+            continue
+        principal = np.linalg.eigvalsh(tensor(link))
+        label = f"{name} {link.attrib['name']}: {principal}"
+        assert principal[0] > 0.0, label
+        assert principal[0] + principal[1] >= principal[2], label
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_every_moving_joint_has_limits_and_every_moving_link_a_picture_and_inertia(name: str) -> None:
+    links = {link.attrib["name"]: link for link in elements(name, "link")}
+    for joint in elements(name, "joint"):
+        if joint.attrib["type"] == "fixed":
+            continue
+        limit = joint.find("limit")
+        assert limit is not None
+        assert float(limit.attrib["lower"]) < float(limit.attrib["upper"])
+        assert float(limit.attrib["effort"]) > 0.0
+        assert float(limit.attrib["velocity"]) > 0.0
+        child = joint.find("child")
+        assert child is not None
+        link = links[child.attrib["link"]]
+        assert link.find("inertial") is not None
+        assert link.find("visual") is not None
+        assert {shape.tag for shape in link.findall("visual/geometry/*")} <= {"box", "cylinder", "sphere"}
+
+
+@pytest.mark.parametrize("name", ROBOTS)
+def test_efforts_hold_the_arm_anywhere_within_its_limits(name: str) -> None:
+    robot = rne.load_urdf(name)
+    rng = np.random.default_rng(1)
+    q = rng.uniform(robot.lower, robot.upper, (2000, robot.n))
+    worst = np.abs(rne.gravity_torque(robot, q)).max(axis=0)
+    assert (worst < 0.8 * robot.effort_limit).all(), f"{worst} against {robot.effort_limit}"
+
+
+@pytest.mark.parametrize(("name", "joint", "reflected"), [("scara", "joint3", 1e-5 * (2 * PI / 0.02) ** 2), ("puma560", "joint1", 200e-6 * 62.6111**2)])
+def test_rotors_are_felt_through_the_gears(name: str, joint: str, reflected: float) -> None:
+    robot = rne.load_urdf(name)
+    assert robot.tree.joint(joint).rotor_inertia == pytest.approx(reflected, rel=1e-12)
