@@ -14,9 +14,9 @@ NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "mov
 HERE = Path(__file__).resolve().parent  # colcon --symlink-install runs a link to this file from elsewhere
 X86_LINUX = 'sys_platform == "linux" and platform_machine == "x86_64"'
 MESSAGES = (
-    "builtin-interfaces diagnostic-msgs geometry-msgs lifecycle-msgs rcl-interfaces rosgraph-msgs sensor-msgs "
-    "std-msgs std-srvs trajectory-msgs"
-).split()
+    "builtin-interfaces", "diagnostic-msgs", "geometry-msgs", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs",
+    "sensor-msgs", "std-msgs", "std-srvs", "trajectory-msgs",
+)  # fmt: skip
 
 # `ros2 run` and `ros2 launch` start lib/<package>/<node>; pip has put the node in bin/
 WRAPPER = """\

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +27,9 @@ BESIDE = {
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {room for room, layer in LAYER.items() if layer in (3, 4)}
 #: ROS packages by first name; a module below ros/ that imports one would not run without ROS
-ROS = {"rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "action_msgs", "rcl_interfaces", "builtin_interfaces"}
-KERNEL_ONLY = {"numba"}
+ROS = {
+    "rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "rcl_interfaces", "builtin_interfaces",
+}  # fmt: skip
 
 MODULES = sorted(PACKAGE.rglob("*.py"))
 
@@ -113,7 +115,7 @@ def test_numba_is_imported_in_one_place(path: Path) -> None:
     if path == PACKAGE / "spatial" / "jit.py":
         return
     for line, name in imported(path):
-        assert name.split(".")[0] not in KERNEL_ONLY, f"{path.name}:{line}: use rne_dynamics.spatial.jit, which runs without numba"
+        assert name.split(".")[0] != "numba", f"{path.name}:{line}: use spatial/jit.py, which runs without numba too"
 
 
 def test_rooms_do_not_import_each_other_in_a_circle() -> None:
@@ -164,11 +166,5 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 def test_the_layer_table_of_the_documentation_is_this_one() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rows = [line.split("|")[1:3] for line in text.splitlines() if line.startswith("| ") and "`" in line]
-    told = {
-        name.strip("`/ ").removesuffix(".py"): int(layer)
-        for layer, names in rows
-        if layer.strip().isdigit()
-        for name in names.split(",")
-    }
+    told = {room: int(layer) for layer, room in re.findall(r"^\| (\d) \| `(\w+)(?:/|\.py)` \|", text, re.M)}
     assert told == LAYER

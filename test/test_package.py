@@ -20,7 +20,7 @@ import rne_dynamics
 ROOT = Path(__file__).resolve().parents[1]
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
 SOURCES = [
-    *(p for folder in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / folder).rglob("*.py")),
+    *(p for room in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / room).rglob("*.py")),
     ROOT / "setup.py",
 ]
 
@@ -67,8 +67,8 @@ def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
             used |= {n.split(".")[0] for n in names}
-    ros = {n for n in used if n.endswith(("_msgs", "_srvs", "_interfaces")) or n in ("rclpy", "launch", "launch_ros", "ament_index_python")}
-    assert ros <= depends
+    others = {"rclpy", "launch", "launch_ros", "ament_index_python"}
+    assert {n for n in used if n.endswith(("_msgs", "_srvs", "_interfaces")) or n in others} <= depends
 
 
 def test_extras_list_every_message_package_that_is_imported() -> None:
@@ -173,7 +173,8 @@ import importlib, pkgutil, sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         first = name.split(".")[0]
-        if first in ("rclpy", "launch", "launch_ros", "ament_index_python") or first.endswith(("_msgs", "_srvs", "_interfaces")):
+        others = ("rclpy", "launch", "launch_ros", "ament_index_python")
+        if first in others or first.endswith(("_msgs", "_srvs", "_interfaces")):
             raise ImportError("no ROS here: " + name)
 sys.meta_path.insert(0, Refuse())
 import rne_dynamics

@@ -30,7 +30,7 @@ def inverse_dynamics(links: tuple[Link, ...], q, qd, qdd, gravity: float = 9.81)
     z = np.array([0.0, 0.0, 1.0])
     w, wd, a = np.zeros(3), np.zeros(3), np.array([0.0, 0.0, gravity])
     rotations, steps, forces, moments = [], [], [], []
-    for link, angle, rate, acceleration in zip(links, q, qd, qdd):
+    for link, angle, rate, acceleration in zip(links, q, qd, qdd, strict=True):
         R = _rotation(angle, link.alpha)
         step = np.array([link.a, link.d * np.sin(link.alpha), link.d * np.cos(link.alpha)])
         wd = R.T @ (wd + z * acceleration + np.cross(w, z * rate))

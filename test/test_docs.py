@@ -1,0 +1,138 @@
+"""Every command and snippet that the documentation prints is run here, or checked as far as this machine can.
+
+In a ```console block a line that starts with "$ " is a command. `rne` commands and examples are run (`rne demo`, which
+takes its time and has its own test, only has its arguments parsed). `make` targets must exist; `ros2 launch` and
+`ros2 run` must name what is there, with arguments the launch file declares. Commands of other tools must be in FOREIGN,
+so that a new kind of command needs a thought here. ```python blocks are run, each page's in one namespace. Links must
+lead somewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
+FOREIGN = (
+    "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ", "export ",
+)  # fmt: skip
+PARSED_ONLY = ("demo",)
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return [body for kind, body in FENCE.findall(page.read_text(encoding="utf-8")) if kind == language]
+
+
+def commands() -> list[tuple[str, str]]:
+    found = []
+    for page in PAGES:
+        for language in ("console", "bash"):
+            for body in blocks(page, language):
+                lines = body.replace("\\\n", " ").splitlines()
+                found += [(page.name, line[2:].strip()) for line in lines if line.startswith("$ ")]
+    return found
+
+
+@pytest.mark.parametrize(("page", "command"), commands(), ids=[f"{p}: {c}" for p, c in commands()])
+def test_command_works_or_names_what_exists(page: str, command: str, tmp_path: Path) -> None:
+    words = shlex.split(command, comments=True)
+    if words[0] == "rne":
+        check_rne(words[1:], tmp_path)
+    elif words[0] in ("python", "python3"):
+        run([sys.executable, *words[1:]], tmp_path)
+    elif words[0] == "make":
+        check_make(words[1:])
+    elif words[:2] in (["ros2", "launch"], ["ros2", "run"]):
+        check_ros2(words[1:])
+    elif words[0] == ".ci/run":
+        assert os.access(ROOT / ".ci" / "run", os.X_OK)
+    else:
+        assert command.startswith(FOREIGN), f"{page}: no test knows the command {command!r}"
+
+
+def check_rne(words: list[str], tmp_path: Path) -> None:
+    if words[0] not in PARSED_ONLY:
+        run([sys.executable, "-m", "rne_dynamics.cli.main", *words], tmp_path)
+        return
+    module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
+    parser = argparse.ArgumentParser()
+    module.configure(parser)
+    parser.parse_args(words[1:])
+
+
+def run(command: list[str], tmp_path: Path) -> None:
+    """Run from a folder whose relative paths are the checkout's, so that output lands elsewhere."""
+    for name in ("urdf", "examples", "config", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    done = subprocess.run(
+        command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+
+
+def check_make(words: list[str]) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    variables = [w for w in words if "=" in w]
+    assert set(words) - set(variables) <= targets
+    for word in variables:
+        assert f"$({word.split('=')[0]})" in (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def check_ros2(words: list[str]) -> None:
+    verb, package, what, *rest = words
+    assert package == "rne_dynamics"
+    if verb == "run":
+        assert what in (*NODES, "rne")
+        return
+    text = (ROOT / "launch" / what).read_text(encoding="utf-8")
+    for argument in rest:
+        name, assigned, _ = argument.partition(":=")
+        assert assigned
+        assert re.search(rf"""["']{name}["']""", text), f"{what} declares no argument {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_snippets_run(page: Path) -> None:
+    namespace: dict[str, object] = {}
+    for body in blocks(page, "python"):
+        exec(compile(body, str(page), "exec"), namespace)  # a page's snippets build on each other
+        assert namespace
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(page.read_text(encoding="utf-8")):
+        if not target.startswith(("http://", "https://", "mailto:")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+
+
+@pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.name)
+def test_examples_run(script: Path, tmp_path: Path) -> None:
+    run([sys.executable, str(script)], tmp_path)
+
+
+def test_pages_name_files_that_exist() -> None:
+    """Paths in backticks on the architecture page: `ros/joint_map.py` and the like."""
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for name in set(re.findall(r"`([\w/]+\.(?:py|md|urdf))`", text)):
+        places = (ROOT / name, ROOT / "rne_dynamics" / name, ROOT / "docs" / name)
+        assert any(p.exists() for p in places), f"docs/architecture.md names {name}, which is not there"
+
+
+def test_no_page_names_this_machine() -> None:
+    for page in PAGES:
+        assert not re.search(r"(?<![\w.])/(?:work|root|home|tmp)/", page.read_text(encoding="utf-8")), page.name
