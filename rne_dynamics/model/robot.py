@@ -120,9 +120,9 @@ class RobotModel:
         q.flags.writeable = False
         return q
 
-    @cached_property
+    @property
     def base_at_rest(self) -> Array:
-        """Base motion of a base at rest: velocities zero, acceleration −gravity; see `BaseMotion.packed`."""
+        """A new array (12,) for a base at rest: velocities zero, acceleration −gravity; see `BaseMotion.packed`."""
         motion = np.zeros(12)
         motion[6:9] = -self.gravity
         return motion

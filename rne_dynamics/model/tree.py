@@ -94,6 +94,10 @@ class TreeJoint:
         object.__setattr__(self, "rotation", frozen_array(self.rotation, (3, 3), f"{where}: rotation"))
         object.__setattr__(self, "position", frozen_array(self.position, (3,), f"{where}: position"))
         axis = np.array(self.axis, dtype=np.float64)
+        if self.kind in (JointKind.FIXED, JointKind.FLOATING):
+            axis = np.array([0.0, 0.0, 1.0])
+        if self.kind is JointKind.FIXED:  # nothing moves, whatever the description says it should follow
+            object.__setattr__(self, "mimic", None)
         if axis.shape != (3,) or not np.isfinite(axis).all() or not np.linalg.norm(axis) > 1e-12:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
         object.__setattr__(self, "axis", frozen_array(axis / np.linalg.norm(axis), (3,), f"{where}: axis"))

@@ -1,0 +1,1 @@
+"""Systems whose equations of motion are known in closed form, each as a model and its equations."""

@@ -1,0 +1,30 @@
+"""The robots that the identity tests run over, loaded once."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import shipped_robots
+
+#: Trees, hands, mimic grippers, legs and arms from the wheel; a spread rather than a census.
+WHEEL = (
+    "baxter.urdf",
+    "icub_reduced.urdf",
+    "panda.urdf",
+    "solo12.urdf",
+    "talos_full_v2.urdf",
+    "tiago_dual.urdf",
+    "ur5_robot.urdf",
+    "hextilt_flying_arm_5.urdf",
+)
+NAMES = (*shipped_robots(), *WHEEL)
+CASES = tuple((name, base) for name in NAMES for base in ("fixed", "floating"))
+
+
+@cache
+def robot(name: str, base: str = "fixed") -> rne.RobotModel:
+    """A shipped robot by name or a URDF of the wheel by file name."""
+    return rne.load_urdf(wheel_urdf(name) if name.endswith(".urdf") else name, base=base)

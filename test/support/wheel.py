@@ -1,0 +1,31 @@
+"""The URDFs that the example-robot-data wheel carries."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
+
+
+@cache
+def wheel_urdfs() -> tuple[Path, ...]:
+    """Paths of all URDFs of the wheel, sorted."""
+    dist = distribution("example-robot-data")
+    files = [Path(str(dist.locate_file(f))) for f in dist.files or [] if f.name.endswith(".urdf")]
+    assert len(files) == 69, f"the wheel carries {len(files)} URDFs, not the 69 this suite was written for"
+    return tuple(sorted(files))
+
+
+def wheel_urdf(name: str) -> Path:
+    """The one URDF of the wheel whose file name is `name`."""
+    (path,) = (p for p in wheel_urdfs() if p.name == name)
+    return path
+
+
+#: Files in the wheel that describe no robot, with the reason.
+NOT_ROBOTS: dict[str, str] = {}
+
+
+def wheel_robots() -> tuple[Path, ...]:
+    """The URDFs that describe robots."""
+    return tuple(p for p in wheel_urdfs() if p.name not in NOT_ROBOTS)

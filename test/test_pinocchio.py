@@ -1,0 +1,104 @@
+"""Every dynamics function against Pinocchio, on every robot of the example-robot-data wheel and every shipped one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+from support.errors import relative_error
+from support.pinocchio_oracle import Oracle
+from support.wheel import wheel_robots
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.errors import SingularInertiaError
+
+TOLERANCE = 1e-10
+STATES = 3
+ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped_robots())]
+
+
+@pytest.fixture(scope="module", params=[(p, base) for p in ROBOTS for base in ("fixed", "floating")], ids=lambda x: f"{x[0].stem}-{x[1]}")
+def pair(request: pytest.FixtureRequest) -> tuple[rne.RobotModel, Oracle]:
+    path, base = request.param
+    robot = rne.load_urdf(path, base=base)
+    return robot, Oracle(robot, path)
+
+
+def states(robot: rne.RobotModel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]]:
+    rng = np.random.default_rng(7)
+    links = list(rng.choice(robot.link_names, size=min(5, len(robot.link_names)), replace=False))
+    return [
+        (
+            rne.random_configuration(robot, rng),
+            rng.normal(size=robot.n),
+            rng.normal(size=robot.n),
+            {str(link): rng.normal(size=6) * 10.0 for link in links},
+        )
+        for _ in range(STATES)
+    ]
+
+
+def test_inverse_dynamics_bias_and_gravity(pair: tuple[rne.RobotModel, Oracle]) -> None:
+    robot, oracle = pair
+    for q, qd, qdd, wrenches in states(robot):
+        tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
+        assert relative_error(tau, oracle.inverse_dynamics(q, qd, qdd, wrenches)) < TOLERANCE
+        assert relative_error(rne.bias_torque(robot, q, qd), oracle.bias(q, qd)) < TOLERANCE
+        # where gravity loads no joint at all, what remains is round-off of weight times reach
+        weight = np.linalg.norm(robot.gravity) * robot.mass
+        assert relative_error(rne.gravity_torque(robot, q), oracle.gravity(q), scale=1e-5 * weight) < TOLERANCE
+
+
+def test_mass_matrix_and_energies(pair: tuple[rne.RobotModel, Oracle]) -> None:
+    robot, oracle = pair
+    for q, qd, _, _ in states(robot):
+        assert relative_error(rne.mass_matrix(robot, q), oracle.mass_matrix(q)) < TOLERANCE
+        assert relative_error(rne.kinetic_energy(robot, q, qd), oracle.kinetic_energy(q, qd)) < TOLERANCE
+        weight = np.linalg.norm(robot.gravity) * robot.mass
+        assert relative_error(rne.potential_energy(robot, q), oracle.potential_energy(q), scale=weight) < TOLERANCE
+
+
+def moves_massless(robot: rne.RobotModel, M: np.ndarray) -> bool:
+    """Whether some motion of the robot carries no inertia, by the eigenvalues of M scaled to a unit diagonal."""
+    d = np.diag(M)
+    return bool(np.any(d <= 0.0)) or np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0] < 1e-12
+
+
+@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
+def test_forward_dynamics(pair: tuple[rne.RobotModel, Oracle], method: Literal["nasser", "walker_orin"]) -> None:
+    robot, oracle = pair
+    rng = np.random.default_rng(11)
+    for q, qd, qdd, wrenches in states(robot):
+        if robot.n == 0:
+            assert rne.forward_dynamics(robot, q, qd, qdd, method=method).shape == (0,)
+            continue
+        tau = rng.normal(size=robot.n)
+        M = oracle.mass_matrix(q)
+        if moves_massless(robot, M):
+            with pytest.raises(SingularInertiaError, match="moves no inertia"):
+                rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches, method=method)
+            continue
+        found = rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches, method=method)
+        assert relative_error(found, oracle.forward_dynamics(q, qd, tau, wrenches)) < TOLERANCE
+
+        # There and back. Loads chosen at random all but cancel in q̈, so the error is taken relative to the
+        # accelerations that the efforts would give one by one (Pinocchio's own round trip loses as much).
+        tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
+        back = rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches, method=method)
+        one_by_one = np.abs(np.linalg.inv(M)) @ (np.abs(tau) + np.abs(rne.bias_torque(robot, q, qd)))
+        assert relative_error(back, qdd, scale=one_by_one.max()) < 1e-14 * robot.n
+
+
+def test_kinematics(pair: tuple[rne.RobotModel, Oracle]) -> None:
+    robot, oracle = pair
+    for q, qd, _, wrenches in states(robot):
+        poses = rne.forward_kinematics(robot, q)
+        for link in wrenches:
+            assert relative_error(poses[link], oracle.pose(q, link)) < TOLERANCE
+            J = rne.jacobian(robot, q, link)
+            assert relative_error(J, oracle.jacobian(q, link)) < TOLERANCE
+            dJ = rne.jacobian_rate(robot, q, qd, link)
+            assert relative_error(dJ, oracle.jacobian_rate(q, qd, link), scale=np.linalg.norm(qd)) < TOLERANCE

@@ -1,0 +1,171 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from analytic.systems import CartPole, PlanarTwoLink
+
+from rne_dynamics.dynamics import (
+    BaseMotion,
+    center_of_mass,
+    forward_dynamics,
+    inverse_dynamics,
+    jacobian,
+    mass_matrix,
+)
+from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+
+ARM = assemble(PlanarTwoLink().tree())
+ZERO = np.zeros(2)
+
+
+@pytest.mark.parametrize(
+    ("q", "said"),
+    [
+        ([0.0, 0.0, 0.0], r"q has shape \(3,\); robot 'two_link' wants \(\.\.\., 2\)"),
+        (0.5, r"q has shape \(\)"),
+        ([0.0, np.nan], r"q\[1\] is nan \(joint 'elbow'\); every number must be finite"),
+        (np.array([np.inf, 0.0]), r"q\[0\] is inf \(joint 'shoulder'\)"),
+        ([[0.0, 0.0], [0.0, -np.inf]], r"q\[1, 1\] is -inf"),
+        (["a", "b"], "q is not an array of real numbers"),
+        ([0.0, 1j], "q is not an array of real numbers"),
+        ([[0.0], [0.0, 1.0]], "q is not an array of real numbers"),
+        (None, "q is not an array of real numbers"),
+    ],
+)
+def test_bad_joint_vectors_are_refused_by_name(q, said):
+    with pytest.raises(ArgumentError, match=said):
+        mass_matrix(ARM, q)
+
+
+def test_leading_dimensions_that_do_not_broadcast_are_refused():
+    with pytest.raises(ArgumentError, match=r"leading dimensions do not broadcast: q \(3, 2\), qd \(4, 2\), qdd \(2,\)"):
+        inverse_dynamics(ARM, np.zeros((3, 2)), np.zeros((4, 2)), ZERO)
+
+
+@pytest.mark.parametrize(
+    "q",
+    [
+        [1, 2],
+        (0.1, 0.2),
+        np.array([1, 2], dtype=np.int32),
+        np.array([0.1, 0.2], dtype=np.float32),
+        np.array([0.1, 0.0, 0.2, 0.0])[::2],
+        np.array([0.1, 0.2], dtype=">f8"),
+    ],
+    ids=["list", "tuple", "int32", "float32", "strided", "big-endian"],
+)
+def test_whatever_holds_real_numbers_serves(q):
+    expected = mass_matrix(ARM, np.array(q, dtype=np.float64))
+    assert np.array_equal(mass_matrix(ARM, q), expected)
+
+
+def test_read_only_and_huge_input_serves():
+    q = np.array([0.1, 0.2])
+    expected = mass_matrix(ARM, q)
+    q.flags.writeable = False
+    assert np.array_equal(mass_matrix(ARM, q), expected)
+    fast = np.array([1e200, 0.0])  # its square overflows; it is finite all the same
+    assert np.isfinite(inverse_dynamics(ARM, ZERO, ZERO, fast)).all()
+
+
+def test_inputs_are_never_changed():
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, 5, 2))
+    before = [x.copy() for x in (q, qd, qdd)]
+    inverse_dynamics(ARM, q, qd, qdd)
+    forward_dynamics(ARM, q, qd, qdd)
+    forward_dynamics(ARM, q, qd, qdd, method="walker_orin")
+    assert all(np.array_equal(a, b) for a, b in zip(before, (q, qd, qdd), strict=True))
+
+
+@pytest.mark.parametrize("lead", [(), (0,), (1,), (4, 0, 2), (2, 3)])
+def test_leading_shapes_are_kept(lead):
+    q = np.zeros((*lead, 2))
+    assert inverse_dynamics(ARM, q, q, q).shape == (*lead, 2)
+    assert forward_dynamics(ARM, q, q, q).shape == (*lead, 2)
+    assert mass_matrix(ARM, q).shape == (*lead, 2, 2)
+    assert jacobian(ARM, q, "lower").shape == (*lead, 6, 2)
+
+
+@pytest.mark.parametrize(
+    ("wrenches", "error", "said"),
+    [
+        ({"hand": np.zeros(6)}, ModelError, "no link named 'hand'"),
+        ({"lower": np.zeros(3)}, ArgumentError, r"wrenches\['lower'\] has shape \(3,\)"),
+        ({"lower": [0, 0, 0, 0, 0, np.nan]}, ArgumentError, "NaN or infinity"),
+        ({"lower": np.zeros((3, 6))}, ArgumentError, "does not broadcast"),
+    ],
+)
+def test_bad_wrenches_are_refused(wrenches, error, said):
+    with pytest.raises(error, match=said):
+        inverse_dynamics(ARM, ZERO, ZERO, ZERO, wrenches=wrenches)
+
+
+def test_a_wrench_on_the_base_reaches_no_joint():
+    free = inverse_dynamics(ARM, ZERO, ZERO, ZERO)
+    assert np.array_equal(inverse_dynamics(ARM, ZERO, ZERO, ZERO, wrenches={"base": np.ones(6)}), free)
+
+
+@pytest.mark.parametrize(
+    ("motion", "said"),
+    [
+        (BaseMotion(linear_acceleration=(0.0, 0.0)), "linear_acceleration is"),
+        (BaseMotion(angular_velocity=(0.0, 0.0, np.nan)), "angular_velocity is"),
+        (BaseMotion(rotation=np.diag([1.0, 1.0, -1.0])), "rotation is"),
+        (BaseMotion(linear_acceleration=np.zeros((3, 3))), "does not broadcast"),
+    ],
+)
+def test_bad_base_motions_are_refused(motion, said):
+    with pytest.raises(ArgumentError, match=said):
+        inverse_dynamics(ARM, np.zeros((2, 2)), ZERO, ZERO, base_motion=motion)
+
+
+def test_a_base_motion_may_come_as_a_batch_like_the_states():
+    rng = np.random.default_rng(2)
+    accelerations = rng.normal(size=(4, 3))
+    q = np.tile([0.2, 0.3], (4, 1))
+    whole = inverse_dynamics(ARM, q, ZERO, ZERO, base_motion=BaseMotion(linear_acceleration=accelerations))
+    for k in range(4):
+        one = inverse_dynamics(ARM, q[k], ZERO, ZERO, base_motion=BaseMotion(linear_acceleration=accelerations[k]))
+        assert np.array_equal(whole[k], one)
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(ArgumentError, match="method is 'magic'"):
+        forward_dynamics(ARM, ZERO, ZERO, ZERO, method="magic")
+
+
+@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
+def test_a_joint_that_moves_no_inertia_is_named(method):
+    links = (TreeLink("base"), TreeLink("arm", Inertia(1.0, np.array([0.1, 0, 0]), np.eye(3))), TreeLink("ghost"))
+    joints = (TreeJoint("j1", JointKind.REVOLUTE, "base", "arm"), TreeJoint("j2", JointKind.REVOLUTE, "arm", "ghost"))
+    robot = assemble(KinematicTree("r", links, joints))
+    with pytest.raises(SingularInertiaError, match="joint 'j2' of robot 'r' moves no inertia"):
+        forward_dynamics(robot, ZERO, ZERO, ZERO, method=method)
+
+
+@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
+def test_two_joints_about_one_axis_with_one_inertia_are_singular(method):
+    body = Inertia(1.0, np.array([0.1, 0, 0]), np.diag([0.1, 0.1, 0.1]))
+    links = (TreeLink("base"), TreeLink("ghost"), TreeLink("arm", body))
+    joints = (TreeJoint("j1", JointKind.REVOLUTE, "base", "ghost"), TreeJoint("j2", JointKind.REVOLUTE, "ghost", "arm"))
+    robot = assemble(KinematicTree("r", links, joints))
+    with pytest.raises(SingularInertiaError):
+        forward_dynamics(robot, [0.1, 0.2], ZERO, ZERO, method=method)
+
+
+def test_a_robot_without_mass_has_no_mass_centre():
+    robot = assemble(KinematicTree("r", (TreeLink("a"),), ()))
+    with pytest.raises(ModelError, match="has no mass"):
+        center_of_mass(robot, [])
+
+
+def test_the_mass_centre_of_a_cart_pole():
+    system = CartPole()
+    robot = assemble(system.tree())
+    com = center_of_mass(robot, [0.3, 0.0])
+    drop = -system.pole * system.length / (system.cart + system.pole)
+    assert np.allclose(com, [0.3, 0.0, drop], rtol=1e-14)
