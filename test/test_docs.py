@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
 FOREIGN = (
-    "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ", "export ",
+    "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
 )  # fmt: skip
 PARSED_ONLY = ("demo",)
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
