@@ -1,0 +1,91 @@
+"""All checks of a description together: what `load_urdf` refuses and what `rne check` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from rne_dynamics.description.findings import Fault, Finding, Report, Severity, collect, error
+from rne_dynamics.description.lint_bodies import lint_bodies
+from rne_dynamics.description.lint_joints import lint_joint
+from rne_dynamics.description.lint_links import lint_link
+from rne_dynamics.description.lint_structure import lint_structure
+from rne_dynamics.description.markup import read_markup
+from rne_dynamics.description.outline import Outline, read_outline
+from rne_dynamics.description.sources import Source, SourceLike, read_source
+from rne_dynamics.description.transmissions import read_rotors
+from rne_dynamics.description.urdf_tree import build_tree
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.tree import KinematicTree
+
+
+@dataclass(frozen=True, eq=False)
+class Examination:
+    """A description that has been read: what was found, and the tree where nothing forbids it.
+
+    Parameters
+    ----------
+    report
+        All findings.
+    tree
+        `None` where there are errors.
+    """
+
+    report: Report
+    tree: KinematicTree | None
+
+
+def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None) -> Report:
+    """All that is wrong or doubtful in a description.
+
+    Faults that make reading on impossible (faulty XML) are findings like all others; further faults are sought
+    as far as the first ones allow.
+
+    Parameters
+    ----------
+    source, mappings
+        As for `load_urdf`.
+
+    Raises
+    ------
+    DescriptionError
+        There is no such file or robot.
+    """
+    return examine(read_source(source, mappings)).report
+
+
+def examine(source: Source) -> Examination:
+    """Read and check a description; see `lint`."""
+    found: list[Finding] = []
+    try:
+        root = read_markup(source.data, source.name, source.encoding)
+    except Fault as fault:
+        return Examination(Report(source.name, (fault.finding,)), None)
+    outline = collect(read_outline(root, _stem(source.name)), found)
+    if outline.element.tag == "robot":
+        found.extend(_lint_parts(outline))
+    rotors = collect(read_rotors(outline), found)
+    tree = None
+    if not any(f.severity is Severity.ERROR for f in found):
+        try:
+            tree = build_tree(outline, rotors, source.name)
+        except ModelError as fault:  # something the checks above do not know yet
+            found.append(error(root.line, "<robot>", str(fault), "correct the description"))
+        else:
+            found.extend(lint_bodies(outline, tree))
+    report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
+    return Examination(report, tree if report.ok else None)
+
+
+def _lint_parts(outline: Outline) -> Iterator[Finding]:
+    if outline.links:
+        yield from lint_structure(outline)
+    for link in outline.links.values():
+        yield from lint_link(link)
+    for joint in outline.joints.values():
+        yield from lint_joint(outline, joint)
+
+
+def _stem(name: str) -> str:
+    return "robot" if name.startswith("<") else PurePath(name).stem

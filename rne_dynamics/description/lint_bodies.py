@@ -1,0 +1,88 @@
+"""What moves with each joint: inertia that is missing, negative or out of proportion to the robot."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rne_dynamics.description.findings import Finding, error, note, warning
+from rne_dynamics.description.outline import Outline
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+
+#: A body whose radius of gyration exceeds the robot's reach this many times has its inertia in other units.
+_VAST = 3.0
+#: Lighter parts of the whole are dummies, whose inertia means nothing.
+_DUMMY = 1e-4
+_TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
+
+
+def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
+    """Yield joints that move nothing or a negative inertia, and links with inertia out of all proportion."""
+    own = {link.name: link.inertia or Inertia() for link in tree.links}
+    rigid, moved = _accumulated(tree, own)
+    for joint in tree.depth_first:
+        if joint.kind is not JointKind.FIXED:
+            yield from _lint_moved(outline, joint, rigid[joint.child], moved[joint.child])
+    yield from _lint_proportion(outline, tree, own)
+
+
+def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str, Inertia], dict[str, Inertia]]:
+    """For each link, in its frame: it and what is fixed to it, and it and all that comes after it at zero."""
+    rigid, moved = dict(own), dict(own)
+    for joint in reversed(tree.depth_first):
+        if joint.kind is JointKind.FIXED:
+            rigid[joint.parent] += rigid[joint.child].moved(joint.rotation, joint.position)
+        moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
+    return rigid, moved
+
+
+def _lint_moved(outline: Outline, joint: TreeJoint, body: Inertia, moved: Inertia) -> Iterator[Finding]:
+    link = outline.links[joint.child]
+    line, where = link.element.line, link.where
+    felt = moved.mass
+    if joint.kind in _TURNING:
+        felt = float(joint.axis @ moved.about_origin @ joint.axis)
+    size = float(np.abs(moved.about_origin).max())
+    if felt < -1e-9 * size:
+        yield error(
+            line,
+            where,
+            f"joint {joint.name!r} would feel an inertia of {felt:.4g} about its axis; it must be positive",
+            "correct the inertias of the links it moves",
+        )
+    elif felt <= 1e-12 * max(size, moved.mass) and joint.rotor_inertia == 0.0:
+        what = "inertia about its axis" if joint.kind in _TURNING else "mass"
+        yield warning(
+            line,
+            where,
+            f"joint {joint.name!r} moves no {what}: forward dynamics has no answer for it",
+            "add the <inertial>, make the joint fixed, or lock it",
+        )
+    elif body.mass == 0.0 and not body.inertia.any():
+        what = "has no <inertial>" if link.element.first("inertial") is None else "has no mass"
+        yield note(
+            line, where, f"moves with joint {joint.name!r} and {what}; what it carries has", "add the <inertial> if it weighs"
+        )
+
+
+def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
+    reach: dict[str, float] = {tree.root: 0.0}
+    for joint in tree.depth_first:
+        reach[joint.child] = reach[joint.parent] + float(np.linalg.norm(joint.position))
+    farthest = max(1.0, *(reach[name] + float(np.linalg.norm(i.com)) for name, i in own.items()))
+    total = sum(i.mass for i in own.values())
+    for name, inertia in own.items():
+        if inertia.mass <= _DUMMY * total:
+            continue
+        gyration = float(np.sqrt(max(0.0, np.trace(inertia.inertia) / (2.0 * inertia.mass))))
+        if gyration > _VAST * farthest:
+            element = outline.links[name].element
+            yield warning(
+                element.line,
+                f"{outline.links[name].where} <inertia>",
+                f"is that of a body {gyration:.3g} m across for a mass of {inertia.mass:g} kg, on a robot that reaches "
+                f"{farthest:.3g} m",
+                "correct mass or inertia: grams, or kg mm^2?",
+            )

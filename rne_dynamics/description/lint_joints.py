@@ -1,0 +1,194 @@
+"""Numbers of joints: placement, axis, limits, friction, mimic range."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rne_dynamics.description.findings import Finding, Reading, collect, error, warning
+from rne_dynamics.description.lint_structure import mimic_holds
+from rne_dynamics.description.markup import Element
+from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.description.strict_numbers import read_number, read_numbers
+from rne_dynamics.model.tree import JointKind
+
+_LIMITED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
+#: A revolute limit beyond two turns is more likely in degrees, a prismatic one beyond 50 m in millimetres.
+_MOST_TURN = 4.0 * math.pi + 0.1
+_MOST_STROKE = 50.0
+
+
+def lint_joint(outline: Outline, joint: JointOutline) -> Iterator[Finding]:
+    """Yield what is wrong with the numbers of one joint."""
+    yield from lint_origin(joint.element, joint.where)
+    if joint.kind is JointKind.FIXED:
+        return
+    if joint.kind is not JointKind.FLOATING:
+        yield from _lint_axis(joint)
+        span = yield from _limits(joint)
+        yield from _lint_dynamics(joint)
+        if mimic_holds(outline, joint):
+            yield from _lint_mimic(outline, joint, span)
+
+
+def lint_origin(element: Element, where: str) -> Iterator[Finding]:
+    """Yield what is wrong with the <origin> of a joint or inertial."""
+    origin = element.first("origin")
+    if origin is None:
+        return
+    where = f"{where} <origin>"
+    for attribute in ("xyz", "rpy"):
+        if attribute in origin.attributes:
+            yield from read_numbers(origin, attribute, 3, where)
+    for attribute in origin.attributes:
+        if attribute.startswith("quat"):
+            yield error(
+                origin.line, where, f"{attribute} is given; only rpy is understood", "write the rotation as rpy"
+            )
+
+
+def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
+    axis = joint.element.first("axis")
+    if axis is None:
+        return  # URDF's default, x
+    where = f"{joint.where} <axis>"
+    if "xyz" not in axis.attributes:
+        yield error(axis.line, where, "xyz is missing; it must be 3 finite numbers", 'write xyz="0 0 1" or another axis')
+        return
+    xyz = yield from read_numbers(axis, "xyz", 3, where)
+    if xyz is None:
+        return
+    length = math.hypot(*xyz)
+    if length < 1e-12:
+        yield error(
+            axis.line,
+            where,
+            f"xyz is {axis.attributes['xyz']!r}; an axis must not be zero",
+            "write the direction of motion, or make the joint fixed",
+        )
+    elif abs(length - 1.0) > 1e-3:
+        yield warning(
+            axis.line,
+            where,
+            f"xyz is {axis.attributes['xyz']!r}, of length {length:.6g}; an axis must be a unit vector",
+            "divide it by its length (done here on loading)",
+        )
+
+
+def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
+    """Yield what is wrong with <limit>; return the range of a joint that has one."""
+    limit = joint.element.first("limit")
+    where = f"{joint.where} <limit>"
+    if limit is None:
+        what = "position, speed and effort" if joint.kind in _LIMITED else "speed and effort"
+        yield warning(
+            joint.element.line,
+            joint.where,
+            f"a {joint.kind.value} joint without <limit>: {what} have no bound",
+            "add <limit> with the values of the data sheet",
+        )
+        return None
+    for attribute in ("effort", "velocity"):
+        yield from _lint_bound(limit, attribute, where)
+    if joint.kind not in _LIMITED:
+        return None
+    bounds: list[float | None] = []
+    for attribute in ("lower", "upper"):
+        if attribute not in limit.attributes:
+            bounds.append(0.0)
+            yield warning(
+                limit.line, where, f"{attribute} is missing, which URDF reads as 0", f'write {attribute}="..."'
+            )
+        else:
+            bounds.append((yield from read_number(limit, attribute, where, largest=math.inf)))
+    lower, upper = bounds
+    if lower is None or upper is None:
+        return None
+    if lower > upper:
+        yield error(
+            limit.line, where, f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper", "swap them"
+        )
+        return None
+    most, unit, mistaken = (
+        (_MOST_TURN, "rad", "degrees") if joint.kind is JointKind.REVOLUTE else (_MOST_STROKE, "m", "millimetres")
+    )
+    if lower == upper:
+        yield warning(
+            limit.line, where, f"lower and upper are both {lower:g}: the joint cannot move", "write the range, or make it fixed"
+        )
+    elif most < max(abs(lower), abs(upper)) < 1e4:
+        yield warning(
+            limit.line,
+            where,
+            f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
+            f"convert from {mistaken} if that is what they are",
+        )
+    return lower, upper
+
+
+def _lint_bound(limit: Element, attribute: str, where: str) -> Iterator[Finding]:
+    meaning = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
+    if attribute not in limit.attributes:
+        yield warning(
+            limit.line, where, f"{attribute} is missing: it has no bound", f'write {attribute}="..." from the data sheet'
+        )
+        return
+    value = yield from read_number(limit, attribute, where, largest=math.inf)
+    if value is None:
+        return
+    if value < 0.0:
+        yield error(
+            limit.line, where, f"{attribute} is {value:g}; it must not be negative", "write the largest magnitude allowed"
+        )
+    elif value == 0.0:
+        yield warning(
+            limit.line, where, f"{attribute} is 0: {meaning}", f"write the {attribute} of the data sheet"
+        )
+
+
+def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
+    dynamics = joint.element.first("dynamics")
+    if dynamics is None:
+        return
+    where = f"{joint.where} <dynamics>"
+    for attribute in ("damping", "friction"):
+        if attribute not in dynamics.attributes:
+            continue
+        value = yield from read_number(dynamics, attribute, where)
+        if value is not None and value < 0.0:
+            yield error(
+                dynamics.line, where, f"{attribute} is {value:g}; it must not be negative, as it would add energy",
+                "write its magnitude",
+            )
+
+
+def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float] | None) -> Iterator[Finding]:
+    mimic = joint.element.first("mimic")
+    assert mimic is not None  # mimic_holds says so
+    where = f"{joint.where} <mimic>"
+    numbers: dict[str, float] = {"multiplier": 1.0, "offset": 0.0}
+    for attribute in numbers:
+        if attribute in mimic.attributes:
+            value = yield from read_number(mimic, attribute, where)
+            if value is None:
+                return
+            numbers[attribute] = value
+    multiplier, offset = numbers["multiplier"], numbers["offset"]
+    if multiplier == 0.0:
+        yield warning(
+            mimic.line, where, f"multiplier is 0: the joint stays at {offset:g}", "write the multiplier, or make it fixed"
+        )
+    leader = outline.joints[mimic.attributes["joint"]]
+    led = collect(_limits(leader), [])  # its findings are told where that joint is checked
+    if span is None or led is None or leader.element.first("mimic") is not None:
+        return
+    reach = sorted(multiplier * x + offset for x in led)
+    slack = 1e-3 * max(1e-3, reach[1] - reach[0])
+    if reach[0] < span[0] - slack or reach[1] > span[1] + slack:
+        yield warning(
+            mimic.line,
+            where,
+            f"over the range of {leader.where} it moves from {reach[0]:.6g} to {reach[1]:.6g}, outside its own limits "
+            f"{span[0]:g} to {span[1]:g}",
+            "widen its limits, narrow the leader's, or correct multiplier and offset",
+        )

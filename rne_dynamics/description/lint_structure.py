@@ -1,0 +1,143 @@
+"""Do the joints make one tree of the links, and does every mimic joint follow something that moves?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from rne_dynamics.description.findings import Finding, error, note, warning
+from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.model.tree import JointKind
+
+_MOVES_ALONE = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+
+
+def lint_structure(outline: Outline) -> Iterator[Finding]:
+    """Yield joints without links, second parents, several or no roots, loops, and faulty mimics."""
+    yield from _lint_ends(outline)
+    yield from _lint_tree(outline)
+    yield from _lint_mimics(outline)
+
+
+def _lint_ends(outline: Outline) -> Iterator[Finding]:
+    parent_joint: dict[str, JointOutline] = {}
+    for joint in outline.joints.values():
+        for end, link in (("parent", joint.parent), ("child", joint.child)):
+            if link not in outline.links:
+                element = joint.element.first(end) or joint.element
+                near = get_close_matches(link, outline.links, n=2, cutoff=0.5)
+                hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
+                yield error(
+                    element.line, f"{joint.where} <{end}>", f"there is no link {link!r}", f"{hint}add the link"
+                )
+        if joint.parent == joint.child:
+            yield error(
+                joint.element.line,
+                joint.where,
+                f"connects link {joint.child!r} with itself",
+                "name two different links as parent and child",
+            )
+        elif joint.child in parent_joint:
+            first = parent_joint[joint.child]
+            yield error(
+                joint.element.line,
+                joint.where,
+                f"link {joint.child!r} has two parents: {first.parent!r} (joint {first.name!r}, line "
+                f"{first.element.line}) and {joint.parent!r}; a tree allows one",
+                "delete one of the two joints",
+            )
+        parent_joint.setdefault(joint.child, joint)
+
+
+def _lint_tree(outline: Outline) -> Iterator[Finding]:
+    children = {j.child for j in outline.joints.values()}
+    roots = [name for name in outline.links if name not in children]
+    if len(roots) > 1:
+        for name in roots[1:]:
+            yield error(
+                outline.links[name].element.line,
+                f"link {name!r}",
+                f"is a second root beside {roots[0]!r}: no joint has it as child; there must be one root",
+                f"add a joint with child {name!r}, or delete the link",
+            )
+    by_parent: dict[str, list[JointOutline]] = {}
+    for joint in outline.joints.values():
+        by_parent.setdefault(joint.parent, []).append(joint)
+    reached = set(roots)
+    waiting = list(roots)
+    while waiting:
+        for joint in by_parent.get(waiting.pop(), []):
+            if joint.child not in reached:
+                reached.add(joint.child)
+                waiting.append(joint.child)
+    lost = [name for name in outline.links if name not in reached]
+    if lost:
+        shown = ", ".join(map(repr, lost[:6])) + (", ..." if len(lost) > 6 else "")
+        yield error(
+            outline.links[lost[0]].element.line,
+            f"link {lost[0]!r}",
+            f"the joints between {shown} form a loop; they must form a tree",
+            "cut the loop at one joint",
+        )
+
+
+def _lint_mimics(outline: Outline) -> Iterator[Finding]:
+    in_circle: set[str] = set()
+    for joint in outline.joints.values():
+        mimic = joint.element.first("mimic")
+        if mimic is None:
+            continue
+        where = f"{joint.where} <mimic>"
+        leader_name = mimic.attributes.get("joint", "")
+        leader = outline.joints.get(leader_name)
+        if joint.kind is JointKind.FIXED:
+            yield note(mimic.line, where, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>")
+        elif joint.kind not in _MOVES_ALONE:
+            yield error(
+                mimic.line, where, f"a {joint.kind.value} joint cannot mimic; one coordinate is needed", "delete the <mimic>"
+            )
+        elif leader is None:
+            near = get_close_matches(leader_name, outline.joints, n=2, cutoff=0.5)
+            hint = f"write {' or '.join(map(repr, near))}" if near else "name a joint that exists"
+            yield warning(
+                mimic.line,
+                where,
+                f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself",
+                hint,
+            )
+        elif leader.kind not in _MOVES_ALONE:
+            yield error(
+                mimic.line,
+                where,
+                f"follows {leader.where}, which is {leader.kind.value}; it must be revolute, continuous or prismatic",
+                "name a joint that moves, or make this one fixed",
+            )
+        elif joint.name not in in_circle:
+            circle = _circle(outline, joint)
+            in_circle.update(circle)
+            if circle:
+                yield error(
+                    mimic.line,
+                    where,
+                    f"joints mimic each other in a circle: {' -> '.join([*circle, circle[0]])}",
+                    "let one of them move by itself",
+                )
+
+
+def _circle(outline: Outline, joint: JointOutline) -> list[str]:
+    """The names along the mimics from `joint` back to itself; empty where the chain ends or circles elsewhere."""
+    path = [joint.name]
+    while True:
+        mimic = outline.joints[path[-1]].element.first("mimic")
+        leader = None if mimic is None else mimic.attributes.get("joint", "")
+        if leader is None or leader not in outline.joints:
+            return []
+        if leader in path:
+            return path if leader == joint.name else []
+        path.append(leader)
+
+
+def mimic_holds(outline: Outline, joint: JointOutline) -> bool:
+    """Whether a joint's <mimic> counts: it is there, the joint can move, and its leader exists."""
+    mimic = joint.element.first("mimic")
+    return mimic is not None and joint.kind in _MOVES_ALONE and mimic.attributes.get("joint", "") in outline.joints

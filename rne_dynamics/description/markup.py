@@ -1,0 +1,182 @@
+"""XML as elements that know their line, read so that no input can hang, swell or reach outside the file.
+
+Python's own ElementTree forgets the lines. This reader takes expat directly, keeps what a check needs, and
+refuses declarations of entities: a URDF has no use for them, and they can grow without bound or read other files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from xml.parsers import expat
+
+from rne_dynamics.description.findings import Fault, error
+
+#: Elements whose insides say nothing about the dynamics and are not kept.
+SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
+#: More elements than this are no robot; the largest published URDFs have a few thousand.
+MOST_ELEMENTS = 300_000
+DEEPEST = 100
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(eq=False)
+class Element:
+    """One XML element; filled while reading, not changed afterwards.
+
+    Parameters
+    ----------
+    tag
+        With its prefix, as written.
+    attributes
+        By name, as written.
+    line
+        Line on which its start tag begins, counted from 1.
+    children
+        In order; without those of `SKIPPED` elements.
+    text
+        The characters directly inside it, stripped.
+    """
+
+    tag: str
+    attributes: dict[str, str]
+    line: int
+    children: list[Element] = field(default_factory=list)
+    text: str = ""
+
+    def all(self, tag: str) -> Iterator[Element]:
+        """The children of one tag."""
+        return (child for child in self.children if child.tag == tag)
+
+    def first(self, tag: str) -> Element | None:
+        """The first child of a tag, `None` where there is none."""
+        return next(self.all(tag), None)
+
+
+def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
+    """The root element of an XML document.
+
+    Parameters
+    ----------
+    data
+        The document.
+    file
+        Its name, for messages.
+    encoding
+        Overrides what the document declares; for text that was a Python string.
+
+    Raises
+    ------
+    Fault
+        An empty document, text before the XML declaration, faulty XML, an encoding that does not fit, declarations
+        of entities or an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
+    """
+    _check_beginning(data, file)
+    reader = _Reader(file)
+    try:
+        reader.parse(data, encoding)
+    except expat.ExpatError as fault:
+        raise _translated(fault, file) from None
+    except (LookupError, ValueError) as fault:  # encodings that Python does not know, or not one byte a character
+        raise Fault(file, error(1, "XML declaration", str(fault), "save the file as UTF-8")) from None
+    return reader.root
+
+
+def _check_beginning(data: bytes, file: str) -> None:
+    if not data.strip():
+        raise Fault(file, error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file"))
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return  # UTF-16, which expat reads by itself
+    text = data.removeprefix(_BOM)
+    start = text.find(b"<")
+    before = text if start < 0 else text[:start]
+    declared = text.startswith(b"<?xml", max(start, 0))
+    if not before.strip() and not (before and declared):
+        return
+    shown = before.strip()[:40].decode("utf-8", "replace")
+    line = 1 + before[: len(before) - len(before.lstrip())].count(b"\n") if shown else 1
+    what = f"has the text {shown!r}" if shown else "has blanks"
+    where = " before the XML declaration" if declared else " where the first element must begin"
+    mend = "delete everything before it" if start >= 0 else "give a URDF file; this is not XML"
+    raise Fault(file, error(line, "file", what + where, mend))
+
+
+class _Reader:
+    """Builds the elements from expat's events."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.count = 0
+        self.skipping = 0
+        self.open: list[Element] = []
+        self.root = Element("", {}, 1)
+
+    def parse(self, data: bytes, encoding: str | None) -> None:
+        self.parser = expat.ParserCreate(encoding)
+        self.parser.buffer_text = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
+        self.parser.CharacterDataHandler = self._text
+        self.parser.StartDoctypeDeclHandler = self._doctype
+        self.parser.Parse(data, True)
+
+    def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        self.count += 1
+        depth = len(self.open) + self.skipping
+        if self.count > MOST_ELEMENTS or depth >= DEEPEST:
+            much = f"more than {MOST_ELEMENTS} elements" if depth < DEEPEST else f"elements nested deeper than {DEEPEST}"
+            raise Fault(self.file, error(self.parser.CurrentLineNumber, f"<{tag}>", f"{much}", "this is no robot"))
+        if self.skipping or tag in SKIPPED:
+            self.skipping += 1
+            return
+        element = Element(tag, attributes, self.parser.CurrentLineNumber)
+        if self.open:
+            self.open[-1].children.append(element)
+        else:
+            self.root = element
+        self.open.append(element)
+
+    def _end(self, _tag: str) -> None:
+        if self.skipping:
+            self.skipping -= 1
+        else:
+            element = self.open.pop()
+            element.text = element.text.strip()
+
+    def _text(self, text: str) -> None:
+        # only leaves carry values; long runs in the wrong place are not worth keeping
+        if not self.skipping and len(self.open[-1].text) < 1000:
+            self.open[-1].text += text[:1000]
+
+    def _doctype(self, name: str, system: str | None, public: str | None, has_declarations: bool | int) -> None:
+        if system or public or has_declarations:
+            raise Fault(
+                self.file,
+                error(
+                    self.parser.CurrentLineNumber,
+                    f"<!DOCTYPE {name}>",
+                    "declares entities or an external document type, which are refused: they can expand without bound "
+                    "and read other files",
+                    "delete the DOCTYPE and write the entities out",
+                ),
+            )
+
+
+_MENDS = {
+    expat.errors.XML_ERROR_TAG_MISMATCH: "close every element with the tag it was opened with",
+    expat.errors.XML_ERROR_NO_ELEMENTS: "the file ends too early: write it anew, or close its elements",
+    expat.errors.XML_ERROR_UNCLOSED_TOKEN: "the file ends too early: write it anew, or close the tag",
+    expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT: "delete what follows </robot>",
+    expat.errors.XML_ERROR_DUPLICATE_ATTRIBUTE: "keep one of the attributes of the same name",
+    expat.errors.XML_ERROR_UNDEFINED_ENTITY: "write &amp; for &, and the character itself for any other entity",
+    expat.errors.XML_ERROR_UNKNOWN_ENCODING: "save the file as UTF-8",
+    expat.errors.XML_ERROR_INCORRECT_ENCODING: "save the file as UTF-8",
+}
+
+
+def _translated(fault: expat.ExpatError, file: str) -> Fault:
+    what = expat.ErrorString(fault.code) or "not well-formed"
+    mend = _MENDS.get(
+        what, "correct the XML at this place (quotes around values, &lt; for <, &amp; for &; saved as UTF-8)"
+    )
+    return Fault(file, error(fault.lineno, "XML", f"{what} (column {fault.offset + 1})", mend))

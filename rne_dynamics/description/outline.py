@@ -1,0 +1,214 @@
+"""The links and joints of a <robot> element by name, and the checks that names and required elements are there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from rne_dynamics.description.findings import Finding, Reading, error, warning
+from rne_dynamics.description.markup import Element
+from rne_dynamics.model.tree import JointKind
+
+#: Elements that a link or joint may have once, and the attributes each may have, for finding misspelt ones.
+LINK_ELEMENTS = {"inertial": (), "visual": (), "collision": ()}
+INERTIAL_ELEMENTS = {
+    "origin": ("xyz", "rpy"),
+    "mass": ("value",),
+    "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
+}
+JOINT_ELEMENTS = {
+    "origin": ("xyz", "rpy"),
+    "parent": ("link",),
+    "child": ("link",),
+    "axis": ("xyz",),
+    "limit": ("lower", "upper", "effort", "velocity"),
+    "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
+}
+_KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_control", "sensor")
+
+
+@dataclass(frozen=True, eq=False)
+class LinkOutline:
+    """A link: its name and its element."""
+
+    name: str
+    element: Element
+
+    @property
+    def where(self) -> str:
+        """The link in messages."""
+        return f"link {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class JointOutline:
+    """A joint: what it connects, and its element."""
+
+    name: str
+    kind: JointKind
+    parent: str
+    child: str
+    element: Element
+
+    @property
+    def where(self) -> str:
+        """The joint in messages."""
+        return f"joint {self.name!r}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """What a <robot> element holds, in order; links and joints without a usable name are left out.
+
+    Parameters
+    ----------
+    name
+        The robot's name.
+    element
+        The <robot> element.
+    links, joints
+        By name.
+    """
+
+    name: str
+    element: Element
+    links: dict[str, LinkOutline]
+    joints: dict[str, JointOutline]
+
+
+def read_outline(root: Element, default_name: str) -> Reading[Outline]:
+    """Yield what is wrong with names and required elements; return what can be used.
+
+    Parameters
+    ----------
+    root
+        Root element of the document.
+    default_name
+        Name for a robot that has none.
+    """
+    links: dict[str, LinkOutline] = {}
+    joints: dict[str, JointOutline] = {}
+    if root.tag != "robot":
+        mend = {
+            "sdf": "convert the SDF to URDF",
+            "mujoco": "give the URDF; this is MuJoCo's format",
+        }.get(root.tag, "give a URDF file")
+        yield error(root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>", mend)
+        return Outline(default_name, root, links, joints)
+    name = root.attributes.get("name", "").strip()
+    if not name:
+        yield warning(
+            root.line, "<robot>", f"has no name; it is called {default_name!r} here", 'add name="..." to <robot>'
+        )
+    for element in root.children:
+        if element.tag == "link":
+            named = yield from _name(element, "link", {k: v.element for k, v in links.items()})
+            if named is not None:
+                links[named] = LinkOutline(named, element)
+                yield from lint_children(element, f"link {named!r}", LINK_ELEMENTS, once=("inertial",))
+        elif element.tag == "joint":
+            named = yield from _name(element, "joint", {k: v.element for k, v in joints.items()})
+            if named is not None:
+                joint = yield from _joint(element, named)
+                if joint is not None:
+                    joints[named] = joint
+        else:
+            yield from _foreign(element)
+    if not any(root.all("link")):
+        yield error(root.line, "<robot>", "has no <link>; a robot needs at least one", "give the file of a robot")
+    return Outline(name or default_name, root, links, joints)
+
+
+def _name(element: Element, kind: str, known: dict[str, Element]) -> Reading[str | None]:
+    name = element.attributes.get("name", "")
+    if not name.strip():
+        yield error(
+            element.line, f"<{kind}>", f"has no name; every {kind} must have one", f'add name="..." to the <{kind}>'
+        )
+        return None
+    if name in known:
+        yield error(
+            element.line,
+            f"{kind} {name!r}",
+            f"the name is there twice, first in line {known[name].line}; names must be unique",
+            "rename or delete one of them",
+        )
+        return None
+    return name
+
+
+def _foreign(element: Element) -> Iterator[Finding]:
+    if element.tag.startswith("xacro:"):
+        yield error(
+            element.line,
+            f"<{element.tag}>",
+            "is a xacro element in what is read as plain URDF",
+            "give the .xacro file by its path, or expand it first with `xacro`",
+        )
+    elif element.tag not in _KNOWN_AT_TOP:
+        near = get_close_matches(element.tag.lower(), ("link", "joint", "transmission"), n=1, cutoff=0.75)
+        if near:
+            yield warning(
+                element.line, f"<{element.tag}>", "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
+            )
+
+
+def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
+    where = f"joint {name!r}"
+    kinds = [k.value for k in JointKind]
+    kind = element.attributes.get("type", "").strip()
+    usable = True
+    if kind not in kinds:
+        usable = False
+        near = get_close_matches(kind.lower(), kinds, n=1)
+        found = f"type is {kind!r}" if "type" in element.attributes else "type is missing"
+        yield error(
+            element.line, where, f"{found}; it must be {', '.join(kinds)}", f"write type={near[0] if near else kinds[0]!r}"
+        )
+    yield from lint_children(element, where, JOINT_ELEMENTS, once=tuple(JOINT_ELEMENTS))
+    ends: list[str] = []
+    for end in ("parent", "child"):
+        found_end = element.first(end)
+        link = "" if found_end is None else found_end.attributes.get("link", "")
+        if not link.strip():
+            line = element.line if found_end is None else found_end.line
+            what = "is missing" if found_end is None else "names no link"
+            yield error(
+                line, f"{where} <{end}>", f"{what}; a joint needs a parent and a child", f'write <{end} link="..."/>'
+            )
+            usable = False
+        ends.append(link)
+    return JointOutline(name, JointKind(kind), ends[0], ends[1], element) if usable else None
+
+
+def lint_children(
+    element: Element, where: str, known: dict[str, tuple[str, ...]], once: tuple[str, ...]
+) -> Iterator[Finding]:
+    """Yield elements that are there twice, and elements and attributes whose names look misspelt."""
+    seen: dict[str, int] = {}
+    for child in element.children:
+        place = f"{where} <{child.tag}>"
+        if child.tag in once and child.tag in seen:
+            yield error(
+                child.line, place, f"is there twice, first in line {seen[child.tag]}; one is allowed", "delete one of them"
+            )
+        seen.setdefault(child.tag, child.line)
+        if child.tag not in known:
+            near = get_close_matches(child.tag.lower(), known, n=1, cutoff=0.8)
+            if near:
+                yield warning(child.line, place, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant")
+            continue
+        yield from misspelt_attributes(child, place, known[child.tag])
+
+
+def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield attributes that are not known and look like one that is known and missing."""
+    for attribute in element.attributes:
+        missing = [k for k in known if k not in element.attributes]
+        near = get_close_matches(attribute.lower(), missing, n=1, cutoff=0.7)
+        if attribute not in known and near:
+            yield warning(
+                element.line, where, f"attribute {attribute!r} is unknown and is ignored", f"write {near[0]!r} if it is meant"
+            )

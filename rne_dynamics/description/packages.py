@@ -1,0 +1,74 @@
+"""Files named by URI: ``file://`` and ``package://``."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote
+
+from rne_dynamics.description.share import PACKAGE, share_folders
+from rne_dynamics.errors import DescriptionError
+
+
+def resolve_uri(uri: str) -> Path:
+    """The path a URI names.
+
+    Raises
+    ------
+    DescriptionError
+        Another scheme than ``file`` and ``package``, a host, an unknown package, a path outside the package, or no
+        such file.
+    """
+    scheme, _, rest = uri.partition("://")
+    if scheme.lower() == "package":
+        return _in_package(uri, unquote(rest))
+    if scheme.lower() != "file":
+        raise DescriptionError(f"{uri!r}: scheme {scheme!r} is unknown; give a path, file:// or package://")
+    host, slash, path = unquote(rest).partition("/")
+    if host not in ("", "localhost") or not path:
+        raise DescriptionError(f"{uri!r} is no local absolute path; write file:///absolute/path.urdf")
+    return Path(slash + path)
+
+
+def _in_package(uri: str, rest: str) -> Path:
+    name, _, inside = rest.partition("/")
+    relative = posixpath.normpath(inside)
+    if not name or name in (".", "..") or not inside:
+        raise DescriptionError(f"{uri!r} names no file of a package; write package://PACKAGE/PATH")
+    if relative.startswith(("/", "..")) or "\\" in inside or "\0" in inside:
+        raise DescriptionError(
+            f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"
+        )
+    folders = list(dict.fromkeys(package_folders(name)))
+    for folder in folders:
+        if (folder / relative).is_file():
+            return folder / relative
+    if folders:
+        raise DescriptionError(
+            f"{uri!r}: package {name!r} (in {', '.join(map(str, folders))}) has no file {relative!r}; check the name"
+        )
+    raise DescriptionError(
+        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in AMENT_PREFIX_PATH and "
+        "ROS_PACKAGE_PATH), or give the file's plain path"
+    )
+
+
+def package_folders(name: str) -> Iterator[Path]:
+    """Share folders of a package that exist: the ament index, then ROS_PACKAGE_PATH, then this package's own."""
+    for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        folder = Path(entry) / "share" / name
+        indexed = Path(entry) / "share/ament_index/resource_index/packages" / name
+        if entry and folder.is_dir() and (indexed.exists() or (folder / "package.xml").is_file()):
+            yield folder
+    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if not entry:
+            continue
+        # an entry is a folder of packages, or a package itself
+        if (Path(entry) / name).is_dir():
+            yield Path(entry) / name
+        elif Path(entry).name == name and Path(entry).is_dir():
+            yield Path(entry)
+    if name == PACKAGE:
+        yield from (folder for folder in share_folders() if folder.is_dir())

@@ -1,0 +1,52 @@
+"""Data files of this package (URDFs, YAML), wherever it was installed from."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from rne_dynamics.errors import DescriptionError
+
+PACKAGE = "rne_dynamics"
+
+
+def share_folders() -> Iterator[Path]:
+    """Folders that may hold the data, nearest first: the source checkout, install prefixes, the ament index."""
+    here = Path(__file__).resolve()
+    checkout = here.parents[2]
+    if (checkout / "package.xml").is_file():
+        yield checkout
+    for prefix in (*here.parents[3:], Path(sys.prefix)):
+        yield prefix / "share" / PACKAGE
+    for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        if entry:
+            yield Path(entry) / "share" / PACKAGE
+
+
+def share_file(relative: str | PurePosixPath) -> Path:
+    """Path of a data file, e.g. ``share_file("urdf/puma560.urdf")``.
+
+    Raises
+    ------
+    DescriptionError
+        It is in none of the places; the message lists them.
+    """
+    for folder in share_folders():
+        if (folder / relative).is_file():
+            return folder / relative
+    looked = ", ".join(dict.fromkeys(str(folder) for folder in share_folders() if folder.is_dir()))
+    raise DescriptionError(
+        f"data file {str(relative)!r} of {PACKAGE} is not there (looked in: {looked or 'no folder exists'}); "
+        "install the package with `pip install .` or colcon, or run from its checkout"
+    )
+
+
+def shipped_robots() -> tuple[str, ...]:
+    """Names of the robots that ship, as `load_urdf` takes them; sorted."""
+    for folder in share_folders():
+        names = sorted(path.stem for path in (folder / "urdf").glob("*.urdf"))
+        if names:
+            return tuple(names)
+    return ()

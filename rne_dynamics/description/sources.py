@@ -1,0 +1,149 @@
+"""Where a description comes from: a path, XML text, a URI, the name of a robot that ships, or standard input."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import BinaryIO, Union
+
+from rne_dynamics.description.expand import expand_xacro
+from rne_dynamics.description.packages import resolve_uri
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.errors import DescriptionError
+
+#: A URDF is some hundred kilobytes; what is larger is refused before it is read.
+MOST_BYTES = 50_000_000
+_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A description's bytes and what to call them.
+
+    Parameters
+    ----------
+    name
+        Path of the file, or ``<text>``, ``<stdin>``.
+    data
+        The XML document.
+    encoding
+        Overrides the encoding the document declares; `None` where the document is to be believed.
+    """
+
+    name: str
+    data: bytes
+    encoding: str | None = None
+
+
+SourceLike = Union[str, bytes, "os.PathLike[str]", Source]
+
+
+def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -> Source:
+    """Read a description, expanding xacro where the file's name ends in ``.xacro``.
+
+    Parameters
+    ----------
+    source
+        A path; a string with XML in it, or bytes; a ``file://`` or ``package://`` URI; the name of a robot that
+        ships, which wins over a file of that very name (write ``./name`` for the file).
+    mappings
+        Arguments for xacro by name.
+
+    Raises
+    ------
+    DescriptionError
+        Nothing there, not readable, larger than `MOST_BYTES`, or arguments for what is not xacro.
+    """
+    if isinstance(source, Source):
+        return source
+    if isinstance(source, bytes) or (isinstance(source, str) and ("<" in source or "\n" in source or not source.strip())):
+        _no_mappings("XML text", mappings)
+        return _from_text(source)
+    path = _find(source)
+    if path.suffix == ".xacro":
+        # read here as well, so that its size and its entities are checked before xacro takes it
+        return Source(str(path), expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
+    _no_mappings(str(path), mappings)
+    return Source(str(path), _read_file(path))
+
+
+def read_stdin(stream: BinaryIO | None = None) -> Source:
+    """The description on standard input, named ``<stdin>``."""
+    data = (sys.stdin.buffer if stream is None else stream).read(MOST_BYTES + 1)
+    _check_size("<stdin>", len(data))
+    return Source("<stdin>", data)
+
+
+def _from_text(text: str | bytes) -> Source:
+    if isinstance(text, bytes):
+        _check_size("<text>", len(text))
+        return Source("<text>", text)
+    _check_size("<text>", len(text))
+    try:
+        return Source("<text>", text.removeprefix("\ufeff").encode(), "utf-8")
+    except UnicodeEncodeError as error:
+        line = text.count("\n", 0, error.start) + 1
+        raise DescriptionError(
+            f"<text>:{line}: has the half character {text[error.start]!r}; read the file as UTF-8, or give its path"
+        ) from None
+
+
+def _find(source: str | os.PathLike[str]) -> Path:
+    name = os.fspath(source)
+    if isinstance(source, str):
+        if _URI.match(name):
+            return resolve_uri(name)
+        if name in shipped_robots():
+            return share_file(f"urdf/{name}.urdf")
+    path = Path(name)
+    if "\0" in name:
+        raise DescriptionError(f"{name!r} has a null character in it; give a path, XML text, a URI or a robot's name")
+    return path
+
+
+def _read_file(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            _check_size(str(path), size)
+            data = stream.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise _not_found(path) from None
+    except IsADirectoryError:
+        raise DescriptionError(f"{path} is a folder; give the .urdf or .xacro file in it") from None
+    except OSError as error:
+        raise DescriptionError(f"{path} cannot be read: {error.strerror}; check the name and its permissions") from None
+    _check_size(str(path), len(data))
+    return data
+
+
+def _not_found(path: Path) -> DescriptionError:
+    robots = shipped_robots()
+    beside = []
+    if path.parent.is_dir():
+        beside = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in (".urdf", ".xacro")]
+    near = get_close_matches(str(path), [*robots, *beside], n=3, cutoff=0.6)
+    hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    return DescriptionError(
+        f"{path} does not exist; {hint}give a path, XML text, a file:// or package:// URI, or a robot that ships: "
+        f"{', '.join(robots) or 'none are installed'}"
+    )
+
+
+def _check_size(name: str, size: int) -> None:
+    if size > MOST_BYTES:
+        raise DescriptionError(
+            f"{name} is larger than {MOST_BYTES // 1_000_000} MB; a URDF has no meshes in it, so give the .urdf file itself"
+        )
+
+
+def _no_mappings(name: str, mappings: Mapping[str, str] | None) -> None:
+    if mappings:
+        raise DescriptionError(
+            f"{name}: arguments ({', '.join(mappings)}) are for xacro only; give a file that ends in .xacro"
+        )

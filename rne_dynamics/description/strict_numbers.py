@@ -1,0 +1,77 @@
+"""Numbers in attributes, read more strictly than Python or C would: what one locale or parser accepts, another may not."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from rne_dynamics.description.findings import Reading, error
+from rne_dynamics.description.markup import Element
+
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_WRONG_LOCALE = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
+#: Nothing on a robot is larger in SI units; beyond it, products of numbers leave the finite ones.
+LARGEST = 1e12
+
+
+def parse_number(text: str) -> float | None:
+    """The number that `text` is, `None` if it is none or not finite."""
+    if not _NUMBER.fullmatch(text.strip(" \t\r\n")):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def read_numbers(
+    element: Element, attribute: str, count: int, where: str, *, largest: float = LARGEST
+) -> Reading[tuple[float, ...] | None]:
+    """Yield what is wrong with the numbers of an attribute that is there; return them, or `None` if anything is.
+
+    Parameters
+    ----------
+    element, attribute
+        What to read.
+    count
+        How many numbers there must be.
+    where
+        The element's name in messages.
+    largest
+        Largest magnitude allowed.
+    """
+    text = element.attributes[attribute]
+    words = text.split()
+    allowed = "one finite number" if count == 1 else f"{count} finite numbers with blanks between them"
+    found = f"{attribute} is {_short(text)}; it must be {allowed}"
+    for word in words:
+        if parse_number(word) is not None:
+            continue
+        if _WRONG_LOCALE.fullmatch(word):
+            mend = f"write {word.replace(',', '.')!r}, with a decimal point"
+        elif "," in word:
+            mend = f"write {' '.join(word.replace(',', ' ').split())!r}, without commas"
+        elif word.lower().lstrip("+-") in ("nan", "inf", "infinity"):
+            mend = "write the value, or leave the attribute out where it may be missing"
+        else:
+            mend = f"write {_short(word)} as a number such as 1.5 or -2e-3"
+        yield error(element.line, where, found, mend)
+        return None
+    if len(words) != count:
+        yield error(element.line, where, f"{found}, not {len(words)}", f"give {count}" if words else "give the value")
+        return None
+    values = tuple(float(word) for word in words)
+    if max(abs(v) for v in values) > largest:
+        yield error(element.line, where, f"{found}, at most {largest:g} in size", "give it in SI units (m, kg, s, rad)")
+        return None
+    return values
+
+
+def read_number(
+    element: Element, attribute: str, where: str, *, largest: float = LARGEST
+) -> Reading[float | None]:
+    """As `read_numbers`, for one number."""
+    values = yield from read_numbers(element, attribute, 1, where, largest=largest)
+    return None if values is None else values[0]
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:57] + "...")
