@@ -52,7 +52,9 @@ def _wanted(outline: Outline, joint: JointOutline, tag: str) -> bool:
     return joint.kind not in (JointKind.FIXED, JointKind.FLOATING)
 
 
-def _element(element: Element | None, attributes: tuple[str, ...], extra: dict[str, str] | None = None) -> Iterator[str]:
+def _element(
+    element: Element | None, attributes: tuple[str, ...], extra: dict[str, str] | None = None
+) -> Iterator[str]:
     if element is None:
         return
     values = dict(extra or {})

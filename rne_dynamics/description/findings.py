@@ -81,7 +81,7 @@ class Report:
         return not self.of(Severity.ERROR)
 
 
-class Fault(DescriptionError):
+class FaultyDescriptionError(DescriptionError):
     """A finding that makes reading on impossible, as an error.
 
     Parameters

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from rne_dynamics.description.findings import Fault, Finding, Report, Severity, collect, error
+from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
 from rne_dynamics.description.lint_bodies import lint_bodies
 from rne_dynamics.description.lint_joints import lint_joint
 from rne_dynamics.description.lint_links import lint_link
@@ -60,7 +60,7 @@ def examine(source: Source) -> Examination:
     found: list[Finding] = []
     try:
         root = read_markup(source.data, source.name, source.encoding)
-    except Fault as fault:
+    except FaultyDescriptionError as fault:
         return Examination(Report(source.name, (fault.finding,)), None)
     outline = collect(read_outline(root, _stem(source.name)), found)
     if outline.element.tag == "robot":

@@ -62,8 +62,14 @@ def _lint_moved(outline: Outline, joint: TreeJoint, body: Inertia, moved: Inerti
         )
     elif body.mass == 0.0 and not body.inertia.any():
         what = "has no <inertial>" if link.element.first("inertial") is None else "has no mass"
-        yield note(
-            line, where, f"moves with joint {joint.name!r} and {what}; what it carries has", "add the <inertial> if it weighs"
+        # a link with a shape was meant to weigh something; one without is how URDF writes joints of several axes
+        shape = link.element.first("visual") or link.element.first("collision")
+        make = note if shape is None else warning
+        yield make(
+            line,
+            where,
+            f"moves with joint {joint.name!r} and {what}; gravity and inertia miss it",
+            "add its <inertial>",
         )
 
 

@@ -53,7 +53,9 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
         return  # URDF's default, x
     where = f"{joint.where} <axis>"
     if "xyz" not in axis.attributes:
-        yield error(axis.line, where, "xyz is missing; it must be 3 finite numbers", 'write xyz="0 0 1" or another axis')
+        yield error(
+            axis.line, where, "xyz is missing; it must be 3 finite numbers", 'write xyz="0 0 1" or another axis'
+        )
         return
     xyz = yield from read_numbers(axis, "xyz", 3, where)
     if xyz is None:
@@ -106,7 +108,10 @@ def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
         return None
     if lower > upper:
         yield error(
-            limit.line, where, f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper", "swap them"
+            limit.line,
+            where,
+            f"lower is {lower:g}, above upper, which is {upper:g}; lower must not exceed upper",
+            "swap them",
         )
         return None
     most, unit, mistaken = (
@@ -114,7 +119,10 @@ def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
     )
     if lower == upper:
         yield warning(
-            limit.line, where, f"lower and upper are both {lower:g}: the joint cannot move", "write the range, or make it fixed"
+            limit.line,
+            where,
+            f"lower and upper are both {lower:g}: the joint cannot move",
+            "write the range, or make it fixed",
         )
     elif most < max(abs(lower), abs(upper)) < 1e4:
         yield warning(
@@ -130,7 +138,10 @@ def _lint_bound(limit: Element, attribute: str, where: str) -> Iterator[Finding]
     meaning = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
     if attribute not in limit.attributes:
         yield warning(
-            limit.line, where, f"{attribute} is missing: it has no bound", f'write {attribute}="..." from the data sheet'
+            limit.line,
+            where,
+            f"{attribute} is missing: it has no bound",
+            f'write {attribute}="..." from the data sheet',
         )
         return
     value = yield from read_number(limit, attribute, where, largest=math.inf)
@@ -138,12 +149,13 @@ def _lint_bound(limit: Element, attribute: str, where: str) -> Iterator[Finding]
         return
     if value < 0.0:
         yield error(
-            limit.line, where, f"{attribute} is {value:g}; it must not be negative", "write the largest magnitude allowed"
+            limit.line,
+            where,
+            f"{attribute} is {value:g}; it must not be negative",
+            "write the largest magnitude allowed",
         )
     elif value == 0.0:
-        yield warning(
-            limit.line, where, f"{attribute} is 0: {meaning}", f"write the {attribute} of the data sheet"
-        )
+        yield warning(limit.line, where, f"{attribute} is 0: {meaning}", f"write the {attribute} of the data sheet")
 
 
 def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
@@ -157,7 +169,9 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
         value = yield from read_number(dynamics, attribute, where)
         if value is not None and value < 0.0:
             yield error(
-                dynamics.line, where, f"{attribute} is {value:g}; it must not be negative, as it would add energy",
+                dynamics.line,
+                where,
+                f"{attribute} is {value:g}; it must not be negative, as it would add energy",
                 "write its magnitude",
             )
 
@@ -176,7 +190,10 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
     multiplier, offset = numbers["multiplier"], numbers["offset"]
     if multiplier == 0.0:
         yield warning(
-            mimic.line, where, f"multiplier is 0: the joint stays at {offset:g}", "write the multiplier, or make it fixed"
+            mimic.line,
+            where,
+            f"multiplier is 0: the joint stays at {offset:g}",
+            "write the multiplier, or make it fixed",
         )
     leader = outline.joints[mimic.attributes["joint"]]
     led = collect(_limits(leader), [])  # its findings are told where that joint is checked

@@ -64,7 +64,9 @@ def _mass(inertial: Element, where: str) -> Reading[float | None]:
     where = f"{where} <mass>"
     if element is None or "value" not in element.attributes:
         line = inertial.line if element is None else element.line
-        yield error(line, where, "the mass is missing; it must be one finite number", 'write <mass value="..."/>, in kg')
+        yield error(
+            line, where, "the mass is missing; it must be one finite number", 'write <mass value="..."/>, in kg'
+        )
         return None
     mass = yield from read_number(element, "value", where)
     if mass is None:
@@ -115,7 +117,9 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
     size = max(abs(low), abs(high))
     tolerance = _ROUND_OFF * max(size, _SMALL * mass)
     shown = f"{low:.4g}, {middle:.4g}, {high:.4g} kg m^2"
-    negative = [f"{name} is {value:g}" for name, value in (("ixx", ixx), ("iyy", iyy), ("izz", izz)) if value < -tolerance]
+    negative = [
+        f"{name} is {value:g}" for name, value in (("ixx", ixx), ("iyy", iyy), ("izz", izz)) if value < -tolerance
+    ]
     if negative:
         yield error(
             element.line, where, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"
@@ -140,10 +144,15 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
         )
     elif mass == 0.0 and size > 0.0:
         yield warning(
-            element.line, where, f"the mass is 0 while the largest moment is {high:g}; no body is like that", "write the mass"
+            element.line,
+            where,
+            f"the mass is 0 while the largest moment is {high:g}; no body is like that",
+            "write the mass",
         )
     elif mass > 0.0 and size == 0.0:
-        yield note(element.line, where, f"is zero for a mass of {mass:g} kg: a point mass", "write the inertia if it matters")
+        yield note(
+            element.line, where, f"is zero for a mass of {mass:g} kg: a point mass", "write the inertia if it matters"
+        )
     elif mass > 0.01 and 0.0 < high < 1e-8 * mass:
         yield warning(
             element.line,

@@ -27,9 +27,7 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
                 element = joint.element.first(end) or joint.element
                 near = get_close_matches(link, outline.links, n=2, cutoff=0.5)
                 hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
-                yield error(
-                    element.line, f"{joint.where} <{end}>", f"there is no link {link!r}", f"{hint}add the link"
-                )
+                yield error(element.line, f"{joint.where} <{end}>", f"there is no link {link!r}", f"{hint}add the link")
         if joint.parent == joint.child:
             yield error(
                 joint.element.line,
@@ -94,7 +92,10 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
             yield note(mimic.line, where, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>")
         elif joint.kind not in _MOVES_ALONE:
             yield error(
-                mimic.line, where, f"a {joint.kind.value} joint cannot mimic; one coordinate is needed", "delete the <mimic>"
+                mimic.line,
+                where,
+                f"a {joint.kind.value} joint cannot mimic; one coordinate is needed",
+                "delete the <mimic>",
             )
         elif leader is None:
             near = get_close_matches(leader_name, outline.joints, n=2, cutoff=0.5)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from xml.parsers import expat
 
-from rne_dynamics.description.findings import Fault, error
+from rne_dynamics.description.findings import FaultyDescriptionError, error
 
-#: Elements whose insides say nothing about the dynamics and are not kept.
+#: Elements that say nothing about the dynamics; they are kept without their insides.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 #: More elements than this are no robot; the largest published URDFs have a few thousand.
 MOST_ELEMENTS = 300_000
@@ -33,7 +33,7 @@ class Element:
     line
         Line on which its start tag begins, counted from 1.
     children
-        In order; without those of `SKIPPED` elements.
+        In order; empty for `SKIPPED` elements.
     text
         The characters directly inside it, stripped.
     """
@@ -67,7 +67,7 @@ def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
 
     Raises
     ------
-    Fault
+    FaultyDescriptionError
         An empty document, text before the XML declaration, faulty XML, an encoding that does not fit, declarations
         of entities or an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
     """
@@ -78,13 +78,15 @@ def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
     except expat.ExpatError as fault:
         raise _translated(fault, file) from None
     except (LookupError, ValueError) as fault:  # encodings that Python does not know, or not one byte a character
-        raise Fault(file, error(1, "XML declaration", str(fault), "save the file as UTF-8")) from None
+        raise FaultyDescriptionError(file, error(1, "XML declaration", str(fault), "save the file as UTF-8")) from None
     return reader.root
 
 
 def _check_beginning(data: bytes, file: str) -> None:
     if not data.strip():
-        raise Fault(file, error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file"))
+        raise FaultyDescriptionError(
+            file, error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file")
+        )
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         return  # UTF-16, which expat reads by itself
     text = data.removeprefix(_BOM)
@@ -98,7 +100,7 @@ def _check_beginning(data: bytes, file: str) -> None:
     what = f"has the text {shown!r}" if shown else "has blanks"
     where = " before the XML declaration" if declared else " where the first element must begin"
     mend = "delete everything before it" if start >= 0 else "give a URDF file; this is not XML"
-    raise Fault(file, error(line, "file", what + where, mend))
+    raise FaultyDescriptionError(file, error(line, "file", what + where, mend))
 
 
 class _Reader:
@@ -124,9 +126,13 @@ class _Reader:
         self.count += 1
         depth = len(self.open) + self.skipping
         if self.count > MOST_ELEMENTS or depth >= DEEPEST:
-            much = f"more than {MOST_ELEMENTS} elements" if depth < DEEPEST else f"elements nested deeper than {DEEPEST}"
-            raise Fault(self.file, error(self.parser.CurrentLineNumber, f"<{tag}>", f"{much}", "this is no robot"))
-        if self.skipping or tag in SKIPPED:
+            much = (
+                f"more than {MOST_ELEMENTS} elements" if depth < DEEPEST else f"elements nested deeper than {DEEPEST}"
+            )
+            raise FaultyDescriptionError(
+                self.file, error(self.parser.CurrentLineNumber, f"<{tag}>", f"{much}", "this is no robot")
+            )
+        if self.skipping:
             self.skipping += 1
             return
         element = Element(tag, attributes, self.parser.CurrentLineNumber)
@@ -134,7 +140,10 @@ class _Reader:
             self.open[-1].children.append(element)
         else:
             self.root = element
-        self.open.append(element)
+        if tag in SKIPPED and self.open:
+            self.skipping = 1
+        else:
+            self.open.append(element)
 
     def _end(self, _tag: str) -> None:
         if self.skipping:
@@ -145,12 +154,12 @@ class _Reader:
 
     def _text(self, text: str) -> None:
         # only leaves carry values; long runs in the wrong place are not worth keeping
-        if not self.skipping and len(self.open[-1].text) < 1000:
+        if not self.skipping and self.open and len(self.open[-1].text) < 1000:
             self.open[-1].text += text[:1000]
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_declarations: bool | int) -> None:
         if system or public or has_declarations:
-            raise Fault(
+            raise FaultyDescriptionError(
                 self.file,
                 error(
                     self.parser.CurrentLineNumber,
@@ -174,9 +183,9 @@ _MENDS = {
 }
 
 
-def _translated(fault: expat.ExpatError, file: str) -> Fault:
+def _translated(fault: expat.ExpatError, file: str) -> FaultyDescriptionError:
     what = expat.ErrorString(fault.code) or "not well-formed"
     mend = _MENDS.get(
         what, "correct the XML at this place (quotes around values, &lt; for <, &amp; for &; saved as UTF-8)"
     )
-    return Fault(file, error(fault.lineno, "XML", f"{what} (column {fault.offset + 1})", mend))
+    return FaultyDescriptionError(file, error(fault.lineno, "XML", f"{what} (column {fault.offset + 1})", mend))

@@ -11,13 +11,13 @@ from rne_dynamics.description.markup import Element
 from rne_dynamics.model.tree import JointKind
 
 #: Elements that a link or joint may have once, and the attributes each may have, for finding misspelt ones.
-LINK_ELEMENTS = {"inertial": (), "visual": (), "collision": ()}
-INERTIAL_ELEMENTS = {
+LINK_ELEMENTS: dict[str, tuple[str, ...]] = {"inertial": (), "visual": (), "collision": ()}
+INERTIAL_ELEMENTS: dict[str, tuple[str, ...]] = {
     "origin": ("xyz", "rpy"),
     "mass": ("value",),
     "inertia": ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"),
 }
-JOINT_ELEMENTS = {
+JOINT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "origin": ("xyz", "rpy"),
     "parent": ("link",),
     "child": ("link",),
@@ -151,7 +151,10 @@ def _foreign(element: Element) -> Iterator[Finding]:
         near = get_close_matches(element.tag.lower(), ("link", "joint", "transmission"), n=1, cutoff=0.75)
         if near:
             yield warning(
-                element.line, f"<{element.tag}>", "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
+                element.line,
+                f"<{element.tag}>",
+                "is no URDF element and is ignored",
+                f"write <{near[0]}> if it is meant",
             )
 
 
@@ -165,7 +168,10 @@ def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
         near = get_close_matches(kind.lower(), kinds, n=1)
         found = f"type is {kind!r}" if "type" in element.attributes else "type is missing"
         yield error(
-            element.line, where, f"{found}; it must be {', '.join(kinds)}", f"write type={near[0] if near else kinds[0]!r}"
+            element.line,
+            where,
+            f"{found}; it must be {', '.join(kinds)}",
+            f"write type={near[0] if near else kinds[0]!r}",
         )
     yield from lint_children(element, where, JOINT_ELEMENTS, once=tuple(JOINT_ELEMENTS))
     ends: list[str] = []
@@ -192,13 +198,18 @@ def lint_children(
         place = f"{where} <{child.tag}>"
         if child.tag in once and child.tag in seen:
             yield error(
-                child.line, place, f"is there twice, first in line {seen[child.tag]}; one is allowed", "delete one of them"
+                child.line,
+                place,
+                f"is there twice, first in line {seen[child.tag]}; one is allowed",
+                "delete one of them",
             )
         seen.setdefault(child.tag, child.line)
         if child.tag not in known:
             near = get_close_matches(child.tag.lower(), known, n=1, cutoff=0.8)
             if near:
-                yield warning(child.line, place, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant")
+                yield warning(
+                    child.line, place, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
+                )
             continue
         yield from misspelt_attributes(child, place, known[child.tag])
 
@@ -210,5 +221,8 @@ def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) ->
         near = get_close_matches(attribute.lower(), missing, n=1, cutoff=0.7)
         if attribute not in known and near:
             yield warning(
-                element.line, where, f"attribute {attribute!r} is unknown and is ignored", f"write {near[0]!r} if it is meant"
+                element.line,
+                where,
+                f"attribute {attribute!r} is unknown and is ignored",
+                f"write {near[0]!r} if it is meant",
             )

@@ -61,7 +61,9 @@ def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -
     """
     if isinstance(source, Source):
         return source
-    if isinstance(source, bytes) or (isinstance(source, str) and ("<" in source or "\n" in source or not source.strip())):
+    if isinstance(source, bytes) or (
+        isinstance(source, str) and ("<" in source or "\n" in source or not source.strip())
+    ):
         _no_mappings("XML text", mappings)
         return _from_text(source)
     path = _find(source)
@@ -138,7 +140,7 @@ def _not_found(path: Path) -> DescriptionError:
 def _check_size(name: str, size: int) -> None:
     if size > MOST_BYTES:
         raise DescriptionError(
-            f"{name} is larger than {MOST_BYTES // 1_000_000} MB; a URDF has no meshes in it, so give the .urdf file itself"
+            f"{name} is larger than {MOST_BYTES // 1_000_000} MB; a URDF holds no meshes; give the .urdf file"
         )
 
 

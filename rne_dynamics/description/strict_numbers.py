@@ -1,4 +1,4 @@
-"""Numbers in attributes, read more strictly than Python or C would: what one locale or parser accepts, another may not."""
+"""Numbers in attributes, read strictly: what one locale or parser accepts, another may not."""
 
 from __future__ import annotations
 
@@ -65,9 +65,7 @@ def read_numbers(
     return values
 
 
-def read_number(
-    element: Element, attribute: str, where: str, *, largest: float = LARGEST
-) -> Reading[float | None]:
+def read_number(element: Element, attribute: str, where: str, *, largest: float = LARGEST) -> Reading[float | None]:
     """As `read_numbers`, for one number."""
     values = yield from read_numbers(element, attribute, 1, where, largest=largest)
     return None if values is None else values[0]

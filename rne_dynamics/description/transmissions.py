@@ -51,7 +51,10 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
         if joint is None or joint.kind not in _DRIVEN:
             what = "which does not exist" if joint is None else f"which is {joint.kind.value}"
             yield warning(
-                joints[0].line, where, f"drives joint {name!r}, {what}; its rotor inertia is left out", "name a joint that moves"
+                joints[0].line,
+                where,
+                f"drives joint {name!r}, {what}; its rotor inertia is left out",
+                "name a joint that moves",
             )
             continue
         ratio = yield from _ratio(transmission, actuators, joints[0], where)
@@ -61,13 +64,16 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             yield warning(
                 inertia_at[0].line,
                 where,
-                f"rotor inertia {inertia:g} kg m^2 with gear ratio {ratio:g} is left out; it must not be negative or vast",
+                f"rotor inertia {inertia:g} kg m^2 with gear ratio {ratio:g} is left out: negative or vast",
                 "write the rotor's own inertia in kg m^2",
             )
             continue
         if name in reflected:
             yield warning(
-                transmission.line, where, f"is a second drive with rotor inertia on joint {name!r}; both are added", "check both"
+                transmission.line,
+                where,
+                f"is a second drive with rotor inertia on joint {name!r}; both are added",
+                "check both",
             )
         reflected[name] = reflected.get(name, 0.0) + inertia * ratio * ratio
     return reflected
@@ -87,9 +93,7 @@ def _find(place: Element, names: frozenset[str]) -> Element | None:
     return next((child for child in place.children if _local(child) in names), None)
 
 
-def _ratio(
-    transmission: Element, actuators: list[Element], joint: Element, where: str
-) -> Reading[float | None]:
+def _ratio(transmission: Element, actuators: list[Element], joint: Element, where: str) -> Reading[float | None]:
     places = [place for place in (*actuators, joint) if _find(place, _RATIO) is not None]
     if not places and _find(transmission, _RATIO) is not None:
         places = [transmission]

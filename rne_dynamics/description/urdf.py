@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.description.findings import Fault, Report, Severity
+from rne_dynamics.description.findings import FaultyDescriptionError, Report, Severity
 from rne_dynamics.description.lint import examine
 from rne_dynamics.description.sources import SourceLike, read_source
 from rne_dynamics.model.assembly import assemble
@@ -82,6 +82,6 @@ def load_urdf(
     return assemble(tree, base=base, gravity=gravity)
 
 
-def _refusal(report: Report) -> Fault:
+def _refusal(report: Report) -> FaultyDescriptionError:
     errors = report.of(Severity.ERROR)
-    return Fault(report.file, errors[0], len(errors) - 1)
+    return FaultyDescriptionError(report.file, errors[0], len(errors) - 1)
