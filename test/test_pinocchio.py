@@ -61,10 +61,13 @@ def test_mass_matrix_and_energies(pair: tuple[rne.RobotModel, Oracle]) -> None:
         assert relative_error(rne.potential_energy(robot, q), oracle.potential_energy(q), scale=weight) < TOLERANCE
 
 
-def moves_massless(robot: rne.RobotModel, M: np.ndarray) -> bool:
-    """Whether some motion of the robot carries no inertia, by the eigenvalues of M scaled to a unit diagonal."""
+def condition(M: np.ndarray) -> float:
+    """Condition number of M scaled to a unit diagonal (units of joints do not count); infinite where singular."""
     d = np.diag(M)
-    return bool(np.any(d <= 0.0)) or np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0] < 1e-12
+    if np.any(d <= 0.0):
+        return np.inf
+    smallest = np.linalg.eigvalsh(M / np.sqrt(np.outer(d, d)))[0]
+    return len(d) / smallest if smallest > 0.0 else np.inf
 
 
 @pytest.mark.parametrize("method", ["nasser", "walker_orin"])
@@ -77,12 +80,14 @@ def test_forward_dynamics(pair: tuple[rne.RobotModel, Oracle], method: Literal["
             continue
         tau = rng.normal(size=robot.n)
         M = oracle.mass_matrix(q)
-        if moves_massless(robot, M):
+        if condition(M) > 1e12:
             with pytest.raises(SingularInertiaError, match="moves no inertia"):
                 rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches, method=method)
             continue
         found = rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches, method=method)
-        assert relative_error(found, oracle.forward_dynamics(q, qd, tau, wrenches)) < TOLERANCE
+        # iCub's eyes make M so ill-conditioned in a few states that round-off alone separates any two solvers by more
+        tolerance = max(TOLERANCE, np.finfo(float).eps * condition(M))
+        assert relative_error(found, oracle.forward_dynamics(q, qd, tau, wrenches)) < tolerance
 
         # There and back. Loads chosen at random all but cancel in q̈, so the error is taken relative to the
         # accelerations that the efforts would give one by one (Pinocchio's own round trip loses as much).

@@ -17,7 +17,6 @@ from rne_dynamics.spatial.vector import (
     rotate,
     rotate_back,
     rotate_symmetric,
-    scale,
     subtract,
     times,
     transpose,
@@ -119,14 +118,20 @@ def solve_symmetric(S: Symmetric, v: Vector) -> Vector:
 
 
 @helper
-def solve(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector) -> tuple[Vector, Vector]:
-    """The motion (v̇, ω̇) with A* (v̇, ω̇) = (f, n), by blocks."""
-    c0 = solve_symmetric(M, (C[0], C[3], C[6]))
-    c1 = solve_symmetric(M, (C[1], C[4], C[7]))
-    c2 = solve_symmetric(M, (C[2], C[5], C[8]))
-    free = solve_symmetric(M, f)
+def smallest_pivot(S: Symmetric) -> float:
+    """Smallest pivot of LDLᵀ: positive if and only if S is positive definite."""
+    d1 = S[3] - S[1] * S[1] / S[0]
+    cross_term = S[4] - S[1] * S[2] / S[0]
+    d2 = S[5] - S[2] * S[2] / S[0] - cross_term * cross_term / d1
+    return min(S[0], min(d1, d2))
+
+
+@helper
+def eliminate_linear(M: Symmetric, C: Matrix, J: Symmetric) -> Symmetric:
+    """J − Cᵀ M⁻¹ C: the inertia that turning meets where the linear motion is free."""
     e0, e1, e2 = (C[0], C[3], C[6]), (C[1], C[4], C[7]), (C[2], C[5], C[8])
-    schur = (
+    c0, c1, c2 = solve_symmetric(M, e0), solve_symmetric(M, e1), solve_symmetric(M, e2)
+    return (
         J[0] - dot(e0, c0),
         J[1] - dot(e0, c1),
         J[2] - dot(e0, c2),
@@ -134,6 +139,11 @@ def solve(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector) -> tuple[
         J[4] - dot(e1, c2),
         J[5] - dot(e2, c2),
     )
-    dw = solve_symmetric(schur, subtract(n, rotate_back(C, free)))
-    turned = add(add(scale(dw[0], c0), scale(dw[1], c1)), scale(dw[2], c2))
-    return subtract(free, turned), dw
+
+
+@helper
+def solve(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector) -> tuple[Vector, Vector]:
+    """The motion (v̇, ω̇) with A* (v̇, ω̇) = (f, n), by blocks."""
+    free = solve_symmetric(M, f)
+    dw = solve_symmetric(eliminate_linear(M, C, J), subtract(n, rotate_back(C, free)))
+    return solve_symmetric(M, subtract(f, rotate(C, dw))), dw

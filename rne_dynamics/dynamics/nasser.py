@@ -18,9 +18,11 @@ from numpy.typing import NDArray
 from rne_dynamics.dynamics.articulated import (
     Articulated,
     apply,
+    eliminate_linear,
     minus_outer,
     of_rigid_body,
     seen_from_parent,
+    smallest_pivot,
     solve,
 )
 from rne_dynamics.dynamics.joint_motion import (
@@ -122,6 +124,12 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
         M, C, J = symmetric_at(work, i, _M), matrix_at(work, i, _C), symmetric_at(work, i, _J)
         bf, bn = vector_at(work, i, _BF), vector_at(work, i, _BN)
         if kind == FLOATING:
+            turning = eliminate_linear(M, C, J)
+            if not (
+                smallest_pivot(M) > SINGULAR * (M[0] + M[3] + M[5])
+                and smallest_pivot(turning) > SINGULAR * (J[0] + J[3] + J[5])
+            ):
+                return i
             if parent >= 0:  # the reaction is the actuators' effort, whatever the motion
                 R = matrix_at(work, i, _R)
                 f = rotate(R, slice_vector(tau, iv))
@@ -200,8 +208,6 @@ def nasser_kernel(
             n = subtract(slice_vector(tau, iv + 3), vector_at(work, i, _BN))
             M, C, J = symmetric_at(work, i, _M), matrix_at(work, i, _C), symmetric_at(work, i, _J)
             v_new, w_new = solve(M, C, J, f, n)
-            if not np.isfinite(dot(v_new, v_new) + dot(w_new, w_new)):
-                return i
             for k in range(3):
                 qdd[iv + k] = v_new[k] - dv[k] - sv[k]
                 qdd[iv + 3 + k] = w_new[k] - dw[k] - sw[k]

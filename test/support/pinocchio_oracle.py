@@ -108,8 +108,7 @@ class Oracle:
         return dJ @ self.G
 
     def kinetic_energy(self, q, qd) -> float:
-        rotors = 0.5 * np.sum(self.model.armature * (self.G @ qd) ** 2)
-        return pin.computeKineticEnergy(self.model, self.data, self.q(q), self.G @ qd) + rotors
+        return pin.computeKineticEnergy(self.model, self.data, self.q(q), self.G @ qd)
 
     def potential_energy(self, q) -> float:
         """Pinocchio leaves out what is fixed to the base; the constant is added here."""
