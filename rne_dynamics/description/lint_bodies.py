@@ -22,9 +22,14 @@ def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
     """Yield joints that move nothing or a negative inertia, and links with inertia out of all proportion."""
     own = {link.name: link.inertia or Inertia() for link in tree.links}
     rigid, moved = _accumulated(tree, own)
+    led: dict[str, list[tuple[TreeJoint, float]]] = {}
     for joint in tree.depth_first:
         if joint.kind is not JointKind.FIXED:
-            yield from _lint_moved(outline, joint, rigid[joint.child], moved[joint.child])
+            leader = tree.leader(joint)
+            led.setdefault(leader.joint, []).append((joint, leader.multiplier))
+            yield from _lint_massless(outline, joint, rigid[joint.child], moved[joint.child])
+    for name, group in led.items():
+        yield from _lint_felt(outline, tree.joint(name), group, moved)
     yield from _lint_proportion(outline, tree, own)
 
 
@@ -38,38 +43,49 @@ def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str
     return rigid, moved
 
 
-def _lint_moved(outline: Outline, joint: TreeJoint, body: Inertia, moved: Inertia) -> Iterator[Finding]:
+def _lint_massless(outline: Outline, joint: TreeJoint, body: Inertia, moved: Inertia) -> Iterator[Finding]:
+    """Yield a moving body without inertia that carries some."""
     link = outline.links[joint.child]
-    line, where = link.element.line, link.where
-    felt = moved.mass
-    if joint.kind in _TURNING:
-        felt = float(joint.axis @ moved.about_origin @ joint.axis)
-    size = float(np.abs(moved.about_origin).max())
-    if felt < -1e-9 * size:
-        yield error(
-            line,
-            where,
-            f"joint {joint.name!r} would feel an inertia of {felt:.4g} about its axis; it must be positive",
-            "correct the inertias of the links it moves",
-        )
-    elif felt <= 1e-12 * max(size, moved.mass) and joint.rotor_inertia == 0.0:
-        what = "inertia about its axis" if joint.kind in _TURNING else "mass"
-        yield warning(
-            line,
-            where,
-            f"joint {joint.name!r} moves no {what}: forward dynamics has no answer for it",
-            "add the <inertial>, make the joint fixed, or lock it",
-        )
-    elif body.mass == 0.0 and not body.inertia.any():
+    if body.mass == 0.0 and not body.inertia.any() and moved.mass > 0.0:
         what = "has no <inertial>" if link.element.first("inertial") is None else "has no mass"
         # a link with a shape was meant to weigh something; one without is how URDF writes joints of several axes
         shape = link.element.first("visual") or link.element.first("collision")
         make = note if shape is None else warning
         yield make(
-            line,
-            where,
+            link.element.line,
+            link.where,
             f"moves with joint {joint.name!r} and {what}; gravity and inertia miss it",
             "add its <inertial>",
+        )
+
+
+def _lint_felt(
+    outline: Outline, joint: TreeJoint, group: list[tuple[TreeJoint, float]], moved: dict[str, Inertia]
+) -> Iterator[Finding]:
+    """Yield a joint that, with those that mimic it, moves no inertia or a negative one."""
+    link = outline.links[joint.child]
+    felt = size = rotors = 0.0
+    for member, multiplier in group:
+        inertia = moved[member.child]
+        about = inertia.about_origin
+        turning = member.kind in _TURNING
+        felt += multiplier**2 * (float(member.axis @ about @ member.axis) if turning else inertia.mass)
+        size += multiplier**2 * max(float(np.abs(about).max()), inertia.mass)
+        rotors += multiplier**2 * member.rotor_inertia
+    if felt < -1e-9 * size:
+        yield error(
+            link.element.line,
+            link.where,
+            f"joint {joint.name!r} would feel an inertia of {felt:.4g} about its axis; it must be positive",
+            "correct the inertias of the links it moves",
+        )
+    elif felt <= 1e-12 * size and rotors == 0.0:
+        what = "inertia about its axis" if joint.kind in _TURNING else "mass"
+        yield warning(
+            link.element.line,
+            link.where,
+            f"joint {joint.name!r} moves no {what}: forward dynamics has no answer for it",
+            "add the <inertial>, make the joint fixed, or lock it",
         )
 
 

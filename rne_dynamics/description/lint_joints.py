@@ -25,9 +25,10 @@ def lint_joint(outline: Outline, joint: JointOutline) -> Iterator[Finding]:
         return
     if joint.kind is not JointKind.FLOATING:
         yield from _lint_axis(joint)
-        span = yield from _limits(joint)
+        follows = mimic_holds(outline, joint)
+        span = yield from _limits(joint, follows)
         yield from _lint_dynamics(joint)
-        if mimic_holds(outline, joint):
+        if follows:
             yield from _lint_mimic(outline, joint, span)
 
 
@@ -77,10 +78,15 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
         )
 
 
-def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
-    """Yield what is wrong with <limit>; return the range of a joint that has one."""
+def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] | None]:
+    """Yield what is wrong with <limit>; return the range of a joint that has one.
+
+    A joint that mimics (`follows`) is driven by its leader; bounds it lacks mislead nobody.
+    """
     limit = joint.element.first("limit")
     where = f"{joint.where} <limit>"
+    if limit is None and follows:
+        return None
     if limit is None:
         what = "position, speed and effort" if joint.kind in _LIMITED else "speed and effort"
         yield warning(
@@ -91,7 +97,7 @@ def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
         )
         return None
     for attribute in ("effort", "velocity"):
-        yield from _lint_bound(limit, attribute, where)
+        yield from _lint_bound(limit, attribute, where, follows)
     if joint.kind not in _LIMITED:
         return None
     bounds: list[float | None] = []
@@ -134,15 +140,12 @@ def _limits(joint: JointOutline) -> Reading[tuple[float, float] | None]:
     return lower, upper
 
 
-def _lint_bound(limit: Element, attribute: str, where: str) -> Iterator[Finding]:
+def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> Iterator[Finding]:
     meaning = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
     if attribute not in limit.attributes:
-        yield warning(
-            limit.line,
-            where,
-            f"{attribute} is missing: it has no bound",
-            f'write {attribute}="..." from the data sheet',
-        )
+        if not follows:
+            mend = f'write {attribute}="..." from the data sheet'
+            yield warning(limit.line, where, f"{attribute} is missing: it has no bound", mend)
         return
     value = yield from read_number(limit, attribute, where, largest=math.inf)
     if value is None:
@@ -154,7 +157,7 @@ def _lint_bound(limit: Element, attribute: str, where: str) -> Iterator[Finding]
             f"{attribute} is {value:g}; it must not be negative",
             "write the largest magnitude allowed",
         )
-    elif value == 0.0:
+    elif value == 0.0 and not follows:
         yield warning(limit.line, where, f"{attribute} is 0: {meaning}", f"write the {attribute} of the data sheet")
 
 
@@ -196,7 +199,7 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
             "write the multiplier, or make it fixed",
         )
     leader = outline.joints[mimic.attributes["joint"]]
-    led = collect(_limits(leader), [])  # its findings are told where that joint is checked
+    led = collect(_limits(leader, False), [])  # its findings are told where that joint is checked
     if span is None or led is None or leader.element.first("mimic") is not None:
         return
     reach = sorted(multiplier * x + offset for x in led)

@@ -1,0 +1,48 @@
+"""The ROBOT argument that commands share, and printing that suits terminals and pipes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from rich.console import Console
+
+from rne_dynamics.description.sources import Source, read_source, read_stdin
+from rne_dynamics.errors import ArgumentError
+
+#: Width where the output is no terminal, so that tables in files and pipes are not squeezed into 80 columns.
+_PIPE_WIDTH = 200
+
+
+def add_robot(parser: argparse.ArgumentParser) -> None:
+    """Declare ROBOT and the arguments for xacro."""
+    parser.add_argument(
+        "robot",
+        metavar="ROBOT",
+        help="name of a robot that ships (puma560), path of a .urdf or .xacro, file:// or package:// URI, - for stdin",
+    )
+    parser.add_argument(
+        "--arg",
+        metavar="NAME:=VALUE",
+        action="append",
+        default=[],
+        dest="mappings",
+        help="argument for a .xacro file; may be given several times",
+    )
+
+
+def robot_source(args: argparse.Namespace) -> Source:
+    """Read what ROBOT names; raises `DescriptionError` or, for a faulty --arg, `ArgumentError`."""
+    mappings = {}
+    for text in args.mappings:
+        name, given, value = text.partition(":=")
+        if not given or not name:
+            raise ArgumentError(f"--arg is {text!r}; write NAME:=VALUE")
+        mappings[name] = value
+    return read_stdin() if args.robot == "-" else read_source(args.robot, mappings)
+
+
+def console() -> Console:
+    """A console that prints text as it is."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)
