@@ -6,16 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import (
-    COULOMB_BACKWARD,
-    COULOMB_FORWARD,
-    FLOATING,
-    KIND,
-    MULTIPLIER,
-    VELOCITY_INDEX,
-    VISCOUS,
-)
 from rne_dynamics.model.robot import RobotModel
 
 
@@ -43,13 +35,8 @@ def friction_torque(robot: RobotModel, qd: ArrayLike) -> Array:
         A wrong shape, NaN or infinity.
     """
     lead, (velocities,) = state_arrays(robot, qd=qd)
-    tau = np.zeros_like(velocities)
-    for i in range(robot.bodies):
-        if robot.topology[i, KIND] == FLOATING:
-            continue
-        k = robot.topology[i, VELOCITY_INDEX]
-        row = robot.parameters[i]
-        rate = row[MULTIPLIER] * velocities[:, k]
-        coulomb = np.where(rate > 0.0, row[COULOMB_FORWARD], np.where(rate < 0.0, -row[COULOMB_BACKWARD], 0.0))
-        tau[:, k] += row[MULTIPLIER] * (row[VISCOUS] * rate + coulomb)
+    friction = joint_friction(robot)
+    ahead, back = friction.coulomb_forward, friction.coulomb_backward
+    coulomb = np.where(velocities > 0.0, ahead, np.where(velocities < 0.0, -back, 0.0))
+    tau: Array = friction.viscous * velocities + coulomb
     return tau.reshape((*lead, robot.n))
