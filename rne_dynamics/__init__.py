@@ -1,3 +1,61 @@
-"""Robot arm dynamics by recursive Newton–Euler, control and simulation."""
+"""Robot arm dynamics by recursive Newton–Euler, control and simulation; ROS 2 nodes in `rne_dynamics.ros`.
+
+>>> import rne_dynamics as rne
+>>> robot = rne.load_urdf("puma560")
+>>> rne.gravity_torque(robot, robot.neutral).shape
+(6,)
+"""
+
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics import (
+    BaseMotion,
+    LinkPoses,
+    bias_torque,
+    center_of_mass,
+    forward_dynamics,
+    forward_kinematics,
+    friction_torque,
+    gravity_torque,
+    integrate_configuration,
+    inverse_dynamics,
+    jacobian,
+    jacobian_rate,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+    random_configuration,
+)
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BaseMotion",
+    "Inertia",
+    "LinkPoses",
+    "Payload",
+    "RneDynamicsError",
+    "RobotModel",
+    "assemble",
+    "bias_torque",
+    "center_of_mass",
+    "forward_dynamics",
+    "forward_kinematics",
+    "friction_torque",
+    "gravity_torque",
+    "integrate_configuration",
+    "inverse_dynamics",
+    "jacobian",
+    "jacobian_rate",
+    "kinetic_energy",
+    "load_urdf",
+    "mass_matrix",
+    "potential_energy",
+    "random_configuration",
+    "with_lock",
+    "with_payload",
+]
