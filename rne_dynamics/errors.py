@@ -38,6 +38,10 @@ class TrajectoryError(ControlError):
     """A trajectory that must not be executed."""
 
 
+class StateError(ControlError):
+    """A joint state that must not be turned into effort."""
+
+
 class SimulationError(RneDynamicsError):
     """A simulation that cannot be set up or has left the finite numbers."""
 

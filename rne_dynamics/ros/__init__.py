@@ -1,0 +1,1 @@
+"""ROS 2 nodes. The only room that imports rclpy."""

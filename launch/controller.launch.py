@@ -1,0 +1,12 @@
+"""Computed torque on hardware: ros2 launch rne_dynamics controller.launch.py urdf:=ARM.urdf config:=ARM.yaml."""
+
+from launch.actions import OpaqueFunction
+
+from launch import LaunchDescription
+from rne_dynamics.ros.launching import actions, arguments
+
+
+def generate_launch_description() -> LaunchDescription:
+    """The controller; it waits for joint_states and answers on effort_controller/commands."""
+    nodes = ["computed_torque_controller"]
+    return LaunchDescription([*arguments(None), OpaqueFunction(function=actions, args=[nodes])])

@@ -1,0 +1,12 @@
+"""Lead the arm by hand: ros2 launch rne_dynamics gravity_compensation.launch.py urdf:=/path/arm.urdf."""
+
+from launch.actions import OpaqueFunction
+
+from launch import LaunchDescription
+from rne_dynamics.ros.launching import actions, arguments
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Gravity compensation; it waits for joint_states and answers on effort_controller/commands."""
+    nodes = ["gravity_compensation"]
+    return LaunchDescription([*arguments(None), OpaqueFunction(function=actions, args=[nodes])])

@@ -1,0 +1,12 @@
+"""A simulated arm under computed torque: ros2 launch rne_dynamics simulated_arm.launch.py urdf:=puma560."""
+
+from launch.actions import OpaqueFunction
+
+from launch import LaunchDescription
+from rne_dynamics.ros.launching import actions, arguments
+
+
+def generate_launch_description() -> LaunchDescription:
+    """Simulator and controller; robot_state_publisher and RViz where installed."""
+    nodes = ["simulator", "computed_torque_controller"]
+    return LaunchDescription([*arguments("puma560"), OpaqueFunction(function=actions, args=[nodes])])

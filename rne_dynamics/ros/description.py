@@ -1,0 +1,23 @@
+"""The robot description as text, as the topic and the parameter of that name carry it."""
+
+from __future__ import annotations
+
+from rne_dynamics.description.sources import read_source
+from rne_dynamics.errors import DescriptionError
+
+
+def description_text(source: str) -> str:
+    """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
+
+    Raises
+    ------
+    DescriptionError
+        Nothing there, or bytes that are not in the encoding they claim.
+    """
+    read = read_source(source)
+    try:
+        return read.data.decode(read.encoding or "utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DescriptionError(
+            f"{read.name} is not UTF-8 (byte {error.start}); a topic carries text only, so save it as UTF-8"
+        ) from None

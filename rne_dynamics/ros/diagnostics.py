@@ -1,0 +1,66 @@
+"""What a node reports on /diagnostics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
+
+from rne_dynamics.ros.lifecycle import ArmNode
+
+OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+
+class Diagnostics:
+    """Publishes one status of one node.
+
+    Parameters
+    ----------
+    node
+        The node that reports; its full name becomes the status's name and hardware id.
+    """
+
+    def __init__(self, node: ArmNode) -> None:
+        self._node = node
+        self._name = node.get_fully_qualified_name()
+        self._publisher = node.keep(node.create_publisher(DiagnosticArray, "/diagnostics", 1))
+
+    def publish(self, level: bytes, message: str, values: Mapping[str, object]) -> None:
+        """Send one status; numbers are written with six digits."""
+        array = DiagnosticArray()
+        array.header.stamp = self._node.get_clock().now().to_msg()
+        array.status = [
+            DiagnosticStatus(
+                level=level, name=self._name, message=message, hardware_id=self._name,
+                values=[KeyValue(key=k, value=f"{v:.6g}" if isinstance(v, float) else str(v))
+                        for k, v in values.items()],
+            )
+        ]
+        self._publisher.publish(array)
+
+
+class LatencyHistogram:
+    """Latencies in bins of 10 µs up to 50 ms: constant memory however long a run is."""
+
+    BIN = 1e-5
+    BINS = 5000
+
+    def __init__(self) -> None:
+        self._bins = [0] * (self.BINS + 1)
+        self.count = 0
+
+    def add(self, seconds: float) -> None:
+        """Count one latency."""
+        self._bins[min(max(int(seconds / self.BIN), 0), self.BINS)] += 1
+        self.count += 1
+
+    def percentile(self, percent: float) -> float:
+        """Upper edge of the bin below which `percent` % of the latencies lie, s; NaN where none was counted."""
+        if not self.count:
+            return float("nan")
+        wanted, seen = percent / 100.0 * self.count, 0
+        for i, number in enumerate(self._bins):
+            seen += number
+            if seen >= wanted:
+                return (i + 1) * self.BIN
+        return self.BINS * self.BIN

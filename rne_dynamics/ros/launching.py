@@ -1,0 +1,82 @@
+"""What the launch files share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ament_index_python.packages import PackageNotFoundError, get_package_prefix
+from launch.actions import DeclareLaunchArgument, LogInfo, Shutdown
+from launch.launch_context import LaunchContext
+from launch.substitutions import LaunchConfiguration
+from launch_ros.actions import Node
+from launch_ros.parameter_descriptions import ParameterValue
+
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.ros.description import description_text
+
+#: Time a node gets to set the arm down before launch loses patience, s; launch's own 5 s may be shorter than a ramp.
+STOP_TIME = "60"
+
+
+def arguments(urdf: str | None) -> list[DeclareLaunchArgument]:
+    """The arguments every launch file takes; `urdf` is the default robot, None makes the argument mandatory."""
+    return [
+        DeclareLaunchArgument(
+            "urdf", default_value=urdf, description=f"path, package:// URI, or one of {', '.join(shipped_robots())}"
+        ),
+        DeclareLaunchArgument(
+            "config", default_value="", description="parameter file; empty takes the shipped one of a shipped robot"
+        ),
+        DeclareLaunchArgument("namespace", default_value="", description="namespace of all nodes"),
+        DeclareLaunchArgument("rviz", default_value="false", description="show the arm in RViz, where it is installed"),
+    ]
+
+
+def actions(context: LaunchContext, executables: Sequence[str]) -> list[Any]:
+    """Our nodes, robot_state_publisher and RViz as far as installed.
+
+    The end of any of our nodes ends the launch: an arm without its controller must not look as if all were well.
+    """
+    urdf, config, namespace, rviz = (
+        LaunchConfiguration(name).perform(context) for name in ("urdf", "config", "namespace", "rviz")
+    )
+    if rviz.lower() not in ("true", "false"):
+        raise ArgumentError(f"launch argument rviz is {rviz!r}; it must be true or false")
+    # a string whatever it looks like: YAML would take a text with a colon apart
+    description = {"robot_description": ParameterValue(description_text(urdf), value_type=str)}
+    parameters: list[Any] = [description]
+    if file := config_file(urdf, config):
+        parameters.insert(0, str(file))
+    result: list[Any] = [
+        Node(
+            package="rne_dynamics", executable=name, name=name, namespace=namespace, parameters=parameters,
+            output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
+            on_exit=Shutdown(reason=f"{name} has ended"),
+        )
+        for name in executables
+    ]
+    result += optional("robot_state_publisher", namespace, parameters=[description])
+    if rviz.lower() == "true":
+        result += optional("rviz2", namespace, arguments=["-d", str(share_file("config/arm.rviz"))])
+    return result
+
+
+def config_file(urdf: str, config: str) -> Path | None:
+    """The parameter file: the one named, else the shipped one of a shipped robot, else none."""
+    if config:
+        if not Path(config).is_file():
+            raise ArgumentError(f"launch argument config is {config!r}; there is no such file")
+        return Path(config)
+    return share_file(f"config/{urdf}.yaml") if urdf in shipped_robots() else None
+
+
+def optional(package: str, namespace: str, **keywords: Any) -> list[Any]:
+    """A node of another package where that is installed, else a line that says so."""
+    try:
+        get_package_prefix(package)
+    except PackageNotFoundError:
+        return [LogInfo(msg=f"{package} is not installed: going on without it")]
+    return [Node(package=package, executable=package, namespace=namespace, output="log", **keywords)]

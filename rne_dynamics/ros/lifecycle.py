@@ -1,0 +1,264 @@
+"""Base of the lifecycle nodes: autostart, robot description, warm kernels, readable refusals."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from lifecycle_msgs.msg import State as LifecycleStateMessage
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
+from rclpy.parameter import Parameter as RosParameter
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
+from rclpy.wait_for_message import wait_for_message
+from std_msgs.msg import String
+
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
+from rne_dynamics.model.assembly import with_lock, with_payload
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
+from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
+from rne_dynamics.ros.process import seconds_since_start
+
+Entity = TypeVar("Entity")
+
+#: Seconds after which a start says what it waits for.
+PATIENCE = 1.5
+#: How long a configure request over the service waits for the description on its topic, s.
+DESCRIPTION_TIMEOUT = 10.0
+
+#: The description is latched: whoever comes late still receives it.
+LATCHED = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL, reliability=ReliabilityPolicy.RELIABLE)
+#: Only the newest message matters, and waiting for a lost one would only make it older. Matches any publisher.
+NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+#: Reliable, so that best-effort and reliable subscribers can both listen.
+OFFERED = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
+COMMON: tuple[Parameter, ...] = (
+    Parameter("autostart", True, "Configure and activate when the process starts.", read_only=True),
+    Parameter(
+        "robot_description", "",
+        "The robot: URDF text, a path, a URI or the name of a shipped robot; empty waits for the topic of this name.",
+        read_only=True,
+    ),
+    Parameter(
+        "joints", (), "Controlled joints in the order of the effort commands; empty takes all the robot has, in the "
+        "order of the description. Joints of the robot that are left out are locked at zero.",
+        kind=str, read_only=True,
+    ),
+    Parameter("gravity", (0.0, 0.0, -9.81), "Gravity in the axes of the base link.", "m/s^2", -100.0, 100.0,
+              length=(3,), read_only=True),
+    Parameter("payload.link", "", "Link that carries the payload; empty for none."),
+    Parameter("payload.mass", 0.0, "Mass of the payload.", "kg", 0.0, 10000.0),
+    Parameter("payload.com", (0.0, 0.0, 0.0), "Its mass centre in the link's frame.", "m", -100.0, 100.0, length=(3,)),
+    Parameter(
+        "payload.inertia", (0.0,) * 6, "Its inertia about the mass centre along the link's axes: xx xy xz yy yz zz.",
+        "kg m^2", -1e6, 1e6, length=(6,),
+    ),
+    Parameter("diagnostics_period", 1.0, "Time between two messages on /diagnostics.", "s", 0.5, 60.0, read_only=True),
+)
+
+
+class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where types are checked
+    """A lifecycle node around one robot model.
+
+    Subclasses fill in `build`, `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
+    transition with one logged line.
+
+    Parameters
+    ----------
+    name
+        Node name.
+    schema
+        Its parameters; `COMMON` is added.
+    overrides
+        Values that go before those of the ROS command line.
+    """
+
+    def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
+        super().__init__(name, parameter_overrides=list(overrides))
+        self.parameters = ParameterTable(self, (*COMMON, *schema))
+        self.finished, self.exit_code = False, 0
+        self._entities: list[Any] = []
+        self.description = self.parameters.text("robot_description")
+
+    # -- what a node does ---------------------------------------------------------------------------------------------
+
+    def build(self, robot: RobotModel) -> None:
+        """Make laws, publishers and subscriptions for `robot`, and run every kernel once."""
+        raise NotImplementedError
+
+    def begin(self) -> None:
+        """Start to act."""
+
+    def end(self) -> None:
+        """Come to rest; returns when the arm has been released."""
+
+    # -- topics and timers that live from configure to cleanup --------------------------------------------------------
+
+    def keep(self, entity: Entity) -> Entity:
+        """Note a publisher, subscription, service or timer for `release`; returns it."""
+        self._entities.append(entity)
+        return entity
+
+    def every(self, period: float, callback: Callable[[], None]) -> None:
+        """Call back every `period` seconds of a steady clock, which neither /clock nor a changed wall clock moves."""
+        self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
+
+    def release(self) -> None:
+        """Destroy what was kept."""
+        destroy: dict[type, Callable[[Any], bool]] = {
+            Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
+            Service: self.destroy_service, Timer: self.destroy_timer,
+        }
+        for entity in reversed(self._entities):
+            next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
+        self._entities.clear()
+
+    # -- start and stop of the process --------------------------------------------------------------------------------
+
+    def start(self) -> bool:
+        """Configure and activate if `autostart` is set; False if that was refused (the reason has been logged)."""
+        if not self.parameters.flag("autostart"):
+            self.get_logger().info("autostart is off: waiting for the configure transition")
+            return True
+        self._await_description(timeout=None)
+        for trigger in (self.trigger_configure, self.trigger_activate):
+            if trigger() != TransitionCallbackReturn.SUCCESS:
+                return False
+        return True
+
+    def stop(self) -> None:
+        """Deactivate if active. Called once when the process ends."""
+        if self.is_active:
+            self.trigger_deactivate()
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the node is in the lifecycle state `active`."""
+        return bool(self._state_machine.current_state[0] == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
+
+    # -- transitions --------------------------------------------------------------------------------------------------
+
+    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Read the description, build the model, warm the kernels."""
+        began = time.monotonic()
+        late = threading.Timer(
+            PATIENCE, self.get_logger().info,
+            ("waiting for numba to compile the dynamics kernels: once per machine, up to 30 s",),
+        )
+        late.daemon = True
+        try:
+            self._await_description(DESCRIPTION_TIMEOUT)
+            late.start()
+            self.bare_robot = self.load()
+            load = payload(self.parameters.values)
+            robot = self.bare_robot if load is None else with_payload(self.bare_robot, load)
+            self.build(robot)
+        except RneDynamicsError as error:
+            self.get_logger().error(f"cannot configure: {error}")
+            self.release()
+            return TransitionCallbackReturn.FAILURE
+        finally:
+            late.cancel()
+        self.get_logger().info(
+            f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); "
+            f"configured in {time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
+        )
+        return TransitionCallbackReturn.SUCCESS
+
+    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Start to act."""
+        try:
+            self.begin()
+        except RneDynamicsError as error:
+            self.get_logger().error(f"cannot activate: {error}")
+            return TransitionCallbackReturn.FAILURE
+        return super().on_activate(state)
+
+    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Come to rest, then fall silent."""
+        self.end()
+        return super().on_deactivate(state)
+
+    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Forget the robot."""
+        self.release()
+        return super().on_cleanup(state)
+
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Come to rest if active, then end the process."""
+        if state.state_id == LifecycleStateMessage.PRIMARY_STATE_ACTIVE:
+            self.end()
+        self.finished = True
+        return super().on_shutdown(state)
+
+    # -- the robot ----------------------------------------------------------------------------------------------------
+
+    def load(self) -> RobotModel:
+        """The model of the controlled joints without payload; joints that `joints` leaves out are locked at zero."""
+        robot = load_urdf(self.description, gravity=numbers(self.parameters.values, "gravity"))
+        self.all_joints = robot.joint_names
+        wanted = self.parameters.names("joints")
+        if not wanted:
+            return robot
+        for name in wanted:
+            robot.joint_index(name)
+        if len(set(wanted)) != len(wanted):
+            raise ParameterError(f"parameter joints names a joint twice: {', '.join(wanted)}")
+        rest = {name: 0.0 for name in robot.joint_names if name not in wanted}
+        return with_lock(robot, rest) if rest else robot
+
+    @property
+    def commanded(self) -> tuple[str, ...]:
+        """The joints in the order of the effort commands."""
+        return self.parameters.names("joints") or self.bare_robot.joint_names
+
+    def collect_garbage(self) -> None:
+        """Collect what arose since the last time; cheap because the start's objects are frozen."""
+        gc.collect(1)
+
+    def _await_description(self, timeout: float | None) -> None:
+        """Wait for the latched description where the parameter is empty; None waits for ever."""
+        waited = 0.0
+        while not self.description:
+            found, message = wait_for_message(
+                String, self, "robot_description", qos_profile=LATCHED, time_to_wait=min(PATIENCE, timeout or PATIENCE)
+            )
+            if found:
+                self.description = message.data
+                continue
+            if not self.context.ok():
+                return
+            waited += PATIENCE
+            if timeout is not None and waited >= timeout:
+                raise ModelError(
+                    f"no robot description: the parameter robot_description is empty and nothing came on "
+                    f"{self.resolve_topic_name('robot_description')} within {timeout:g} s; set one of them"
+                )
+            self.get_logger().info(
+                f"waiting for the robot description on {self.resolve_topic_name('robot_description')} "
+                "(the parameter robot_description is empty)",
+                throttle_duration_sec=10.0,
+            )
+
+
+def payload(values: Values) -> Payload | None:
+    """The payload that the parameters describe, if any."""
+    link = str(values["payload.link"])
+    mass = number(values, "payload.mass")
+    if not link:
+        if mass > 0.0:
+            raise ParameterError(f"parameter payload.mass is {mass} but payload.link is empty; name the link")
+        return None
+    xx, xy, xz, yy, yz, zz = numbers(values, "payload.inertia")
+    inertia = ((xx, xy, xz), (xy, yy, yz), (xz, yz, zz))
+    return Payload(link, mass, numbers(values, "payload.com"), inertia)

@@ -1,0 +1,192 @@
+"""Send the arm to a position along a quintic and wait until it is there."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from builtin_interfaces.msg import Duration
+from rclpy.parameter import Parameter as RosParameter
+from rclpy.utilities import remove_ros_args
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.control.trajectory import quintic_duration
+from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.joint_map import JointMap
+from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
+from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.ros.process import run
+
+#: A joint slower than this has arrived, rad/s or m/s.
+AT_REST = 0.01
+CHECK_PERIOD = 0.02
+
+SCHEMA: tuple[Parameter, ...] = (
+    Parameter("controller", "computed_torque_controller", "Name of the controller that moves the arm.", read_only=True),
+    Parameter("goal", (), "Where to go.", "rad or m", -1e6, 1e6, kind=float, read_only=True),
+    Parameter("goal_joints", (), "The joints that `goal` is for, the others stay; empty means all in order.", kind=str,
+              read_only=True),
+    Parameter("duration", 0.0, "Time of the move; 0 takes the shortest within the velocity limits.", "s", 0.0, 3600.0,
+              read_only=True),
+    Parameter("velocity_scale", 0.3, "Fraction of the velocity limits to use.", "", 0.01, 1.0, read_only=True),
+    Parameter("tolerance", 0.01, "Error within which the arm has arrived.", "rad or m", 1e-9, 10.0, read_only=True),
+    Parameter("timeout", 10.0, "How long to wait for joint states and the controller, and for the arm to settle.",
+              "s", 0.1, 600.0, read_only=True),
+)
+
+
+class MoveNode(ArmNode):
+    """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived."""
+
+    def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
+        super().__init__("move", SCHEMA, overrides)
+        self.exit_code = 1  # until the arm has arrived
+
+    def build(self, robot: RobotModel) -> None:
+        """Check the goal; find states and controller."""
+        self.robot = robot
+        self._wanted = goal(robot, self.commanded, self.parameters.values)
+        self._map = JointMap(robot.joint_names)
+        self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
+        self._goal: Array | None = None
+        self._deadline = np.inf
+        topic = f"{self.parameters.text('controller')}/joint_trajectory"
+        self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
+        self.keep(self.create_subscription(JointState, "joint_states", self._on_state, NEWEST))
+        self.every(CHECK_PERIOD, self._check)
+
+    def begin(self) -> None:
+        """Send the arm off as soon as it can be seen."""
+        self._goal = None
+        self._deadline = time.monotonic() + self.parameters.number("timeout")
+
+    def _on_state(self, message: JointState) -> None:
+        try:
+            self._map.read(message, self._q, self._qd)
+            self._seen = True
+        except StateError as error:
+            self._refusal = str(error)
+
+    def _check(self) -> None:
+        if not self.is_active or self.finished:
+            return
+        late = time.monotonic() > self._deadline
+        if self._goal is None:
+            if self._seen and self._trajectories.get_subscription_count():
+                self._send()
+            elif late:
+                what = f"the controller does not listen on {self._trajectories.topic_name}" if self._seen else (
+                    f"no usable joint state on {self.resolve_topic_name('joint_states')} {self._refusal}".rstrip()
+                )
+                self._finish(f"{what}; is it running, and in this namespace?", 1)
+            return
+        error = np.abs(self._goal - self._q)
+        if time.monotonic() >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
+            np.abs(self._qd).max() < AT_REST
+        ):
+            self._finish(f"arrived; largest error {error.max():.2e}", 0)
+        elif late:
+            j = int(np.argmax(error))
+            self._finish(
+                f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
+                "arm has not arrived. If it has not moved at all, the controller's log tells why it refused", 1,
+            )
+
+    def _send(self) -> None:
+        target = np.where(np.isnan(self._wanted), self._q, self._wanted)
+        try:
+            T = self.parameters.number("duration") or quintic_duration(
+                self._q, target, np.where(self.robot.velocity_limit > 0.0, self.robot.velocity_limit, np.inf),
+                scale=self.parameters.number("velocity_scale"),
+            )
+        except RneDynamicsError as error:
+            self._finish(f"{error} (parameter duration)", 1)
+            return
+        self._trajectories.publish(quintic_message(self.robot.joint_names, target, T))
+        self.get_logger().info(f"moving for {T:.3f} s")
+        self._goal = target
+        self._arrival = time.monotonic() + T
+        self._deadline = self._arrival + self.parameters.number("timeout")
+
+    def _finish(self, text: str, code: int) -> None:
+        (self.get_logger().error if code else self.get_logger().info)(text)
+        self.exit_code, self.finished = code, True
+
+
+def goal(robot: RobotModel, joints: Sequence[str], values: Values) -> Array:
+    """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
+
+    Raises
+    ------
+    ArgumentError
+        Another number of values than joints, an unknown joint, a goal outside the position limits.
+    """
+    names = values["goal_joints"] or joints
+    assert isinstance(names, tuple)  # the schema has seen to it
+    given = numbers(values, "goal")
+    if len(given) != len(names):
+        raise ArgumentError(f"goal has {len(given)} values for {len(names)} joints ({', '.join(map(str, names))})")
+    target = np.full(robot.n, np.nan)
+    for name, value in zip(names, given, strict=True):
+        j = robot.joint_index(str(name))
+        if not robot.lower[j] <= value <= robot.upper[j]:
+            raise ArgumentError(
+                f"goal {value:g} of joint {name!r} is outside its limits [{robot.lower[j]:.6g}, {robot.upper[j]:.6g}]"
+            )
+        target[j] = value
+    return target
+
+
+def quintic_message(joints: Sequence[str], end: Array, duration: float) -> JointTrajectory:
+    """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds."""
+    rest = [0.0] * len(joints)
+    point = JointTrajectoryPoint(positions=end.tolist(), velocities=rest, accelerations=rest)
+    point.time_from_start = Duration(sec=int(duration), nanosec=round(duration % 1.0 * 1e9) % 1_000_000_000)
+    return JointTrajectory(joint_names=list(joints), points=[point])
+
+
+def overrides(arguments: Sequence[str]) -> list[RosParameter]:
+    """Parameters from the command line; exits with a usage message where it cannot be understood."""
+    parser = argparse.ArgumentParser(
+        prog="move", description="Send the arm to a position along a quintic and wait until it is there.",
+        epilog="examples: move 0.5 -0.8 0.3 0 0 0    move joint2=-0.8 --duration 2    "
+               "move joint1=1 --ros-args -p robot_description:=puma560",
+    )
+    parser.add_argument("goal", nargs="*", metavar="VALUE|JOINT=VALUE", help="rad or m")
+    for name in ("duration", "velocity-scale", "tolerance", "timeout"):
+        parser.add_argument(f"--{name}", type=float)
+    parser.add_argument("--controller")
+    options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
+                                 for a in arguments])
+    given = vars(options)
+    words = [w.strip() for w in given.pop("goal")]
+    named = [w.partition("=") for w in words if "=" in w]
+    if named and len(named) != len(words):
+        parser.error("give either VALUEs for all joints or JOINT=VALUE for some")
+    try:
+        values = [float(value) for _, _, value in named] or [float(w) for w in words]
+    except ValueError as error:
+        parser.error(str(error))
+    result = [RosParameter(name, value=value) for name, value in given.items() if value is not None]
+    if values:
+        result.append(RosParameter("goal", value=values))
+    if named:
+        result.append(RosParameter("goal_joints", value=[name for name, _, _ in named]))
+    return result
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one move; returns 0 if the arm has arrived."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    given = overrides(remove_ros_args([sys.argv[0], *arguments])[1:])
+    return run(lambda: MoveNode(given), argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

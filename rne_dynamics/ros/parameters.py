@@ -1,0 +1,261 @@
+"""Node parameters from one declarative schema: declared, checked and swapped in as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from rne_dynamics.errors import ParameterError, RneDynamicsError
+
+if TYPE_CHECKING:
+    from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter as RosParameter
+
+Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
+Values = Mapping[str, Value]
+
+JOINT = "{joint}"
+_KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of a node; in the name ``{joint}`` stands for every controlled joint.
+
+    Parameters
+    ----------
+    name
+        As in YAML, with dots.
+    default
+        Its type is the parameter's type: bool, int, float, str, or a tuple whose `kind` tells str from float.
+    description
+        What it does, one sentence.
+    unit
+        SI unit, empty for pure numbers.
+    lower, upper
+        Bounds of numbers (of each number in a list), both allowed.
+    choices
+        The strings allowed (in a list: each), any if empty.
+    length
+        The lengths allowed for a list, any if empty.
+    kind
+        Type of the elements of a list; read from `default` otherwise.
+    read_only
+        Set only when the node starts.
+    """
+
+    name: str
+    default: Value
+    description: str
+    unit: str = ""
+    lower: float = -math.inf
+    upper: float = math.inf
+    choices: tuple[str, ...] = ()
+    length: tuple[int, ...] = ()
+    kind: type[bool] | type[int] | type[float] | type[str] | None = None
+    read_only: bool = False
+
+    @property
+    def element(self) -> type[bool] | type[int] | type[float] | type[str]:
+        """Type of the value, or of each element of a list."""
+        if self.kind is not None:
+            return self.kind
+        sample = self.default[0] if isinstance(self.default, tuple) else self.default
+        return type(sample)
+
+    def parse(self, name: str, value: object) -> Value:
+        """`value` in the type of this parameter; integers serve where floats are meant.
+
+        Raises
+        ------
+        ParameterError
+            Wrong type, NaN or infinity, outside the bounds or the choices. NaN is refused before bounds are looked
+            at, because every comparison with it is false.
+        """
+        if not isinstance(self.default, tuple):
+            return self._parse_one(name, value)
+        if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+            raise ParameterError(f"parameter {name} is {value!r}; it must be a list, each {_KINDS[self.element]}")
+        items = tuple(self._parse_one(f"{name}[{i}]", item) for i, item in enumerate(value))
+        if self.length and len(items) not in self.length:
+            allowed = " or ".join(map(str, self.length))
+            raise ParameterError(f"parameter {name} has {len(items)} elements; it must have {allowed}{self._in_unit}")
+        return items  # type: ignore[return-value]  # all elements are of one type, which the checker cannot see
+
+    def _parse_one(self, name: str, value: object) -> bool | int | float | str:
+        kind = self.element
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            value = float(value)
+        if not isinstance(value, kind) or (kind is not bool and isinstance(value, bool)):
+            raise ParameterError(f"parameter {name} is {value!r}; it must be {_KINDS[kind]}{self._in_unit}")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise ParameterError(f"parameter {name} is {value}; it must be a finite number{self._in_unit}")
+        if isinstance(value, (int, float)) and kind is not bool and not self.lower <= value <= self.upper:
+            raise ParameterError(f"parameter {name} is {value}; it must be {self._bounds}{self._in_unit}")
+        if self.choices and value not in self.choices:
+            raise ParameterError(f"parameter {name} is {value!r}; it must be one of {', '.join(self.choices)}")
+        return value
+
+    @property
+    def _in_unit(self) -> str:
+        return f" ({self.unit})" if self.unit else ""
+
+    @property
+    def _bounds(self) -> str:
+        if math.isinf(self.upper):
+            return f"at least {self.lower:g}"
+        if math.isinf(self.lower):
+            return f"at most {self.upper:g}"
+        return f"between {self.lower:g} and {self.upper:g}"
+
+    def descriptor(self) -> ParameterDescriptor:
+        """The ROS descriptor. Dynamic typing lets `25` arrive where `25.0` is meant; `parse` checks the type."""
+        from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+
+        descriptor = ParameterDescriptor(
+            description=self.description + (f" Unit: {self.unit}." if self.unit else ""),
+            additional_constraints=f"one of {', '.join(self.choices)}" if self.choices else "",
+            read_only=self.read_only,
+            dynamic_typing=True,
+        )
+        bounded = math.isfinite(self.lower) or math.isfinite(self.upper)
+        if bounded and self.element is float and not isinstance(self.default, tuple):
+            descriptor.floating_point_range = [FloatingPointRange(from_value=self.lower, to_value=self.upper)]
+        elif bounded and self.element is int and not isinstance(self.default, tuple):
+            low = int(self.lower) if math.isfinite(self.lower) else -(2**63)
+            high = int(self.upper) if math.isfinite(self.upper) else 2**63 - 1
+            descriptor.integer_range = [IntegerRange(from_value=low, to_value=high)]
+        return descriptor
+
+
+class ParameterTable:
+    """The parameters of one node and their current values.
+
+    Values are read through `values`, an immutable snapshot that is replaced as a whole, so that nothing ever sees
+    half of a change.
+
+    Parameters
+    ----------
+    node
+        The node that declares them.
+    schema
+        Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
+    """
+
+    def __init__(self, node: Node, schema: Sequence[Parameter]) -> None:
+        self._node = node
+        self._schema = tuple(schema)
+        self._declared: dict[str, Parameter] = {}
+        self._apply: Callable[[Values], Callable[[], None]] | None = None
+        self._pending: tuple[Values, Callable[[], None]] | None = None
+        self.values: Values = MappingProxyType({})
+        self._declare({p.name: p for p in self._schema if JOINT not in p.name})
+
+    def declare_joints(self, joints: Sequence[str]) -> None:
+        """Declare the per-joint parameters of `joints`; those already declared keep their values."""
+        self._declare(
+            {p.name.replace(JOINT, j): p for p in self._schema if JOINT in p.name for j in joints}
+        )
+
+    def _declare(self, parameters: Mapping[str, Parameter]) -> None:
+        from rclpy.exceptions import InvalidParameterValueException
+
+        faults: list[str] = []
+        values = dict(self.values)
+        for name, parameter in parameters.items():
+            if name in self._declared:
+                continue
+            default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
+            try:
+                declared = self._node.declare_parameter(name, default, parameter.descriptor())
+                values[name] = parameter.parse(name, _plain(declared.value))
+                self._declared[name] = parameter
+            except InvalidParameterValueException as error:  # rclpy has compared the override with the bounds
+                faults.append(str(error))
+            except ParameterError as error:
+                faults.append(str(error))
+        if faults:
+            raise ParameterError("; ".join(faults))
+        self.values = MappingProxyType(values)
+
+    def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
+        """Accept changes at run time from now on.
+
+        Parameters
+        ----------
+        apply
+            Given all values as they would be, it builds what the node would use and returns the function that
+            swaps it in; it raises `RneDynamicsError` to refuse. Nothing has changed until the swap runs.
+        """
+        if self._apply is None:
+            self._node.add_on_set_parameters_callback(self._check)
+            self._node.add_post_set_parameters_callback(self._swap)
+        self._apply = apply
+
+    def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
+        from rcl_interfaces.msg import SetParametersResult
+
+        self._pending = None
+        candidate = dict(self.values)
+        try:
+            for change in changes:
+                if change.name in self._declared:
+                    candidate[change.name] = self._declared[change.name].parse(change.name, _plain(change.value))
+            assert self._apply is not None  # the callback is registered only together with it
+            frozen = MappingProxyType(candidate)
+            self._pending = (frozen, self._apply(frozen))
+        except RneDynamicsError as error:
+            return SetParametersResult(successful=False, reason=str(error))
+        return SetParametersResult(successful=True)
+
+    def _swap(self, _: Sequence[RosParameter]) -> None:
+        if self._pending is None:
+            return
+        self.values, swap = self._pending
+        self._pending = None
+        swap()
+
+    def number(self, name: str) -> float:
+        """The value of a float parameter."""
+        return number(self.values, name)
+
+    def text(self, name: str) -> str:
+        """The value of a string parameter."""
+        return str(self.values[name])
+
+    def flag(self, name: str) -> bool:
+        """The value of a boolean parameter."""
+        return bool(self.values[name])
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """The value of a list of strings."""
+        value = self.values[name]
+        return tuple(str(x) for x in value) if isinstance(value, tuple) else ()
+
+
+def number(values: Values, name: str) -> float:
+    """`values[name]` of a float or integer parameter."""
+    value = values[name]
+    assert isinstance(value, (int, float))  # the schema has seen to it
+    return float(value)
+
+
+def numbers(values: Values, name: str) -> tuple[float, ...]:
+    """`values[name]` of a list of floats."""
+    value = values[name]
+    assert isinstance(value, tuple)  # the schema has seen to it
+    return tuple(float(x) for x in value)
+
+
+def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> list[float]:
+    """The values of a per-joint parameter, such as ``gains.{joint}.p``, in the order of `joints`."""
+    return [number(values, pattern.replace(JOINT, joint)) for joint in joints]
+
+
+def _plain(value: object) -> object:
+    """Lists arrive from rclpy as list, tuple or array; everything else is plain already."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value

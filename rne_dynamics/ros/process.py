@@ -1,0 +1,127 @@
+"""The life of one node process: start, spin, stop cleanly on SIGINT and SIGTERM, exit code."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+import rclpy
+from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.signals import SignalHandlerOptions
+
+from rne_dynamics.errors import RneDynamicsError
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.lifecycle import ArmNode
+
+
+class StopSignal:
+    """SIGINT and SIGTERM as a flag.
+
+    rclpy's own handlers shut the context down at once, after which nothing can be published any more: an arm would
+    be left with its last effort. So these handlers only note the wish, and the node stops the arm first.
+    Before `defer` is called, while nothing moves yet, a signal raises KeyboardInterrupt as usual. Repeated signals
+    change nothing: the ramp that sets the arm down is finite and is not cut short.
+    """
+
+    def __init__(self) -> None:
+        self.requested = False
+        self._deferred = False
+        self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def __enter__(self) -> StopSignal:
+        for number in self._previous:
+            signal.signal(number, self._note)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number in self._previous:  # what is left to do is only tearing down
+            signal.signal(number, signal.SIG_IGN)
+
+    def defer(self) -> None:
+        """From now on only note signals."""
+        self._deferred = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self.requested = True
+        if not self._deferred:
+            raise KeyboardInterrupt
+
+
+def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
+    """Run one node until it is told to stop.
+
+    Parameters
+    ----------
+    make
+        Makes the node.
+    argv
+        Command line without the program; this process's own by default.
+
+    Returns
+    -------
+    int
+        The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
+        not start (one line tells why).
+    """
+    with StopSignal() as stop:
+        node: ArmNode | None = None
+        executor: SingleThreadedExecutor | None = None
+        try:
+            arguments = None if argv is None else [sys.argv[0], *argv]
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            executor = SingleThreadedExecutor()
+            node = make()
+            executor.add_node(node)
+            started = node.start()
+            stop.defer()
+            if not started:
+                return 1
+            quiet_collector()
+            while not stop.requested and not node.finished and rclpy.ok():
+                # without a timeout, which would build a timer each time; the node's watchdog bounds the wait
+                executor.spin_once()
+            return node.exit_code
+        except (KeyboardInterrupt, ExternalShutdownException):
+            return 0
+        except RneDynamicsError as error:
+            print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
+            return 1
+        finally:
+            stop.defer()
+            if node is not None:
+                if rclpy.ok():
+                    node.stop()
+                node.destroy_node()
+            if executor is not None:
+                executor.shutdown(timeout_sec=0.0)
+            rclpy.try_shutdown()
+
+
+def quiet_collector() -> None:
+    """Keep garbage collection out of the control loop.
+
+    Everything alive now is set aside for good; what arises later is collected by the node's diagnostics timer,
+    once a second, right after an effort went out.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+
+
+def seconds_since_start() -> float:
+    """Age of this process, s, interpreter start and imports included; 0 where the system does not tell."""
+    try:
+        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+    except (OSError, IndexError, ValueError):
+        return 0.0
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,109 @@
+"""Nodes as child processes, each in a process group of its own, ended gently first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from rne_dynamics.errors import RneDynamicsError
+
+#: Seconds granted after SIGINT, and after SIGTERM, before the next stronger signal.
+GRACE = 10.0
+
+
+class NodeProcess:
+    """One of our nodes in a process of its own.
+
+    Its output goes to a file, so that a full pipe can never stall it. Leaving the context ends it: SIGINT, then
+    SIGTERM, then SIGKILL, always to its own group and to nobody else.
+
+    Parameters
+    ----------
+    module
+        The node's module in `rne_dynamics.ros`.
+    arguments
+        Its command line.
+    environment
+        Added to this process's environment, which is passed on whole: rclpy's wheels need their variables together.
+    """
+
+    def __init__(
+        self, module: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
+    ) -> None:
+        self.module = module
+        self._output = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed by stop
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", f"rne_dynamics.ros.{module}", *arguments],
+            stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    def output(self) -> str:
+        """All it has written so far."""
+        self._output.flush()
+        return Path(f"/proc/self/fd/{self._output.fileno()}").read_text(encoding="utf-8", errors="replace")
+
+    def check(self) -> None:
+        """`RneDynamicsError` with its last lines if it has ended."""
+        if self.exit_code is not None:
+            last = "\n".join(self.output().strip().splitlines()[-5:])
+            raise RneDynamicsError(f"the {self.module} process has ended with code {self.exit_code}:\n{last}")
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process group."""
+        if self.exit_code is None:
+            os.killpg(self._process.pid, number)
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit code once it ends; None if it still runs after that time."""
+        try:
+            return self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def stop(self) -> int | None:
+        """End it; its exit code, negative where a signal had to end it."""
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            self.signal(number)
+            if self.wait(GRACE) is not None:
+                break
+        return self.exit_code
+
+    def __enter__(self) -> NodeProcess:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+        self._output.close()
+
+
+def wait_until(condition: object, seconds: float, what: str, processes: Sequence[NodeProcess] = ()) -> None:
+    """Wait until `condition()` is true, looking on as the processes live.
+
+    Raises
+    ------
+    RneDynamicsError
+        It is not true in time (`what` tells what was waited for), or one of the processes has ended.
+    """
+    assert callable(condition)
+    deadline = time.monotonic() + seconds
+    while not condition():
+        for process in processes:
+            process.check()
+        if time.monotonic() > deadline:
+            raise RneDynamicsError(f"waited {seconds:g} s for {what}")
+        time.sleep(0.005)

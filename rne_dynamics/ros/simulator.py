@@ -1,0 +1,259 @@
+"""A virtual arm behind the topics of a real one."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock as ClockMessage
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool, Trigger
+
+from rne_dynamics.errors import ParameterError, RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.description import description_text
+from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
+from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode
+from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
+from rne_dynamics.ros.parameters import Parameter, per_joint
+from rne_dynamics.ros.process import run
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.simulator import Simulator
+
+SCHEMA: tuple[Parameter, ...] = (
+    Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
+    Parameter("substeps", 1, "Integration steps between two joint states.", "", 1, 1000, read_only=True),
+    Parameter("method", "rk4", "Integrator.", choices=("rk4", "semi_implicit"), read_only=True),
+    Parameter("friction", True, "Simulate joint friction.", read_only=True),
+    Parameter("stops", True, "Simulate position stops.", read_only=True),
+    Parameter("limit_effort", True, "Saturate efforts at the description's limits.", read_only=True),
+    Parameter("command_timeout", 0.2, "Age at which a command no longer drives the arm; 0 never.", "s", 0.0, 60.0,
+              read_only=True),
+    Parameter("publish_clock", False, "Publish /clock.", read_only=True),
+    Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits.", "rad or m",
+              -1000.0, 1000.0, read_only=True),
+)
+
+
+class SimulatorNode(ArmNode):
+    """The node `simulator`.
+
+    Joint states go out at absolute deadlines and carry the time of the simulation: the time of the start plus the
+    number of periods. Where the machine is too slow, the simulation runs slower than the clock on the wall; no period
+    is left out, and the diagnostics count the overruns.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("simulator", SCHEMA)
+
+    # -- lifecycle ----------------------------------------------------------------------------------------------------
+
+    def build(self, robot: RobotModel) -> None:
+        """Plant, messages, topics, services."""
+        self.robot = robot
+        self.parameters.declare_joints(robot.joint_names)
+        values = self.parameters
+        self._rate = values.number("rate")
+        self._substeps = int(values.number("substeps"))
+        self._period = round(NANOSECONDS / self._rate)
+        plant = ArmPlant(
+            robot, friction=values.flag("friction"), stops=values.flag("stops"),
+            limit_effort=values.flag("limit_effort"),
+        )
+        self.simulator = Simulator(
+            plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
+            method="rk4" if values.text("method") == "rk4" else "semi_implicit",
+            command_timeout=values.number("command_timeout") or None,
+        )
+        self._order = [self.commanded.index(j) for j in robot.joint_names]
+        self._warm_up()
+        self._wrenches: dict[str, Array] = {}
+        self._paused = self._running = False
+        self._restart()
+        self._make_interfaces(robot)
+
+    def _start(self, robot: RobotModel) -> Array:
+        asked = np.array(per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names))
+        if robot.nq != robot.n:
+            raise ParameterError(f"robot {robot.name!r} has a floating joint; the simulator needs driven joints only")
+        start: Array = np.clip(asked, robot.lower, robot.upper)
+        for j in np.flatnonzero(start != asked):
+            self.get_logger().info(
+                f"joint {robot.joint_names[j]!r} starts at {start[j]:.6g}: {asked[j]:g} is outside its limits"
+            )
+        return start
+
+    def _warm_up(self) -> None:
+        self.simulator.command(np.zeros(self.robot.n))
+        self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
+        self.simulator.advance(1)
+        self.simulator.reset()
+
+    def _make_interfaces(self, robot: RobotModel) -> None:
+        # joints that are locked out of the model are shown too, at zero, so that viewers know every frame
+        locked = [j for j in self.all_joints if j not in robot.joint_names]
+        zeros = [0.0] * (robot.n + len(locked))
+        self._message = m = JointState(
+            name=[*robot.joint_names, *locked], position=zeros, velocity=zeros, effort=zeros
+        )
+        self._position, self._velocity, self._effort = (
+            np.frombuffer(part)[: robot.n] for part in (m.position, m.velocity, m.effort)
+        )
+        self._states = self.keep(self.create_publisher(JointState, "joint_states", OFFERED))
+        # latched, so that controllers and viewers started without a description find it
+        description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
+        description.publish(String(data=description_text(self.description)))
+        self._clock_message = ClockMessage()
+        self._clocks = None
+        if self.parameters.flag("publish_clock"):
+            self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
+        self.diagnostics = Diagnostics(self)
+        self.keep(self.create_subscription(Float64MultiArray, EFFORT_TOPIC, self._on_command, NEWEST))
+        self.keep(self.create_subscription(WrenchStamped, "~/wrench", self._on_wrench, 10))
+        self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
+        self.keep(self.create_service(Trigger, "~/step", self._on_step))
+        self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
+        self.every(1.0 / self._rate, self._tick)
+        self.every(self.parameters.number("diagnostics_period"), self._report)
+
+    def begin(self) -> None:
+        """Start the clock of the simulation at the present time; the arm is held until the first command."""
+        self._restart()
+        self._running = True
+
+    def end(self) -> None:
+        """Stop; the arm stays where it is in its own time."""
+        self._running = False
+
+    def _restart(self) -> None:
+        self.simulator.reset()
+        self._wrenches.clear()
+        self._commanded = self._awaiting = False
+        self._origin, self._periods = time.time_ns(), 0
+        self._last_tick = 0.0
+        self.latency, self.missed, self.refused, self.overruns = LatencyHistogram(), 0, 0, 0
+
+    # -- the hot path -------------------------------------------------------------------------------------------------
+
+    def _tick(self) -> None:
+        """One period, at its deadline."""
+        if not self._running or self._paused:
+            self._last_tick = 0.0
+            return
+        now = time.monotonic()
+        if self._last_tick and now - self._last_tick > 1.5 / self._rate:
+            self.overruns += 1
+        self._last_tick = now
+        self._advance()
+
+    def _advance(self) -> None:
+        """Integrate over one period with the latest command and publish the state that results."""
+        if self._awaiting and self._commanded:
+            self.missed += 1
+        try:
+            self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
+        except RneDynamicsError as error:
+            self._running = False
+            self.get_logger().error(f"the simulation has stopped: {error}. Call ~/reset to start again")
+            return
+        self._periods += 1
+        seconds, rest = divmod(self._origin + self._periods * self._period, NANOSECONDS)
+        state, stamp = self.simulator.state, self._message.header.stamp
+        stamp.sec, stamp.nanosec = seconds, rest
+        self._position[:], self._velocity[:] = state.q, state.qd
+        self._effort[:] = self.simulator.applied_effort
+        self._published = time.monotonic()
+        self._awaiting = True
+        self._states.publish(self._message)
+        if self._clocks is not None:
+            self._clock_message.clock = stamp
+            self._clocks.publish(self._clock_message)
+
+    def _on_command(self, message: Float64MultiArray) -> None:
+        if not self._running:
+            return
+        effort = np.array(message.data)
+        if len(effort) != self.robot.n or not np.isfinite(effort).all():
+            self.refused += 1
+            self.get_logger().warning(
+                f"command refused: {effort.tolist()}; it must be {self.robot.n} finite numbers, for the joints "
+                f"{', '.join(self.commanded)}", throttle_duration_sec=2.0,
+            )
+            return
+        if self._awaiting:
+            # the first command since the state went out counts as its answer
+            if self._commanded:
+                self.latency.add(time.monotonic() - self._published)
+            self._awaiting = False
+        self._commanded = True
+        self.simulator.command(effort[self._order])
+
+    # -- what one does to the arm -------------------------------------------------------------------------------------
+
+    def _on_wrench(self, message: WrenchStamped) -> None:
+        """Push on the link named by frame_id, in its frame, until the next message for that link."""
+        f, m = message.wrench.force, message.wrench.torque
+        wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
+        try:
+            self.robot.link(message.header.frame_id)
+        except RneDynamicsError as error:
+            self.get_logger().warning(f"wrench refused: {error}")
+            return
+        if not np.isfinite(wrench).all():
+            self.get_logger().warning(f"wrench refused: {wrench.tolist()}; it must be finite")
+        elif wrench.any():
+            self._wrenches[message.header.frame_id] = wrench
+        else:
+            self._wrenches.pop(message.header.frame_id, None)
+
+    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+        if self._paused and not request.data and self._clocks is None:
+            # nobody follows our clock, so the stamps must not fall behind the others'
+            self._origin = time.time_ns() - self._periods * self._period
+        self._paused = bool(request.data)
+        response.success, response.message = True, "paused" if self._paused else "running"
+        return response
+
+    def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        if not (self._paused and self._running):
+            response.success, response.message = False, "not paused: call ~/pause with true first"
+            return response
+        self._advance()
+        response.success, response.message = True, f"{self._periods} periods"
+        return response
+
+    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        """Back to the start, held until the next command. Stamps go on: time never runs backwards."""
+        ahead = self._origin + self._periods * self._period
+        self._restart()
+        self._origin = max(self._origin, ahead)
+        self._running = self.is_active
+        response.success, response.message = True, "at the start position, held until the next command"
+        return response
+
+    def _report(self) -> None:
+        level, message = OK, "paused" if self._paused else "running"
+        if not self._commanded:
+            message = "holding the arm until the first command"
+        if not self._running:
+            level, message = WARN, "stopped"
+        self.diagnostics.publish(level, message, {
+            "periods": self._periods, "overruns": self.overruns, "answered states": self.latency.count,
+            "missed replies": self.missed, "refused commands": self.refused,
+            "reply latency p50 (ms)": 1e3 * self.latency.percentile(50.0),
+            "reply latency p99 (ms)": 1e3 * self.latency.percentile(99.0),
+        })
+        self.collect_garbage()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    return run(SimulatorNode, argv)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

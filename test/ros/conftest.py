@@ -1,0 +1,187 @@
+"""Real nodes in processes of their own, over real DDS, and the test's side of their topics."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+
+import rclpy
+import yaml
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.executors import SingleThreadedExecutor
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+DISCOVERY = 20.0
+START = 60.0  # a cold numba cache compiles first
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ros() -> Iterator[None]:
+    rclpy.init()
+    yield
+    rclpy.try_shutdown()
+
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def namespace() -> str:
+    """A namespace that no other test of this process uses."""
+    return f"/test{next(_numbers)}"
+
+
+Start = Callable[..., NodeProcess]
+
+
+@pytest.fixture(scope="module")
+def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Start]:
+    """Start a node: `start("simulator", robot_description="scara", rate=500.0)`; all are ended after the module."""
+    with contextlib.ExitStack() as stack:
+
+        def run(module: str, arguments: Sequence[str] = (), **parameters: object) -> NodeProcess:
+            file = Path(tmp_path_factory.mktemp("parameters")) / "node.yaml"
+            values = {name.replace("__", "."): value for name, value in parameters.items()}
+            file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
+            ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+            return stack.enter_context(NodeProcess(module, [*arguments, *ros]))
+
+        yield run
+
+
+class Peer:
+    """The other side: publishes joint states, records commands, calls services.
+
+    Commands are taken by hand, so no executor may spin `node`; services go through `caller`.
+    """
+
+    def __init__(self, namespace: str, joints: Sequence[str]) -> None:
+        self.joints = list(joints)
+        self.node = rclpy.create_node("peer", namespace=namespace)
+        self.caller = rclpy.create_node("caller", namespace=namespace)
+        self.executor = SingleThreadedExecutor()
+        self.executor.add_node(self.caller)
+        self.states = self.node.create_publisher(JointState, "joint_states", OFFERED)
+        self.commands = TopicRecorder(self.node, Float64MultiArray, "effort_controller/commands")
+
+    def close(self) -> None:
+        self.executor.shutdown()
+        self.node.destroy_node()
+        self.caller.destroy_node()
+
+    def connect(self, process: NodeProcess, *, states: bool = True) -> None:
+        """Wait until the node listens to our states and speaks to us."""
+        wait_until(
+            lambda: (self.states.get_subscription_count() or not states)
+            and self.node.count_publishers(self.commands.topic),
+            START, "the node's topics", [process],
+        )
+
+    def state(
+        self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
+        stamp: int | None = None,
+    ) -> None:
+        """Publish one joint state."""
+        message = JointState(
+            name=list(names or self.joints), position=list(map(float, q)),
+            velocity=[0.0] * len(q) if qd is None else list(map(float, qd)),
+        )
+        now = time.time_ns() if stamp is None else stamp
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 1_000_000_000)
+        self.states.publish(message)
+
+    def efforts(self) -> list[list[float]]:
+        """Commands that have come since the last call, in their order."""
+        self.commands.drain()
+        samples, self.commands.samples = self.commands.samples, []
+        return [list(self.commands.decode(s).data) for s in samples]
+
+    def answer(
+        self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
+        seconds: float = 2.0,
+    ) -> list[float]:
+        """The effort that answers a state; the state is repeated every 5 ms until then."""
+        self.efforts()
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.state(q, qd, names)
+            time.sleep(0.005)
+            if got := self.efforts():
+                return got[-1]
+        raise AssertionError("no effort came")
+
+    def silence(
+        self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None
+    ) -> None:
+        """Publish a state some times and see that no effort answers."""
+        self.efforts()
+        for _ in range(4):
+            self.state(q, qd, names)
+            time.sleep(0.005)
+        assert self.efforts() == []
+
+    def call(self, kind: type, name: str, request: object) -> object:
+        """Call a service of this namespace."""
+        client = self.caller.create_client(kind, name)
+        try:
+            assert client.wait_for_service(DISCOVERY), f"no service {name}"
+            future = client.call_async(request)
+            self.executor.spin_until_future_complete(future, DISCOVERY)
+            assert future.done(), f"no answer from {name}"
+            return future.result()
+        finally:
+            self.caller.destroy_client(client)
+
+    def transition(self, node: str, number: int) -> bool:
+        request = ChangeState.Request(transition=Transition(id=number))
+        return self.call(ChangeState, f"{node}/change_state", request).success
+
+    def lifecycle_state(self, node: str) -> str:
+        return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label
+
+    def set_parameters(self, node: str, **values: object) -> SetParametersResult:
+        """Set several parameters at once; `__` in a name stands for a dot."""
+        parameters = [Parameter(name=n.replace("__", "."), value=parameter_value(v)) for n, v in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        return self.call(SetParametersAtomically, f"{node}/set_parameters_atomically", request).result
+
+    def get_double(self, node: str, name: str) -> float:
+        answer = self.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=[name]))
+        return answer.values[0].double_value
+
+
+def parameter_value(value: object) -> ParameterValue:
+    if isinstance(value, bool):
+        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
+    if isinstance(value, int):
+        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
+    if isinstance(value, float):
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+    return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=str(value))
+
+
+@pytest.fixture(scope="module")
+def make_peer(namespace: str) -> Iterator[Callable[[Sequence[str]], Peer]]:
+    with contextlib.ExitStack() as stack:
+
+        def make(joints: Sequence[str]) -> Peer:
+            peer = Peer(namespace, joints)
+            stack.callback(peer.close)
+            return peer
+
+        yield make

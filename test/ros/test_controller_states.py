@@ -1,0 +1,151 @@
+"""The controller process and the joint states it is given."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from sensor_msgs.msg import JointState
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+ROBOT = rne.load_urdf("planar2", gravity=(0.0, -9.81, 0.0))
+JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
+HOME = [0.4, -0.7]  # joint2, joint1
+NODE = "computed_torque_controller"
+
+
+def gravity(joint1: float, joint2: float) -> list[float]:
+    """Gravity torque in the order of the commands."""
+    tau = rne.gravity_torque(ROBOT, np.array([joint1, joint2]))
+    return [tau[1], tau[0]]
+
+
+@pytest.fixture(scope="module")
+def process(start, make_peer):
+    return start(
+        NODE, robot_description="planar2", joints=JOINTS, gravity=[0.0, -9.81, 0.0], state_timeout=0.15,
+        stop={"hold_time": 0.1, "ramp_time": 0.2}, gains={"joint1": {"p": 100, "d": 20}}, diagnostics_period=0.5,
+    )
+
+
+@pytest.fixture(scope="module")
+def peer(process, make_peer):
+    peer = make_peer(JOINTS)
+    peer.connect(process)
+    return peer
+
+
+@pytest.fixture(autouse=True)
+def _at_home(peer):
+    """Every test starts with the arm held at home: the gap makes the controller anchor itself anew."""
+    time.sleep(0.5)
+    peer.answer(HOME)
+
+
+def test_it_holds_where_it_found_the_arm(peer):
+    np.testing.assert_allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12)
+
+
+def test_efforts_come_in_the_order_of_the_joints_parameter(peer):
+    first, second = peer.answer(HOME)
+    assert abs(second) > abs(first)  # joint1 carries both links
+
+
+def test_states_are_read_by_name_and_extra_joints_ignored(peer):
+    names = ["finger", "joint1", "wheel", "joint2"]
+    np.testing.assert_allclose(
+        peer.answer([math.nan, -0.7, 9.0, 0.4], [math.inf, 0.0, 1.0, 0.0], names), gravity(-0.7, 0.4), rtol=1e-12
+    )
+    np.testing.assert_allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12)
+
+
+def test_feedback_pulls_towards_where_the_arm_was(peer):
+    still, off = peer.answer(HOME), peer.answer([HOME[0], HOME[1] + 0.05])
+    assert off[1] < still[1]
+
+
+@pytest.mark.parametrize("broken", [
+    {"q": [math.nan, -0.7]},
+    {"q": [0.4, math.inf]},
+    {"q": HOME, "qd": [0.0, -math.inf]},
+    {"q": [0.4], "names": ["joint2"]},
+    {"q": [0.4, -0.7], "names": ["joint2", "elbow"]},
+    {"q": [0.4, -0.7, 1.0], "names": ["joint2", "joint1", "joint1"]},
+    {"q": [0.4, -0.7], "qd": []},
+    {"q": [0.4]},
+])
+def test_unusable_states_get_no_answer(peer, broken):
+    peer.silence(**broken)
+    np.testing.assert_allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12)
+
+
+def test_a_lost_stream_fades_gravity_out_and_ends_with_zeros(peer):
+    held = peer.answer(HOME)
+    peer.efforts()
+    time.sleep(0.8)
+    faded = np.array(peer.efforts())
+    assert len(faded) > 5
+    assert (np.abs(faded) <= np.abs(held) * (1 + 1e-12)).all()
+    assert (np.diff(np.abs(faded), axis=0) <= 1e-12).all(), "it fades, it never grows"
+    assert (faded[-1] == 0.0).all()
+    assert peer.efforts() == []
+
+
+def test_a_stream_of_nan_counts_as_lost(peer):
+    held = peer.answer(HOME)
+    peer.efforts()
+    for _ in range(100):
+        peer.state([math.nan, math.nan])
+        time.sleep(0.007)
+    faded = np.array(peer.efforts())
+    assert np.isfinite(faded).all()
+    assert (np.abs(faded) <= np.abs(held) * (1 + 1e-12)).all()
+    assert (faded[-1] == 0.0).all()
+
+
+def test_efforts_stay_within_limits(peer):
+    peer.answer(HOME)
+    for far in ([3.0, -3.0], [-1e6, 1e6], [1e300, 1e300]):
+        effort = peer.answer(far)
+        assert (np.abs(effort) <= ROBOT.effort_limit[::-1]).all()
+    assert np.abs(peer.answer([1e6, 1e6])).tolist() == ROBOT.effort_limit[::-1].tolist()
+
+
+def test_diagnostics_tell_what_was_refused(peer):
+    listener = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
+
+    def told() -> bool:
+        peer.state([math.nan, 0.0])
+        message = listener.latest()
+        return message is not None and "refused" in message.status[0].message
+
+    wait_until(told, 5.0, "a diagnostic")
+    status = listener.latest().status[0]
+    assert "joint2" in status.message
+    assert "nan" in status.message
+    assert status.name.endswith(NODE)
+
+
+def test_torque_terms_add_up_to_the_command(peer):
+    names = ("inertia", "coriolis", "gravity", "friction", "feedback", "command")
+    topics = {n: TopicRecorder(peer.node, JointState, f"{NODE}/torque/{n}") for n in names}
+
+    def complete() -> bool:
+        peer.state([HOME[0] + 0.01, HOME[1]], [0.2, 0.1])
+        return all(t.latest() is not None for t in topics.values())
+
+    wait_until(complete, 5.0, "all torque terms")
+    at = {n: {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in map(t.decode, t.samples)}
+          for n, t in topics.items()}
+    common = set.intersection(*(set(a) for a in at.values()))
+    assert common
+    stamp = max(common)
+    total = sum(np.array(at[n][stamp].effort) for n in names[:-1])
+    np.testing.assert_allclose(total, at["command"][stamp].effort, rtol=1e-12)
+    assert at["gravity"][stamp].name == ["joint1", "joint2"]
