@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics import gravity, newton_euler
+from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
+from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
-
-_FORCE_COLUMNS = newton_euler.WORK_COLUMNS
-_GRAVITY_COLUMNS = gravity.WORK_COLUMNS
 
 
 @kernel

@@ -1,0 +1,156 @@
+"""A step of given length made of smooth pieces, cut exactly where a joint comes to rest or meets a stop."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.contact import impact, needs_response, response, states_of_joints
+from rne_dynamics.simulation.implicit import kept_within_stops
+from rne_dynamics.simulation.motion import runge_kutta
+from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
+from rne_dynamics.spatial.jit import kernel
+
+# an event is found to this part of the step
+_TIME_TOLERANCE = 1e-10
+#: Decay rate of viscous friction times step above which the implicit step takes over (the limit of RK4 is 2.8).
+STIFF = 2.0
+
+
+@kernel
+def margin(
+    joints: Array,
+    positions: NDArray[np.int64],
+    locked: NDArray[np.bool_],
+    direction: Array,
+    q_start: Array,
+    q: Array,
+    qd: Array,
+    j: int,
+) -> float:
+    """How far joint j is from an event: positive before it, negative past it, infinite where none can come."""
+    if locked[j]:
+        return np.inf
+    nearest = np.inf
+    if joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0:
+        nearest = direction[j] * qd[j]
+    iq = positions[j]
+    if iq >= 0:
+        # a joint that starts beyond a stop is let back in
+        if q_start[iq] <= joints[j, UPPER]:
+            nearest = min(nearest, joints[j, UPPER] - q[iq])
+        if q_start[iq] >= joints[j, LOWER]:
+            nearest = min(nearest, q[iq] - joints[j, LOWER])
+    return nearest
+
+
+@kernel
+def _nearest(
+    joints: Array,
+    positions: NDArray[np.int64],
+    locked: NDArray[np.bool_],
+    direction: Array,
+    q_start: Array,
+    q: Array,
+    qd: Array,
+) -> float:
+    nearest = np.inf
+    for j in range(qd.shape[0]):
+        nearest = min(nearest, margin(joints, positions, locked, direction, q_start, q, qd, j))
+    return nearest
+
+
+@kernel
+def step_with_events(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    mimic: bool,
+    joints: Array,
+    positions: NDArray[np.int64],
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    dt: float,
+    q_new: Array,
+    qd_new: Array,
+) -> float:
+    """One step by Runge–Kutta between events, of fourth order in `dt` through stops and reversals.
+
+    Returns
+    -------
+    float
+        What is left of the step for another method, s: 0 as a rule, `dt` where viscous friction is too stiff,
+        something between where events follow each other without end; −1 where the inertia is singular.
+        `q_new`, `qd_new` hold the state at that time.
+    """
+    n = qd.shape[0]
+    q_new[:], qd_new[:] = q, qd
+    q_at, qd_at, drive = q.copy(), qd.copy(), np.empty(n)
+    locked, direction = np.zeros(n, dtype=np.bool_), np.zeros(n)
+    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    left = dt
+    for piece in range(4 * n + 8):
+        if needs_response(joints, positions, q_at, qd_at):
+            if not response(topology, parameters, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
+                return -1.0
+            if piece == 0:
+                rate = 0.0  # Σ D_j (M⁻¹)_jj bounds the fastest decay by viscous friction
+                for j in range(n):
+                    rate += joints[j, VISCOUS] * A[j, j]
+                if rate * dt > STIFF:
+                    return dt
+            if impact(joints, positions, A, q_at, qd_at):
+                q_new[:], qd_new[:] = q_at, qd_at
+                continue  # the bias torque has changed with the velocities
+        if left <= 0.0:  # the last piece ended in an event
+            return 0.0
+        states_of_joints(joints, positions, A, bias, q_at, qd_at, effort, locked, direction)
+        for j in range(n):
+            drive[j] = effort[j]
+            if not locked[j] and direction[j] > 0.0:
+                drive[j] -= joints[j, FORWARD]
+            elif not locked[j] and direction[j] < 0.0:
+                drive[j] += joints[j, BACKWARD]
+        # the whole rest first; if an event lies in it, the time of the first one by regula falsi (Illinois)
+        early, late, h = 0.0, left, left
+        f_early = _nearest(joints, positions, locked, direction, q_at, q_at, qd_at)
+        f_late, kept = 0.0, 0
+        for trial in range(80):
+            if not runge_kutta(
+                topology, parameters, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new
+            ):
+                return -1.0
+            f = _nearest(joints, positions, locked, direction, q_at, q_new, qd_new)
+            if trial == 0 and not f < 0.0:
+                return 0.0
+            if f < 0.0:
+                late, f_late = h, f
+                if kept == 1:
+                    f_early *= 0.5
+                kept = 1
+                if late - early <= _TIME_TOLERANCE * dt:
+                    break  # just past the event
+            else:
+                early, f_early = h, f
+                if kept == -1:
+                    f_late *= 0.5
+                kept = -1
+            if late - early <= _TIME_TOLERANCE * dt:
+                h = late
+                continue
+            h = 0.5 * (early + late)
+            if 0.0 < f_early < np.inf:
+                h = (early * f_late - late * f_early) / (f_late - f_early)
+                # a nudge inwards lets the bracket close from both sides
+                h = min(max(h, early + 0.3 * _TIME_TOLERANCE * dt), late - 0.3 * _TIME_TOLERANCE * dt)
+        for j in range(n):
+            rubs = joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0
+            if rubs and not locked[j] and direction[j] * qd_new[j] < 0.0:
+                qd_new[j] = 0.0
+        kept_within_stops(joints, positions, q_at, q_new)
+        q_at[:], qd_at[:] = q_new, qd_new
+        left -= late
+    return left
