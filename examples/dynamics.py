@@ -29,7 +29,7 @@ def main() -> None:
     before = rne.kinetic_energy(robot, q - dt * qd, qd) + rne.potential_energy(robot, q - dt * qd)
     print(f"power {power:.6f} W, rate of energy {(after - before) / (2 * dt):.6f} W")
 
-    tip = rne.forward_kinematics(robot, q).poses["tool0"]
+    tip = rne.forward_kinematics(robot, q)["tool0"]
     print("tool0 at", np.round(tip[:3, 3], 4).tolist(), "m")
     print("its velocity", np.round(rne.jacobian(robot, q, "tool0")[:3] @ qd, 4).tolist(), "m/s")
 

@@ -106,7 +106,7 @@ def test_planar_arm_is_slotine_and_lis() -> None:
         H = np.array([[a1 + 2 * a3 * c + 2 * a4 * s, coupling], [coupling, a2]])
         h = a3 * s - a4 * c
         C = np.array([[-h * qd[1], -h * (qd[0] + qd[1])], [h * qd[0], 0.0]])
-        outer = me * lce * g * math.cos(q[0] + q[1] + de)
+        outer = me * lce * g * math.cos(q[0] + q[1] - de)
         gravity = np.array([(m1 * lc1 + me * l1) * g * math.cos(q[0]) + outer, outer])
         expected = H @ qdd + C @ qd + gravity
         assert np.abs(rne.inverse_dynamics(robot, q, qd, qdd) - expected).max() < 1e-12 * np.abs(expected).max()
