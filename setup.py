@@ -78,7 +78,9 @@ setup(
     ],
     cmdclass={"install_data": InstallData},
     python_requires=">=3.10",
-    install_requires=["setuptools", "numpy>=1.21", "scipy>=1.8", "numba>=0.55", "urdf-parser-py>=0.0.4", "PyYAML>=5.4", "rich>=10"],
+    install_requires=[
+        "setuptools", "numpy>=1.21", "scipy>=1.8", "numba>=0.55", "urdf-parser-py>=0.0.4", "PyYAML>=5.4", "rich>=10",
+    ],
     extras_require={
         "ros": wheels("jazzy"),
         "ros-kilted": wheels("kilted"),
