@@ -94,12 +94,10 @@ def test_module_imports_only_from_lower_layers(path: Path) -> None:
 def test_only_ros_imports_ros(path: Path) -> None:
     if room_of(path) == "ros":
         return
-    # description/share.py may ask the ament index, inside a function, where there is one
     for line, name in imported(path):
         first = name.split(".")[0]
-        optional = first == "ament_index_python" and path.parent.name == "description"
         is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
-        assert not is_ros or optional, f"{path.name}:{line} imports {name}; only ros/ may"
+        assert not is_ros, f"{path.name}:{line} imports {name}; only ros/ may"
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
