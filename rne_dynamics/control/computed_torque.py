@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.feedback import feedback
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms
 from rne_dynamics.control.terms import TorqueTerms
@@ -77,3 +79,9 @@ class ComputedTorque:
         else:
             friction = self.friction_compensation.torque(self._friction, qd, reference.qd)
         return TorqueTerms(inertia, coriolis, gravity, friction, answer)
+
+    def next_integral(
+        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """∫e dt one cycle later, kept from winding up; see `integrate_error`."""
+        return integrate_error(self.gains, integral, reference.q - q, dt, saturated)

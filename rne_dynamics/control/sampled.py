@@ -54,7 +54,7 @@ class SampledTrajectory:
     accelerations: Array | None = None
     joint_names: Sequence[str] | None = None
     duration: float = field(init=False)
-    # polynomials of each segment, highest power first, in seconds since the segment's start; (segments, degree+1, n)
+    # for each segment: row k gives what (t − start)^k adds to q, qd, qdd side by side; (segments, degree + 1, 3 n)
     _coefficients: Array = field(init=False, repr=False)
     _knots: list[float] = field(init=False, repr=False)
     _first: Reference = field(init=False, repr=False)
@@ -99,13 +99,12 @@ class SampledTrajectory:
         segment = min(bisect_right(knots, t), len(knots) - 1) - 1
         c = self._coefficients[segment]
         x = t - knots[segment]
-        q, qd, qdd = c[0], np.zeros_like(c[0]), np.zeros_like(c[0])
-        # Horner's rule for the polynomial and its first two derivatives at once
-        for coefficient in c[1:]:
-            qdd = qdd * x + 2.0 * qd
-            qd = qd * x + q
-            q = q * x + coefficient
-        return Reference(q, qd, qdd)
+        powers = [1.0]
+        for _ in range(len(c) - 1):
+            powers.append(powers[-1] * x)
+        row = np.dot(powers, c)
+        n = len(row) // 3
+        return Reference(row[:n], row[n : 2 * n], row[2 * n :])
 
     def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
         """The same trajectory with a given state at time 0 in front of it, as a controller starts it.
@@ -175,24 +174,31 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
 
 
 def _polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> Array:
-    """Coefficients, highest power first; shape (segments, degree + 1, n)."""
+    """Coefficients of position, velocity and acceleration, lowest power first; (segments, degree + 1, 3 n)."""
     T = np.diff(times)[:, None]
     a, b = q[:-1], q[1:]
     way = b - a
     if qd is None:
-        rows = [way / T, a]
+        rows = [a, way / T]
     elif qdd is None:
         u, v = qd[:-1] * T, qd[1:] * T
-        rows = [(u + v - 2.0 * way) / T**3, (3.0 * way - 2.0 * u - v) / T**2, qd[:-1], a]
+        rows = [a, qd[:-1], (3.0 * way - 2.0 * u - v) / T**2, (u + v - 2.0 * way) / T**3]
     else:
         u, v = qd[:-1] * T, qd[1:] * T
         s, e = qdd[:-1] * T**2, qdd[1:] * T**2
         rows = [
-            (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5),
-            (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4),
-            (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3),
-            0.5 * qdd[:-1],
-            qd[:-1],
             a,
+            qd[:-1],
+            0.5 * qdd[:-1],
+            (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3),
+            (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4),
+            (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5),
         ]
-    return np.ascontiguousarray(np.stack(rows, axis=1))
+    position = np.stack(rows, axis=1)
+    degree = len(rows) - 1
+    velocity, acceleration = np.zeros_like(position), np.zeros_like(position)
+    for k in range(degree):
+        velocity[:, k] = (k + 1) * position[:, k + 1]
+    for k in range(degree - 1):
+        acceleration[:, k] = (k + 2) * (k + 1) * position[:, k + 2]
+    return np.ascontiguousarray(np.concatenate([position, velocity, acceleration], axis=2))

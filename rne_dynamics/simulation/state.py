@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
@@ -54,7 +54,7 @@ def checked_state(robot: RobotModel, q: ArrayLike, qd: ArrayLike | None = None, 
     return State(float(t), position, velocity)
 
 
-def no_joint_outside(robot: RobotModel, state: State, positions: Array) -> None:
+def no_joint_outside(robot: RobotModel, state: State, positions: NDArray[np.int64]) -> None:
     """`SimulationError` where a joint starts beyond a position stop; names the joint and the mend."""
     for j, iq in enumerate(positions.tolist()):
         if iq >= 0 and not robot.lower[j] <= state.q[iq] <= robot.upper[j]:

@@ -1,0 +1,115 @@
+"""The record of a simulation."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rne_dynamics.model.inertia import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What happened, one row a control cycle.
+
+    Parameters
+    ----------
+    joint_names
+        Length n.
+    time
+        s; shape (rows,).
+    q, qd
+        State at that time, before the cycle's effort acts; shapes (rows, nq), (rows, n).
+    effort
+        Effort that acted from then on, after the limits, N·m or N; shape (rows, n).
+    kinetic, potential
+        Energies, J; shape (rows,).
+    reference_q, reference_qd, reference_qdd
+        What was desired; shape (rows, n); `None` in free motion.
+    terms
+        The control law's torque term by term, before the limits; each of shape (rows, n).
+    """
+
+    joint_names: tuple[str, ...]
+    time: Array
+    q: Array
+    qd: Array
+    effort: Array
+    kinetic: Array
+    potential: Array
+    reference_q: Array | None = None
+    reference_qd: Array | None = None
+    reference_qdd: Array | None = None
+    terms: Mapping[str, Array] = field(default_factory=dict)
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic and potential energy together, J; shape (rows,)."""
+        return self.kinetic + self.potential
+
+    @property
+    def error(self) -> Array:
+        """Desired less actual position, rad or m; shape (rows, n); zero in free motion."""
+        if self.reference_q is None:
+            return np.zeros_like(self.qd)
+        return self.reference_q - self.q
+
+    @property
+    def rms_error(self) -> Array:
+        """Root mean square of the error of each joint; shape (n,)."""
+        rms: Array = np.sqrt(np.mean(self.error**2, axis=0))
+        return rms
+
+    @property
+    def largest_error(self) -> Array:
+        """Largest absolute error of each joint; shape (n,)."""
+        largest: Array = np.abs(self.error).max(axis=0)
+        return largest
+
+    @property
+    def largest_effort(self) -> Array:
+        """Largest absolute effort of each joint; shape (n,)."""
+        largest: Array = np.abs(self.effort).max(axis=0)
+        return largest
+
+    def columns(self) -> dict[str, Array]:
+        """Every number with its name: ``q/<joint>``, ``qd/<joint>``, ``effort/<joint>``, …; each of shape (rows,)."""
+        names = self.joint_names
+        places = names if self.q.shape[1] == len(names) else tuple(map(str, range(self.q.shape[1])))
+        table = {"time": self.time}
+        for what, rows, labels in (
+            ("q", self.q, places),
+            ("qd", self.qd, names),
+            ("reference_q", self.reference_q, names),
+            ("reference_qd", self.reference_qd, names),
+            ("reference_qdd", self.reference_qdd, names),
+            ("effort", self.effort, names),
+            *((f"torque_{name}", rows, names) for name, rows in self.terms.items()),
+        ):
+            if rows is not None:
+                table.update({f"{what}/{label}": rows[:, j] for j, label in enumerate(labels)})
+        table["kinetic_energy"], table["potential_energy"] = self.kinetic, self.potential
+        return table
+
+    def save_csv(self, path: str | Path) -> None:
+        """One line a row under a header of `columns`' names; numbers in full precision."""
+        table = self.columns()
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            writer.writerow(table)
+            writer.writerows(zip(*(column.tolist() for column in table.values()), strict=True))
+
+    def save_npz(self, path: str | Path) -> None:
+        """The arrays under their own names (`numpy.load` reads them); terms as ``torque_<name>``."""
+        arrays = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("joint_names", "terms") and value is not None
+        }
+        arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})
+        with Path(path).open("wb") as file:  # an open file keeps numpy from adding a suffix of its own
+            np.savez_compressed(file, joint_names=np.array(self.joint_names), **arrays)

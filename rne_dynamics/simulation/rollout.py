@@ -1,0 +1,208 @@
+"""Whole simulations: an arm under a controller along a trajectory, or left to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.state import checked_state, no_joint_outside
+from rne_dynamics.simulation.stepping import StepMethod, step
+
+Progress = Callable[[float], None]
+
+
+class Terms(Protocol):
+    """A torque that knows its parts (`TorqueTerms` of rne_dynamics.control)."""
+
+    @property
+    def total(self) -> Array:
+        """The sum; shape (n,)."""
+
+    def _asdict(self) -> dict[str, Any]: ...
+
+
+class Controller(Protocol):
+    """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
+
+    def law(self, q: Array, qd: Array, reference: Any, integral: Array | None = None) -> Terms:
+        """The torque for one cycle."""
+
+    def next_integral(
+        self, integral: Array, q: Array, reference: Any, dt: float, saturated: NDArray[np.bool_] | None
+    ) -> Array:
+        """∫e dt one cycle later."""
+
+
+class Trajectory(Protocol):
+    """A desired motion (see rne_dynamics.control)."""
+
+    @property
+    def duration(self) -> float:
+        """s."""
+
+    def sample(self, t: float) -> Any:
+        """An object with q, qd, qdd."""
+
+
+def simulate(
+    plant: ArmPlant,
+    controller: Controller,
+    trajectory: Trajectory,
+    *,
+    dt: float = 1e-3,
+    control_dt: float | None = None,
+    seconds: float | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    method: StepMethod = "rk4",
+    progress: Progress | None = None,
+) -> Log:
+    """Follow a trajectory in closed loop, the torque held from one control cycle to the next.
+
+    Parameters
+    ----------
+    plant
+        The arm; it may differ from the controller's model.
+    controller, trajectory
+        The law and what it is to follow.
+    dt
+        Step of the simulation, s.
+    control_dt
+        Period of the controller, s, a whole multiple of `dt`; `dt` by default.
+    seconds
+        How long; the trajectory's duration by default.
+    q, qd
+        Where the arm starts; on the trajectory by default.
+    method
+        See `step`.
+    progress
+        Called every control cycle with the simulated time, s.
+
+    Raises
+    ------
+    SimulationError
+        Periods that do not fit, a start outside the stops, an effort or a motion that is not finite.
+    """
+    first = trajectory.sample(0.0)
+    state = checked_state(plant.robot, first.q if q is None else q, first.qd if qd is None else qd)
+    if plant.stops:
+        no_joint_outside(plant.robot, state, plant.positions)
+    period = dt if control_dt is None else control_dt
+    substeps = _whole(period, dt)
+    cycles = _count(trajectory.duration if seconds is None else seconds, period)
+    log = _Recorder(plant)
+    integral = np.zeros(plant.robot.n)
+    for k in range(cycles + 1):
+        reference = trajectory.sample(k * period)
+        terms = controller.law(state.q, state.qd, reference, integral)
+        asked = terms.total
+        given = plant.limited(asked)
+        log.add(k * period, state.q, state.qd, given, reference, terms._asdict())
+        integral = controller.next_integral(integral, state.q, reference, period, given != asked)
+        if k < cycles:
+            for _ in range(substeps):
+                state = step(plant, state, asked, dt, method=method)
+        if progress is not None:
+            progress(k * period)
+    return log.done()
+
+
+def free_motion(
+    plant: ArmPlant,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    *,
+    seconds: float,
+    dt: float = 1e-3,
+    record_dt: float | None = None,
+    effort: ArrayLike | None = None,
+    method: StepMethod = "rk4",
+    progress: Progress | None = None,
+) -> Log:
+    """Let the arm go from a state, under no effort or a constant one.
+
+    Parameters
+    ----------
+    plant, q, qd
+        The arm and its start.
+    seconds, dt, record_dt
+        How long, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
+    effort
+        Constant effort, N·m or N; shape (n,).
+    method, progress
+        As for `simulate`.
+
+    Raises
+    ------
+    SimulationError
+        As for `simulate`.
+    """
+    state = checked_state(plant.robot, q, qd)
+    if plant.stops:
+        no_joint_outside(plant.robot, state, plant.positions)
+    period = dt if record_dt is None else record_dt
+    substeps, rows = _whole(period, dt), _count(seconds, period)
+    push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
+    log = _Recorder(plant)
+    for k in range(rows + 1):
+        log.add(k * period, state.q, state.qd, plant.limited(push), None, {})
+        if k < rows:
+            for _ in range(substeps):
+                state = step(plant, state, push, dt, method=method)
+        if progress is not None:
+            progress(k * period)
+    return log.done()
+
+
+class _Recorder:
+    """Rows while a simulation runs."""
+
+    def __init__(self, plant: ArmPlant) -> None:
+        self._robot = plant.robot
+        self._rows: dict[str, list[Array]] = {}
+        self._time: list[float] = []
+
+    def add(self, t: float, q: Array, qd: Array, effort: Array, reference: Any, terms: dict[str, Array]) -> None:
+        self._time.append(t)
+        row = {"q": q, "qd": qd, "effort": effort}
+        if reference is not None:
+            row.update(reference_q=reference.q, reference_qd=reference.qd, reference_qdd=reference.qdd)
+        row.update({f"torque_{name}": value for name, value in terms.items()})
+        for name, value in row.items():
+            self._rows.setdefault(name, []).append(value)
+
+    def done(self) -> Log:
+        arrays = {name: np.array(rows) for name, rows in self._rows.items()}
+        terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
+        return Log(
+            joint_names=self._robot.joint_names,
+            time=np.array(self._time),
+            kinetic=kinetic_energy(self._robot, arrays["q"], arrays["qd"]),
+            potential=potential_energy(self._robot, arrays["q"]),
+            terms=terms,
+            **arrays,
+        )
+
+
+def _whole(period: float, dt: float) -> int:
+    for name, value in (("dt", dt), ("the control or record period", period)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
+    steps = round(period / dt)
+    if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
+        raise SimulationError(f"a period of {period} s is not a whole multiple of the step of {dt} s; make it one")
+    return steps
+
+
+def _count(seconds: float, period: float) -> int:
+    if not (np.isfinite(seconds) and seconds >= 0.0):
+        raise SimulationError(f"the time to simulate is {seconds} s; it must be finite and not negative")
+    return max(round(seconds / period), 0)

@@ -1,0 +1,154 @@
+"""An arm that moves on from moment to moment, for loops that command it as they would command hardware.
+
+The one mutable object of this room: it remembers the state, the last command, and whether the brakes are on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.stepping import StepMethod, checked_effort, step, unchecked_step
+
+TimeoutReaction = Literal["zero_effort", "brake"]
+
+_NO_WRENCH = np.zeros((0, 6))
+
+
+class Simulator:
+    """A simulated arm with drives and brakes.
+
+    Parameters
+    ----------
+    plant
+        The arm.
+    q, qd
+        Where it starts; shapes (nq,) and (n,), at rest unless `qd` is given.
+    dt
+        Step, s.
+    method
+        See `step`.
+    hold_until_command
+        Whether the brakes hold the arm rigidly until the first command arrives. Otherwise the drives start at zero
+        effort and the arm falls.
+    command_timeout
+        Simulated seconds after which a command is no longer good; `None` keeps the last one for ever.
+    on_timeout
+        What happens then, until the next command: ``"zero_effort"``, as most drives do (the arm sinks into its
+        friction and falls), or ``"brake"``: brakes bite at once and hold.
+
+    Raises
+    ------
+    SimulationError
+        A start that is not finite, of a wrong shape or outside the stops; times that are not above 0.
+    """
+
+    def __init__(
+        self,
+        plant: ArmPlant,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        dt: float = 1e-3,
+        method: StepMethod = "rk4",
+        hold_until_command: bool = True,
+        command_timeout: float | None = None,
+        on_timeout: TimeoutReaction = "zero_effort",
+    ) -> None:
+        for name, value in (("dt", dt), ("command_timeout", command_timeout)):
+            if value is not None and not (np.isfinite(value) and value > 0.0):
+                raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
+        for name, choice, known in (
+            ("method", method, get_args(StepMethod)), ("on_timeout", on_timeout, get_args(TimeoutReaction)),
+        ):
+            if choice not in known:
+                raise SimulationError(f"{name} is {choice!r}; it must be one of {', '.join(map(repr, known))}")
+        self._start = checked_state(plant.robot, q, qd)
+        if plant.stops:
+            no_joint_outside(plant.robot, self._start, plant.positions)
+        self.plant = plant
+        self.dt = float(dt)
+        self.method: StepMethod = method
+        self.hold_until_command = hold_until_command
+        self.command_timeout = command_timeout
+        self.on_timeout: TimeoutReaction = on_timeout
+        self._state = self._start
+        self._zero: Array = np.zeros(plant.robot.n)
+        self._effort: Array = self._zero
+        self._commanded_at: float | None = None
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return self._state
+
+    @property
+    def braked(self) -> bool:
+        """Whether the brakes hold the arm: before the first command, or after a timeout where they are asked to."""
+        if self._commanded_at is None:
+            return self.hold_until_command
+        return self.timed_out and self.on_timeout == "brake"
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the last command is older than `command_timeout`."""
+        if self.command_timeout is None or self._commanded_at is None:
+            return False
+        # a hair less than a step, so that round-off in the time cannot add a step
+        return self._state.t - self._commanded_at >= self.command_timeout - 1e-6 * self.dt
+
+    @property
+    def applied_effort(self) -> Array:
+        """What the motors give now, cut at their limits, N·m or N; zero where brakes hold; shape (n,), a copy."""
+        if self._commanded_at is None or self.timed_out:
+            return np.zeros_like(self._effort)
+        return np.array(self._effort)
+
+    def command(self, effort: ArrayLike) -> None:
+        """Take a new effort, N·m or N, shape (n,); it is held until the next one and releases the brakes.
+
+        Raises
+        ------
+        SimulationError
+            A wrong shape or a number that is not finite; the former command stays in force.
+        """
+        self._effort = self.plant.limited(checked_effort(self.plant, effort))
+        self._commanded_at = self._state.t
+
+    def advance(self, steps: int = 1, wrenches: Wrenches | None = None) -> State:
+        """Let `steps` steps of simulated time pass, with wrenches held as for `step`; returns the new state.
+
+        Raises
+        ------
+        SimulationError, SingularInertiaError, ModelError
+            As for `step`. The state stays that of the last good step.
+        """
+        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.robot, wrenches, ())[0]
+        for _ in range(steps):
+            now = self._state
+            if self.braked:
+                self._state = State(now.t + self.dt, now.q, self._zero)
+                continue
+            effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
+            self._state = unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
+        return self._state
+
+    def reset(self) -> State:
+        """Back to the start, brakes as in the beginning. Time goes on: clocks must not run backwards."""
+        self._state = replace(self._start, t=self._state.t)
+        self._effort = self._zero
+        self._commanded_at = None
+        return self._state
+
+    def warm_up(self) -> None:
+        """Compile everything a step may need, so that no later step stalls. Changes nothing."""
+        for method in get_args(StepMethod):
+            step(self.plant, self._start, self._zero, self.dt, method=method)
