@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from rne_dynamics.description.sources import read_source
+from rne_dynamics.description.sources import SourceLike, read_source
 from rne_dynamics.errors import DescriptionError
 
 
-def description_text(source: str) -> str:
+def description_text(source: SourceLike) -> str:
     """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
 
     Raises

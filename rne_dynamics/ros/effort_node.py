@@ -14,15 +14,16 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.safety import StopRamp, limit_effort
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics import mass_matrix
-from rne_dynamics.errors import ParameterError, RneDynamicsError, StateError
+from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.joint_map import JointMap
 from rne_dynamics.ros.lifecycle import NEWEST, ArmNode, payload
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher, stamp_of
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, number
 
 #: How often the watchdog looks at the age of the state, s; also how fast a signal is noticed.
 WATCH_PERIOD = 0.01
@@ -306,22 +307,3 @@ class EffortNode(ArmNode):
         self._reported, self._reported_at = Counters(**vars(c)), now
         c.longest = 0.0
         self.collect_garbage()
-
-
-def effort_limits(robot: RobotModel, values: Values) -> Array:
-    """Effort limits, N·m or N, shape (n,): the smaller of the parameter's and the description's.
-
-    Raises
-    ------
-    ParameterError
-        A joint that has neither. An arm is never driven without limits.
-    """
-    given = np.array(per_joint(values, "limits.{joint}.effort", robot.joint_names))
-    described = np.where(robot.effort_limit > 0.0, robot.effort_limit, np.inf)
-    limit = np.minimum(np.where(given > 0.0, given, np.inf), described)
-    if not np.isfinite(limit).all():
-        name = robot.joint_names[int(np.argmin(np.isfinite(limit)))]
-        raise ParameterError(
-            f"joint {name!r} has no effort limit: the description gives none (or 0); set limits.{name}.effort"
-        )
-    return limit

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
@@ -22,6 +21,7 @@ from rne_dynamics.ros.joint_map import JointMap
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.ros.process import run
+from rne_dynamics.ros.trajectory_message import duration_message
 
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
@@ -146,8 +146,9 @@ def goal(robot: RobotModel, joints: Sequence[str], values: Values) -> Array:
 def quintic_message(joints: Sequence[str], end: Array, duration: float) -> JointTrajectory:
     """A quintic from wherever the controller holds the arm to rest at `end`, (n,), in `duration` seconds."""
     rest = [0.0] * len(joints)
-    point = JointTrajectoryPoint(positions=end.tolist(), velocities=rest, accelerations=rest)
-    point.time_from_start = Duration(sec=int(duration), nanosec=round(duration % 1.0 * 1e9) % 1_000_000_000)
+    point = JointTrajectoryPoint(
+        positions=end.tolist(), velocities=rest, accelerations=rest, time_from_start=duration_message(duration)
+    )
     return JointTrajectory(joint_names=list(joints), points=[point])
 
 

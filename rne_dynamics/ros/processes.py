@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
@@ -91,19 +91,21 @@ class NodeProcess:
         self._output.close()
 
 
-def wait_until(condition: object, seconds: float, what: str, processes: Sequence[NodeProcess] = ()) -> None:
-    """Wait until `condition()` is true, looking on as the processes live.
+def wait_until(
+    condition: Callable[[], object], seconds: float, what: str, processes: Sequence[NodeProcess] = (),
+    period: float = 0.005,
+) -> None:
+    """Wait until `condition()` is true; asked every `period` seconds, while the processes are seen to live.
 
     Raises
     ------
     RneDynamicsError
         It is not true in time (`what` tells what was waited for), or one of the processes has ended.
     """
-    assert callable(condition)
     deadline = time.monotonic() + seconds
     while not condition():
         for process in processes:
             process.check()
         if time.monotonic() > deadline:
             raise RneDynamicsError(f"waited {seconds:g} s for {what}")
-        time.sleep(0.005)
+        time.sleep(period)

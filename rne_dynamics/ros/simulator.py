@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -17,6 +18,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
+from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, per_joint
@@ -34,6 +36,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("command_timeout", 0.2, "Age at which a command no longer drives the arm; 0 never.", "s", 0.0, 60.0,
               read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
+    Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
+              "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
     Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits.", "rad or m",
               -1000.0, 1000.0, read_only=True),
 )
@@ -61,7 +65,8 @@ class SimulatorNode(ArmNode):
         self._substeps = int(values.number("substeps"))
         self._period = round(NANOSECONDS / self._rate)
         plant = ArmPlant(
-            robot, friction=values.flag("friction"), stops=values.flag("stops"),
+            replace(robot, effort_limit=drive_limits(robot, values.values)),
+            friction=values.flag("friction"), stops=values.flag("stops"),
             limit_effort=values.flag("limit_effort"),
         )
         self.simulator = Simulator(

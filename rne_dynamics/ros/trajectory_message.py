@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+from builtin_interfaces.msg import Duration
 from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.reference import Reference
@@ -46,6 +47,12 @@ class MotionLimits:
 def seconds(duration: object) -> float:
     """A builtin_interfaces Duration or Time in seconds."""
     return float(duration.sec) + 1e-9 * float(duration.nanosec)  # type: ignore[attr-defined]  # generated class
+
+
+def duration_message(seconds: float) -> Duration:
+    """A builtin_interfaces Duration, to the nearest nanosecond."""
+    whole, rest = divmod(round(seconds * 1e9), 1_000_000_000)
+    return Duration(sec=whole, nanosec=rest)
 
 
 def read_trajectory(message: JointTrajectory, limits: MotionLimits) -> SampledTrajectory:

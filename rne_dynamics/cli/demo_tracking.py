@@ -1,0 +1,90 @@
+"""How well the arm tracked: figures from a recording, against a reference computed anew from the moves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.model.inertia import Array
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.demonstration import Recording
+
+
+@dataclass(frozen=True, eq=False)
+class Tracking:
+    """The figures of a demo.
+
+    Parameters
+    ----------
+    time
+        Of each joint state from the first move's start to the last one's end, s; (samples,).
+    q, reference
+        Measured and desired positions at those times, rad or m; (samples, n).
+    rms, largest
+        Root mean square and largest size of the error, (n,).
+    effort
+        Largest size of the commanded effort, N·m or N; (n,).
+    rate
+        Joint states per second of wall clock.
+    latency_p50, latency_p99
+        From publishing a joint state until the effort that answers it is in the simulator's hands, s.
+    missed, answered
+        Joint states that got no effort before the next one went out, and those that did.
+    lost
+        Joint states that this listener has not heard.
+    """
+
+    time: Array
+    q: Array
+    reference: Array
+    rms: Array
+    largest: Array
+    effort: Array
+    rate: float
+    latency_p50: float
+    latency_p99: float
+    missed: int
+    answered: int
+    lost: int
+
+    @property
+    def error(self) -> Array:
+        """Desired − measured; (samples, n)."""
+        return self.reference - self.q
+
+
+def evaluate(recording: Recording, moves: tuple[Quintic, ...], rate: float) -> Tracking:
+    """Compare a recording with the moves that were sent.
+
+    The reference is sampled at the stamps of the joint states, so neither transport nor this listener's timing
+    enters the error.
+    """
+    begins = recording.begins
+    end = begins[-1] + int(moves[-1].duration * 1e9)
+    window = (recording.stamps >= begins[0]) & (recording.stamps <= end)
+    stamps, q = recording.stamps[window], recording.q[window]
+    which = np.searchsorted(begins, stamps, side="right") - 1
+    at = zip(which.tolist(), stamps.tolist(), strict=True)
+    reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
+    error = reference - q
+    sent = recording.sent[window]
+    commands = recording.efforts[(recording.effort_sent >= sent[0]) & (recording.effort_sent <= sent[-1])]
+    account = recording.simulator
+    return Tracking(
+        time=1e-9 * (stamps - begins[0]).astype(np.float64),
+        q=q,
+        reference=reference,
+        rms=np.sqrt(np.mean(error**2, axis=0)),
+        largest=np.max(np.abs(error), axis=0),
+        effort=np.max(np.abs(commands), axis=0),
+        rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
+        latency_p50=account["p50"],
+        latency_p99=account["p99"],
+        missed=int(account["missed"]),
+        answered=int(account["answered"]),
+        lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
+    )
