@@ -69,9 +69,9 @@ def _lint_felt(
         inertia = moved[member.child]
         about = inertia.about_origin
         turning = member.kind in _TURNING
-        felt += multiplier**2 * (float(member.axis @ about @ member.axis) if turning else inertia.mass)
-        size += multiplier**2 * max(float(np.abs(about).max()), inertia.mass)
-        rotors += multiplier**2 * member.rotor_inertia
+        felt += multiplier * multiplier * (float(member.axis @ about @ member.axis) if turning else inertia.mass)
+        size += multiplier * multiplier * max(float(np.abs(about).max()), inertia.mass)
+        rotors += multiplier * multiplier * member.rotor_inertia
     if felt < -1e-9 * size:
         yield error(
             link.element.line,

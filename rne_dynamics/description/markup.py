@@ -83,7 +83,7 @@ def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
 
 
 def _check_beginning(data: bytes, file: str) -> None:
-    if not data.strip():
+    if not data.removeprefix(_BOM).strip():
         raise FaultyDescriptionError(
             file, error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file")
         )

@@ -1,0 +1,283 @@
+"""Every fault the checks know, each with its line, element, value and mend; and that there is no fault in what is right."""
+
+from __future__ import annotations
+
+import pytest
+from support.urdf_text import ARM, INERTIA, LINE, arm, arm_and, joint, link, robot
+from support.wheel import wheel_urdf
+
+from rne_dynamics.description.findings import Finding, Severity
+from rne_dynamics.description.lint import lint
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import DescriptionError
+
+TWO = (link("a"), link("b"))
+
+
+def chain(first: str, second: str = "") -> str:
+    """Links a, b, c with joints j1 (a to b) and j2 (b to c); the texts go inside them. j2 is on line 6."""
+    return robot(link("a"), link("b"), link("c"), joint("j1", "a", "b", inside=first), joint("j2", "b", "c", inside=second))
+
+
+#: text, line, element, what the message must say, what the mend must say
+ERRORS = {
+    "root_is_sdf": ("<sdf/>", 1, "<sdf>", "must be <robot>", "convert the SDF"),
+    "no_link": ("<robot name='a'>\n</robot>", 1, "<robot>", "no <link>", "give the file of a robot"),
+    "link_without_name": (arm(('<link name="base"/>', "<link/>")), 2, "<link>", "no name", 'name="..."'),
+    "joint_without_name": (arm(('name="shoulder" ', "")), 9, "<joint>", "no name", 'name="..."'),
+    "link_twice": (arm_and('<link name="upper"/>'), 17, "link 'upper'", "first in line 3", "rename or delete"),
+    "joint_twice": (
+        robot(*TWO, link("c"), joint("j", "a", "b"), joint("j", "b", "c")), 6, "joint 'j'", "first in line 5", "rename",
+    ),
+    "joint_of_unknown_type": (
+        arm(("revolute", "revolut")), 9, "joint 'shoulder'", "type is 'revolut'", "write type='revolute'",
+    ),
+    "joint_without_type": (arm((' type="revolute"', "")), 9, "joint 'shoulder'", "type is missing", "write type="),
+    "parent_missing": (
+        arm(('    <parent link="base"/>\n', "\n")), 9, "joint 'shoulder' <parent>", "is missing", '<parent link="..."/>',
+    ),
+    "child_names_nothing": (
+        arm(('child link="upper"', "child")), 11, "joint 'shoulder' <child>", "names no link", '<child link="..."/>',
+    ),
+    "dangling_parent": (
+        arm(('parent link="base"', 'parent link="bas"')), 10, "joint 'shoulder' <parent>", "no link 'bas'", "write 'base'",
+    ),
+    "dangling_child": (
+        arm(('child link="upper"', 'child link="lower"')), 11, "joint 'shoulder' <child>", "no link 'lower'", "add the link",
+    ),
+    "two_parents": (
+        robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'", "delete",
+    ),
+    "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root beside 'a'", "add a joint"),
+    "joint_on_itself": (robot(link("a"), joint("j", "a", "a")), 3, "joint 'j'", "'a' with itself", "two different"),
+    "loop_of_all": (
+        robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop", "cut the loop",
+    ),
+    "loop_beside_the_root": (
+        robot(link("r"), *TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 3, "link 'a'", "loop", "cut the loop",
+    ),
+    "second_inertial": (
+        arm(("    </inertial>\n", "    </inertial><inertial/>\n")), 7, "link 'upper' <inertial>", "first in line 4", "delete",
+    ),
+    "second_axis": (
+        arm(('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><axis xyz="1 0 0"/>')),
+        13, "joint 'shoulder' <axis>", "is there twice", "delete one",
+    ),
+    "xacro_element": (
+        arm_and("<xacro:macro/>"), 17, "<xacro:macro>", "xacro element", "give the .xacro file",
+    ),
+    "zero_axis": (arm(("0 1 0", "0 0 0")), 13, "joint 'shoulder' <axis>", "'0 0 0'", "make the joint fixed"),
+    "axis_without_xyz": (arm((' xyz="0 1 0"', "")), 13, "joint 'shoulder' <axis>", "xyz is missing", 'xyz="0 0 1"'),
+    "axis_of_two": (arm(("0 1 0", "0 1")), 13, "joint 'shoulder' <axis>", "'0 1'", "give 3"),
+    "axis_nan": (arm(("0 1 0", "0 nan 0")), 13, "joint 'shoulder' <axis>", "'0 nan 0'", "write the value"),
+    "origin_in_wrong_locale": (
+        arm(("0 0 0.5", "0 0 0,5")), 12, "joint 'shoulder' <origin>", "'0 0 0,5'", "write '0.5', with a decimal point",
+    ),
+    "origin_missing_number": (arm(("0 0 0.5", "0 0.5")), 12, "joint 'shoulder' <origin>", "not 2", "give 3"),
+    "origin_by_quaternion": (
+        arm(('xyz="0 0 0.5" rpy="0 0 0"', 'quat_xyzw="0 0 0 1"')), 12, "joint 'shoulder' <origin>", "quat_xyzw", "as rpy",
+    ),
+    "lower_above_upper": (
+        arm(('lower="-1"', 'lower="3"')), 14, "joint 'shoulder' <limit>", "lower is 3, above upper, which is 2", "swap",
+    ),
+    "limit_nan": (arm(('upper="2"', 'upper="nan"')), 14, "joint 'shoulder' <limit>", "upper is 'nan'", "write the value"),
+    "limit_infinite": (arm(('upper="2"', 'upper="inf"')), 14, "joint 'shoulder' <limit>", "upper is 'inf'", "leave"),
+    "limit_empty": (arm(('upper="2"', 'upper=""')), 14, "joint 'shoulder' <limit>", "upper is ''", "give the value"),
+    "effort_in_wrong_locale": (
+        arm(('effort="30"', 'effort="30,5"')), 14, "joint 'shoulder' <limit>", "effort is '30,5'", "write '30.5'",
+    ),
+    "effort_negative": (
+        arm(('effort="30"', 'effort="-30"')), 14, "joint 'shoulder' <limit>", "effort is -30", "largest magnitude",
+    ),
+    "velocity_no_number": (
+        arm(('velocity="4"', 'velocity="fast"')), 14, "joint 'shoulder' <limit>", "velocity is 'fast'", "as a number",
+    ),
+    "damping_negative": (
+        arm(('damping="0.5"', 'damping="-0.5"')), 15, "joint 'shoulder' <dynamics>", "damping is -0.5", "magnitude",
+    ),
+    "friction_no_number": (
+        arm(('friction="0.25"', 'friction="low"')), 15, "joint 'shoulder' <dynamics>", "friction is 'low'", "as a number",
+    ),
+    "mass_missing": (arm(('      <mass value="2"/>\n', "\n")), 4, "link 'upper' <mass>", "mass is missing", "<mass value"),
+    "mass_without_value": (arm((' value="2"', "")), 5, "link 'upper' <mass>", "mass is missing", "<mass value"),
+    "mass_negative": (arm(('value="2"', 'value="-2"')), 5, "link 'upper' <mass>", "value is -2 kg", "write the mass"),
+    "mass_nan": (arm(('value="2"', 'value="NaN"')), 5, "link 'upper' <mass>", "value is 'NaN'", "write the value"),
+    "mass_in_wrong_locale": (arm(('value="2"', 'value="2,5"')), 5, "link 'upper' <mass>", "'2,5'", "write '2.5'"),
+    "mass_vast": (arm(('value="2"', 'value="1e200"')), 5, "link 'upper' <mass>", "'1e200'", "SI units"),
+    "centre_nan": (arm(("0.1 0 0", "nan 0 0")), 4, "link 'upper' <inertial> <origin>", "'nan 0 0'", "write the value"),
+    "inertia_incomplete": (arm(('iyz="0" ', "")), 6, "link 'upper' <inertia>", "iyz is missing", 'write iyz="..."'),
+    "inertia_nan": (arm(('iyz="0"', 'iyz="nan"')), 6, "link 'upper' <inertia>", "iyz is 'nan'", "write the value"),
+    "moment_negative": (arm(('iyy="0.03"', 'iyy="-0.03"')), 6, "link 'upper' <inertia>", "iyy is -0.03", "its sign"),
+    "inertia_grossly_indefinite": (
+        arm(('ixy="0"', 'ixy="0.5"')), 6, "link 'upper' <inertia>", "not positive definite: its principal moments are -0.475",
+        "products",
+    ),
+    "mimic_of_itself": (chain('<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j1", "move by itself"),
+    "mimic_circle": (
+        chain('<mimic joint="j2"/>', '<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j2 -> j1", "by itself",
+    ),
+    "mimic_of_a_fixed_joint": (
+        robot(*TWO, link("c"), joint("j1", "a", "b", "fixed"), joint("j2", "b", "c", inside='<mimic joint="j1"/>')),
+        6, "joint 'j2' <mimic>", "which is fixed", "name a joint that moves",
+    ),
+    "floating_joint_that_mimics": (
+        robot(*TWO, link("c"), joint("j1", "a", "b"), joint("j2", "b", "c", "floating", '<mimic joint="j1"/>')),
+        6, "joint 'j2' <mimic>", "floating joint cannot mimic", "delete",
+    ),
+    "mimic_multiplier_no_number": (
+        chain("", '<mimic joint="j1" multiplier="2x"/>'), 6, "joint 'j2' <mimic>", "multiplier is '2x'", "as a number",
+    ),
+    "empty": ("", 1, "file", "is empty", "give a URDF"),
+    "xml_fault": ("<robot>\n<link></robot>", 2, "XML", "mismatched tag", "close every element"),
+}  # fmt: skip
+
+#: as above; the file loads
+WARNINGS = {
+    "robot_without_name": (arm((' name="arm"', "")), 1, "<robot>", "no name", 'name="..."'),
+    "misspelt_at_top": (arm_and("<Link/>"), 17, "<Link>", "no URDF element", "write <link>"),
+    "misspelt_element": (arm(("<limit ", "<limits ")), 14, "joint 'shoulder' <limits>", "no URDF element", "write <limit>"),
+    "misspelt_attribute": (
+        arm(('upper="2"', 'uper="2"')), 14, "joint 'shoulder' <limit>", "'uper' is unknown", "write 'upper'",
+    ),
+    "axis_not_of_length_one": (arm(("0 1 0", "0 2 0")), 13, "joint 'shoulder' <axis>", "length 2", "divide it"),
+    "no_limit": (
+        arm(('    <limit lower="-1" upper="2" effort="30" velocity="4"/>\n', "\n")),
+        9, "joint 'shoulder'", "position, speed and effort have no bound", "add <limit>",
+    ),
+    "lower_missing": (arm(('lower="-1" ', "")), 14, "joint 'shoulder' <limit>", "lower is missing", 'lower="..."'),
+    "effort_missing": (arm((' effort="30"', "")), 14, "joint 'shoulder' <limit>", "effort is missing", 'effort="..."'),
+    "velocity_missing": (arm((' velocity="4"', "")), 14, "joint 'shoulder' <limit>", "velocity is missing", "data sheet"),
+    "effort_zero": (arm(('effort="30"', 'effort="0"')), 14, "joint 'shoulder' <limit>", "effort is 0", "data sheet"),
+    "velocity_zero": (arm(('velocity="4"', 'velocity="0"')), 14, "joint 'shoulder' <limit>", "velocity is 0", "data sheet"),
+    "cannot_move": (arm(('upper="2"', 'upper="-1"')), 14, "joint 'shoulder' <limit>", "cannot move", "write the range"),
+    "limits_in_degrees": (arm(('upper="2"', 'upper="180"')), 14, "joint 'shoulder' <limit>", "180 rad", "from degrees"),
+    "limits_in_millimetres": (
+        arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m", "millimetres",
+    ),
+    "mass_in_grams": (arm(('value="2"', 'value="1300000"')), 5, "link 'upper' <mass>", "1.3e+06 kg", "from grams"),
+    "mass_zero_with_inertia": (arm(('value="2"', 'value="0"')), 6, "link 'upper' <inertia>", "the mass is 0", "write the mass"),
+    "centre_in_millimetres": (
+        arm(("0.1 0 0", "100 0 0")), 4, "link 'upper' <inertial> <origin>", "100 m from", "millimetres",
+    ),
+    "inertia_missing": (
+        arm((f"      <inertia {INERTIA}/>\n", "\n")), 4, "link 'upper' <inertia>", "point mass", "add <inertia>",
+    ),
+    "triangle_inequality": (
+        arm(('izz="0.04"', 'izz="0.06"')), 6, "link 'upper' <inertia>", "0.02 + 0.03 < 0.06", "from CAD anew",
+    ),
+    "inertia_slightly_indefinite": (
+        arm(('ixy="0"', 'ixy="0.026"')), 6, "link 'upper' <inertia>", "not positive definite", "products",
+    ),
+    "inertia_of_a_grain": (
+        arm((INERTIA, 'ixx="2e-11" ixy="0" ixz="0" iyy="3e-11" iyz="0" izz="4e-11"')),
+        6, "link 'upper' <inertia>", "less than a millimetre", "units",
+    ),
+    "inertia_of_a_house": (
+        arm((INERTIA, 'ixx="200" ixy="0" ixz="0" iyy="300" iyz="0" izz="400"')), 3, "link 'upper' <inertia>", "across", "kg mm^2",
+    ),
+    "moves_nothing": (
+        robot(link("a"), '<link name="b"/>', joint("j", "a", "b")), 3, "link 'b'", "'j' moves no inertia", "add the <inertial>",
+    ),
+    "slides_nothing": (
+        robot(link("a"), '<link name="b"/>', joint("j", "a", "b", "prismatic")), 3, "link 'b'", "no mass", "make the joint fixed",
+    ),
+    "turns_a_point_on_its_axis": (
+        robot(link("a"), '<link name="b"><inertial><mass value="1"/></inertial></link>', joint("j", "a", "b")),
+        3, "link 'b'", "no inertia about its axis", "add the <inertial>",
+    ),
+    "shape_without_inertia": (
+        robot(link("a"), '<link name="b"><visual/></link>', link("c"), joint("j", "a", "b"), joint("k", "b", "c")),
+        3, "link 'b'", "has no <inertial>", "add its <inertial>",
+    ),
+    "mimic_of_nothing": (chain("", '<mimic joint="j3"/>'), 6, "joint 'j2' <mimic>", "no joint 'j3'", "write 'j"),
+    "mimic_beyond_its_limits": (
+        chain("", '<mimic joint="j1" multiplier="2" offset="0.5"/>'),
+        6, "joint 'j2' <mimic>", "from -1.5 to 2.5, outside its own limits -1 to 1", "widen its limits",
+    ),
+    "mimic_that_stays": (chain("", '<mimic joint="j1" multiplier="0"/>'), 6, "joint 'j2' <mimic>", "multiplier is 0", "fixed"),
+}  # fmt: skip
+
+
+def the_finding(text: str, severity: Severity, line: int, element: str, says: str) -> Finding:
+    report = lint(text if text.strip() else text.encode())
+    fitting = [f for f in report.of(severity) if (f.line, f.element) == (line, element) and says in f.message]
+    assert len(fitting) == 1, f"not found once among {[(f.line, str(f)) for f in report.findings]}"
+    return fitting[0]
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_errors_name_line_element_value_and_mend(case: str) -> None:
+    text, line, element, says, mend = ERRORS[case]
+    assert mend in the_finding(text, Severity.ERROR, line, element, says).mend
+
+
+@pytest.mark.parametrize("case", ERRORS)
+def test_load_urdf_refuses_every_error_in_one_line_with_the_file(case: str) -> None:
+    with pytest.raises(DescriptionError) as caught:
+        load_urdf(ERRORS[case][0].encode())
+    message = str(caught.value)
+    assert message.startswith("<text>:")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("case", WARNINGS)
+def test_warnings_name_line_element_value_and_mend(case: str) -> None:
+    text, line, element, says, mend = WARNINGS[case]
+    assert mend in the_finding(text, Severity.WARNING, line, element, says).mend
+
+
+@pytest.mark.parametrize("case", WARNINGS)
+def test_what_is_only_a_warning_loads(case: str) -> None:
+    assert lint(WARNINGS[case][0]).ok
+    load_urdf(WARNINGS[case][0])
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_robots_that_ship_have_no_finding(name: str) -> None:
+    assert lint(share_file(f"urdf/{name}.urdf")).findings == ()
+
+
+def test_the_sample_arm_has_no_finding() -> None:
+    assert lint(ARM).findings == ()
+    assert ARM.splitlines()[LINE["limit"] - 1].strip().startswith("<limit")
+
+
+def test_checks_go_on_after_the_first_fault() -> None:
+    text = arm(("0 1 0", "0 0 0"), ('value="2"', 'value="-2"'), ('lower="-1"', 'lower="3"'), ('child link="upper"', 'child link="x"'))
+    assert [f.line for f in lint(text).of(Severity.ERROR)] == [3, 5, 11, 13, 14]
+    with pytest.raises(DescriptionError, match=r"and 4 more: `rne check` lists them"):
+        load_urdf(text)
+
+
+def test_rounded_inertias_are_not_reported() -> None:
+    # a rod: two equal moments and one zero, as CAD rounds it
+    rod = 'ixx="0" ixy="-1e-20" ixz="0" iyy="0.0301" iyz="0" izz="0.0301"'
+    assert lint(arm((INERTIA, rod))).findings == ()
+
+
+def test_what_a_fixed_joint_does_not_use_is_not_checked() -> None:
+    text = arm(("revolute", "fixed"), ("0 1 0", "0 0 0"), ('lower="-1"', 'lower="3"'), ('effort="30"', 'effort="x"'))
+    assert lint(text).findings == ()
+    assert load_urdf(text).n == 0
+
+
+def test_a_mimic_that_carries_the_weight_of_a_massless_leader_is_enough() -> None:
+    text = robot(
+        link("a"), '<link name="b"/>', link("c"), joint("j", "a", "b"), joint("k", "a", "c", inside='<mimic joint="j"/>')
+    )
+    assert lint(text).findings == ()
+
+
+def test_two_roots_that_point_at_each_other_are_told_apart_from_loops() -> None:
+    report = lint(robot(link("a"), link("b"), link("c")))
+    assert [f.element for f in report.of(Severity.ERROR)] == ["link 'b'", "link 'c'"]
+
+
+def test_real_faults_in_published_robots_are_found() -> None:
+    romeo = lint(wheel_urdf("romeo_laas_small.urdf")).of(Severity.WARNING)
+    assert any(f.element == "link 'body' <inertia>" and "not positive definite" in f.message for f in romeo)
+    pendulum = lint(wheel_urdf("double_pendulum.urdf")).of(Severity.WARNING)
+    assert sum("effort is 0" in f.message for f in pendulum) == 2
+    hand = lint(wheel_urdf("alex_psyonic_hands.urdf")).of(Severity.WARNING)
+    assert sum("the mimic is ignored" in f.message for f in hand) == 8

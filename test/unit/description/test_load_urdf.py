@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import logging
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from support.urdf_text import ARM, arm, arm_and, joint, link, robot
+
+from rne_dynamics.description.clean import clean_text
+from rne_dynamics.description.findings import collect
+from rne_dynamics.description.markup import read_markup
+from rne_dynamics.description.outline import read_outline
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model import layout
+from rne_dynamics.model.tree import JointKind, Payload, rotation_about
+
+
+def test_the_sample_arm_is_read_whole() -> None:
+    model = load_urdf(ARM)
+    assert (model.name, model.n, model.joint_names, model.link_names) == ("arm", 1, ("shoulder",), ("base", "upper"))
+    assert (model.lower[0], model.upper[0], model.velocity_limit[0], model.effort_limit[0]) == (-1.0, 2.0, 4.0, 30.0)
+    shoulder = model.tree.joint("shoulder")
+    assert shoulder.kind is JointKind.REVOLUTE
+    np.testing.assert_array_equal(shoulder.axis, [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(shoulder.position, [0.0, 0.0, 0.5])
+    assert (shoulder.friction.viscous, shoulder.friction.coulomb_forward, shoulder.friction.coulomb_backward) == (0.5, 0.25, 0.25)
+    inertia = model.tree.links[1].inertia
+    assert inertia is not None
+    assert inertia.mass == 2.0
+    np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
+    np.testing.assert_array_equal(inertia.inertia, np.diag([0.02, 0.03, 0.04]))
+
+
+def test_rpy_is_roll_then_pitch_then_yaw_about_fixed_axes() -> None:
+    x, y, z = np.eye(3)
+    expected = rotation_about(z, 0.3) @ rotation_about(y, -0.7) @ rotation_about(x, 1.1)
+    np.testing.assert_allclose(rotation_rpy(1.1, -0.7, 0.3), expected, atol=1e-15)
+
+
+def test_inertia_is_turned_into_the_link_frame() -> None:
+    model = load_urdf(arm(('xyz="0.1 0 0" rpy="0 0 0"', 'xyz="0.1 0 0" rpy="0 0 1.5707963267948966"')))
+    inertia = model.tree.links[1].inertia
+    assert inertia is not None
+    np.testing.assert_allclose(inertia.inertia, np.diag([0.03, 0.02, 0.04]), atol=1e-17)
+    np.testing.assert_array_equal(inertia.com, [0.1, 0.0, 0.0])
+
+
+def test_joint_placement_is_turned_by_its_rpy() -> None:
+    model = load_urdf(arm(('xyz="0 0 0.5" rpy="0 0 0"', 'xyz="0 0 0.5" rpy="0.1 0.2 0.3"')))
+    np.testing.assert_allclose(model.tree.joint("shoulder").rotation, rotation_rpy(0.1, 0.2, 0.3), atol=1e-16)
+
+
+def test_defaults_of_urdf() -> None:
+    model = load_urdf(robot(link("a"), link("b"), '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'))
+    only = model.tree.joint("j")
+    np.testing.assert_array_equal(only.axis, [1.0, 0.0, 0.0])
+    np.testing.assert_array_equal(only.rotation, np.eye(3))
+    np.testing.assert_array_equal(only.position, np.zeros(3))
+    assert (model.lower[0], model.upper[0]) == (-math.inf, math.inf)
+    assert (model.velocity_limit[0], model.effort_limit[0]) == (math.inf, math.inf)
+    assert (only.friction.viscous, only.friction.coulomb_forward, only.rotor_inertia) == (0.0, 0.0, 0.0)
+
+
+def test_bounds_that_are_missing() -> None:
+    model = load_urdf(arm((' effort="30"', ""), ('lower="-1" ', "")))
+    assert (model.lower[0], model.effort_limit[0], model.velocity_limit[0]) == (0.0, math.inf, 4.0)
+
+
+def test_a_continuous_joint_has_no_position_bounds_whatever_it_says() -> None:
+    model = load_urdf(arm(("revolute", "continuous")))
+    assert (model.lower[0], model.upper[0], model.effort_limit[0]) == (-math.inf, math.inf, 30.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "nq"),
+    [("revolute", 1, 1), ("continuous", 1, 1), ("prismatic", 1, 1), ("fixed", 0, 0), ("planar", 3, 3), ("floating", 6, 7)],
+)
+def test_every_kind_of_joint(kind: str, n: int, nq: int) -> None:
+    model = load_urdf(arm(("revolute", kind)))
+    assert (model.n, model.nq) == (n, nq)
+    assert model.mass == 2.0
+
+
+def test_links_without_inertia_are_massless() -> None:
+    model = load_urdf(robot(link("a"), '<link name="b"/>', link("c"), joint("j", "a", "b"), joint("k", "b", "c")))
+    assert model.tree.links[1].inertia is None
+    assert model.parameters[0, layout.MASS] == 0.0
+    assert model.mass == 2.0
+
+
+def test_an_axis_is_made_a_unit_vector() -> None:
+    np.testing.assert_allclose(load_urdf(arm(("0 1 0", "0 3 4"))).tree.joint("shoulder").axis, [0.0, 0.6, 0.8])
+
+
+MIMIC = robot(
+    link("a"), link("b"), link("c"), joint("j", "a", "b"),
+    joint("k", "b", "c", inside='<mimic joint="j" multiplier="-0.5" offset="0.25"/>'),
+)  # fmt: skip
+
+
+def test_mimic_joints_are_dependent_coordinates() -> None:
+    model = load_urdf(MIMIC)
+    assert (model.n, model.joint_names, model.body_names) == (1, ("j",), ("j", "k"))
+    assert model.parameters[1, layout.MULTIPLIER] == -0.5
+    assert model.parameters[1, layout.OFFSET] == 0.25
+
+
+def test_mimic_defaults() -> None:
+    model = load_urdf(MIMIC.replace(' multiplier="-0.5" offset="0.25"', ""))
+    assert (model.parameters[1, layout.MULTIPLIER], model.parameters[1, layout.OFFSET]) == (1.0, 0.0)
+
+
+def test_a_mimic_of_a_joint_that_does_not_exist_moves_by_itself() -> None:
+    assert load_urdf(MIMIC.replace('mimic joint="j"', 'mimic joint="x"')).joint_names == ("j", "k")
+
+
+def test_lock_freezes_a_joint_and_what_mimics_it() -> None:
+    model = load_urdf(MIMIC, lock={"j": 0.4})
+    assert model.n == 0
+    np.testing.assert_allclose(model.tree.joint("k").rotation, rotation_about([0.0, 0.0, 1.0], 0.05), atol=1e-15)
+    with pytest.raises(ModelError, match="no joint named 'x'"):
+        load_urdf(ARM, lock={"x": 0.0})
+
+
+def test_payload_becomes_part_of_its_link() -> None:
+    model = load_urdf(ARM, payload=Payload("upper", 1.0, (0.4, 0.0, 0.0)))
+    assert model.mass == 3.0
+    np.testing.assert_allclose(model.tree.links[1].inertia.com, [0.2, 0.0, 0.0])  # type: ignore[union-attr]  # it has one
+    with pytest.raises(ModelError, match="no link named 'hand'"):
+        load_urdf(ARM, payload=Payload("hand", 1.0))
+
+
+def test_base_and_gravity_reach_the_model() -> None:
+    model = load_urdf(ARM, base="floating", gravity=(0.0, 0.0, -1.62))
+    assert (model.base, model.n, model.nq) == ("floating", 7, 8)
+    np.testing.assert_array_equal(model.gravity, [0.0, 0.0, -1.62])
+    with pytest.raises(ModelError, match="'fixed' or 'floating'"):
+        load_urdf(ARM, base="loose")  # type: ignore[arg-type]  # what is refused here
+
+
+def test_names_need_no_care() -> None:
+    model = load_urdf(arm(('<robot name="arm">', '<robot name="a &amp; &lt;b&gt; &quot;c&quot;">'), ('"shoulder"', '"é &lt; 3"')))
+    assert model.name == 'a & <b> "c"'
+    assert model.joint_names == ("é < 3",)
+
+
+REFUSED_BY_URDF_PARSER_PY = """
+  <material name="no colour"/>
+  <material name="odd"><color rgba="1 0 x"/></material>
+  <material><texture/></material>
+  <gazebo reference="upper"><plugin><![CDATA[ <any> ]]></plugin><mu1>x</mu1></gazebo>
+  <transmission name="t"><type>own/Type</type><flexJoint name="f"/></transmission>
+  <transmission/>
+  <ros2_control name="x" type="system"><hardware/></ros2_control>
+  <link name="shaped">
+    <visual><geometry/><material name="x"/></visual>
+    <visual><geometry><box size="1 2"/></geometry></visual>
+    <collision><geometry><capsule/></geometry></collision>
+    <inertial><mass value="1"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" iyz="0" izz="1" note="n"/></inertial>
+  </link>
+  <joint name="f" type="fixed"><parent link="upper"/><child link="shaped"/>
+    <safety_controller k="1"/><calibration reference_position="x"/><limit/><mimic/></joint>
+"""
+
+
+def test_what_dynamics_does_not_need_never_stops_it() -> None:
+    model = load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('name="arm"', 'name="arm" version="7.x"')))
+    assert model.mass == 3.0
+
+
+def test_loading_prints_nothing_and_warns_through_logging(
+    capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, "rne_dynamics"):
+        load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"')))
+    assert capfd.readouterr() == ("", "")
+    assert any("effort is 0" in record.getMessage() for record in caplog.records)
+    assert any("`rne check` lists them" in r.getMessage() and r.levelno == logging.WARNING for r in caplog.records)
+
+
+def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
+    code = "import sys; from rne_dynamics.description.urdf import load_urdf; load_urdf(sys.stdin.read())"
+    text = arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))
+    done = subprocess.run([sys.executable, "-c", code], input=text, text=True, capture_output=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_urdf_parser_py_gets_text_that_both_its_lines_take() -> None:
+    # lxml, under urdf_parser_py 1.2, refuses a str with an encoding declaration
+    root = read_markup(arm_and(REFUSED_BY_URDF_PARSER_PY).encode(), "f")
+    text = clean_text(collect(read_outline(root, "f"), []))
+    assert text.startswith("<robot ")
+    for tag in ("material", "gazebo", "transmission", "visual", "collision", "safety_controller", "note"):
+        assert tag not in text
+
+
+def test_a_long_chain_is_no_matter_of_recursion() -> None:
+    count = 3000
+    links = [link(f"l{i}") for i in range(count + 1)]
+    joints = [joint(f"j{i}", f"l{i}", f"l{i + 1}") for i in range(count)]
+    assert load_urdf(robot(*links, *reversed(joints))).n == count
