@@ -135,7 +135,7 @@ def states_of_joints(
     resting = resting[:m]
     push = np.empty(n)
     for j in range(n):
-        push[j] = effort[j] - bias[j] - _sliding_torque(joints, qd, j)
+        push[j] = effort[j] - bias[j] - sliding_torque(joints, qd, j)
     b, lo, hi = np.empty(m), np.empty(m), np.empty(m)
     for a in range(m):
         j = resting[a]
@@ -155,7 +155,7 @@ def states_of_joints(
 
 
 @kernel
-def _sliding_torque(joints: Array, qd: Array, j: int) -> float:
+def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     """Friction against the motion of joint j, viscous and Coulomb."""
     torque = joints[j, VISCOUS] * qd[j]
     if qd[j] > 0.0:
@@ -192,11 +192,28 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
 
 
 @kernel
-def impact(joints: Array, positions: NDArray[np.int64], A: Array, q: Array, qd: Array) -> bool:
+def impact(
+    joints: Array,
+    positions: NDArray[np.int64],
+    A: Array,
+    bias: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    graze: float,
+) -> bool:
     """Take away, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 
     All stops that are touched answer together. The impulses project the velocity onto what the stops allow, in the
-    metric of the mass matrix, so kinetic energy can only be lost. `A` is M⁻¹, read only where a stop is touched.
+    metric of the mass matrix, so kinetic energy can only be lost.
+
+    Parameters
+    ----------
+    A, bias
+        M⁻¹ and bias torque at (q, qd), read only where a stop is touched.
+    graze
+        A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Without
+        this, two joints that lean on stops hand ever smaller impacts to each other without end.
     """
     n = qd.shape[0]
     touching = np.empty(n, dtype=np.int64)
@@ -206,11 +223,16 @@ def impact(joints: Array, positions: NDArray[np.int64], A: Array, q: Array, qd: 
         side = stop_side(joints, positions, q, j)
         if side == 0:
             continue
+        outward = 0.0
+        if side != 2 and qd[j] * side < 0.0:  # on its way back in: at what acceleration?
+            for k in range(n):
+                outward += side * A[j, k] * (effort[k] - bias[k] - sliding_torque(joints, qd, k))
+        grazing = outward * graze > 2.0 * abs(qd[j]) > 0.0
         touching[m] = j
-        lo[m] = -np.inf if side > 0 else 0.0
-        hi[m] = np.inf if side == -1 or side == 2 else 0.0
+        lo[m] = -np.inf if side > 0 or grazing else 0.0
+        hi[m] = np.inf if side == -1 or side == 2 or grazing else 0.0
         m += 1
-        hit = hit or (side != -1 and qd[j] > 0.0) or (side != 1 and qd[j] < 0.0)
+        hit = hit or grazing or (side != -1 and qd[j] > 0.0) or (side != 1 and qd[j] < 0.0)
     if hit:
         impulses(A, touching[:m], np.zeros(m), lo[:m], hi[:m], qd)
     return hit

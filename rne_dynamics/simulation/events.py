@@ -12,8 +12,11 @@ from rne_dynamics.simulation.motion import runge_kutta
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.jit import kernel
 
-# an event is found to this part of the step
+# an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10
+_PAST = 1e-12
+# a joint that leaves a stop but would be back within this part of the step has not left it
+_GRAZE = 1e-3
 #: Decay rate of viscous friction times step above which the implicit step takes over (the limit of RK4 is 2.8).
 STIFF = 2.0
 
@@ -102,7 +105,7 @@ def step_with_events(
                     rate += joints[j, VISCOUS] * A[j, j]
                 if rate * dt > STIFF:
                     return dt
-            if impact(joints, positions, A, q_at, qd_at):
+            if impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
                 q_new[:], qd_new[:] = q_at, qd_at
                 continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
@@ -131,7 +134,7 @@ def step_with_events(
                 if kept == 1:
                     f_early *= 0.5
                 kept = 1
-                if late - early <= _TIME_TOLERANCE * dt:
+                if f > -_PAST or late - early <= _TIME_TOLERANCE * dt:
                     break  # just past the event
             else:
                 early, f_early = h, f
