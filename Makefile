@@ -17,10 +17,10 @@ export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
 
-demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print and plot how it tracked
+demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print and plot how it tracked (DEMO_ARGS="--robot panda")
 	$(BIN)/rne demo $(DEMO_ARGS)
 
-test: $(VENV)/.test  ## run the whole test suite
+test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 lint: $(VENV)/.test  ## ruff and mypy --strict
@@ -28,7 +28,7 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/mypy
 
 clean:  ## remove the virtual environment, builds and caches
-	rm -rf $(VENV) build install log dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build install log dist out rne_demo_* *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # the marker files make a second call quick; a change of the requirements makes them old

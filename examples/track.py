@@ -1,4 +1,4 @@
-"""Computed torque in closed loop without ROS: a SCARA picks, with a payload that the controller is or is not told of."""
+"""Computed torque in closed loop without ROS: a SCARA carries a load that the controller knows of, or does not."""
 
 from __future__ import annotations
 
