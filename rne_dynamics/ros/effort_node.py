@@ -21,11 +21,11 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.joint_map import JointMap
-from rne_dynamics.ros.lifecycle import NEWEST, ArmNode, payload
+from rne_dynamics.ros.lifecycle import ArmNode, payload
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher, stamp_of
 from rne_dynamics.ros.parameters import Parameter, Values, number
 
-#: How often the watchdog looks at the age of the state, s; also how fast a signal is noticed.
+#: How often the watchdog looks at the age of the state, s.
 WATCH_PERIOD = 0.01
 
 CONTROLLER: tuple[Parameter, ...] = (
@@ -123,13 +123,13 @@ class EffortNode(ArmNode):
         self.efforts = EffortPublisher(self, self.commanded, joints)
         self.terms = TermsPublisher(self, joints, int(self.parameters.number("torque_divisor")))
         self.diagnostics = Diagnostics(self)
-        self.states = self.keep(self.create_subscription(JointState, "joint_states", self.on_state, NEWEST))
         rate = self.parameters.number("rate")
         self._answers_states = rate == 0.0
+        self.listen(
+            JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick
+        )
         self.every(WATCH_PERIOD, self._watch)
         self.every(self.parameters.number("diagnostics_period"), self._report)
-        if not self._answers_states:
-            self.every(1.0 / rate, self._tick)
         self.parameters.enable_changes(self._changed)
 
     def begin(self) -> None:
@@ -149,7 +149,9 @@ class EffortNode(ArmNode):
                 self._ramp = self._stop_ramp(self._q)
                 self._ramp_began, self.mode = time.monotonic(), Mode.STOPPING
                 self._answer_until(self._ramp_began + self._ramp.duration, Mode.STOPPING)
-            self._answer_until(self._ramp_began + self._fade_time, Mode.FADING)
+            while self.mode is Mode.FADING:  # states that come back now are too late
+                time.sleep(WATCH_PERIOD)
+                self._watch()
         self.mode = Mode.OFF
         self.efforts.publish(np.zeros(self.robot.n))
         self.get_logger().info("stopped: the arm is released")
@@ -157,16 +159,11 @@ class EffortNode(ArmNode):
     def _answer_until(self, deadline: float, mode: Mode) -> None:
         """Answer states until a time (monotonic, s) while the mode stays as it is.
 
-        A transition runs inside the executor, which cannot deliver meanwhile, so messages are taken by hand.
+        A transition runs inside the executor, so its timers rest meanwhile and the watchdog is looked after here.
         """
-        while self.mode is mode and time.monotonic() < deadline:
-            with self.states.handle:
-                taken = self.states.handle.take_message(JointState, False)
-            if taken is not None and mode is not Mode.FADING:
-                self.on_state(taken[0])
-            else:
-                self._watch()
-                time.sleep(2e-4)
+        while self.mode is mode and time.monotonic() < deadline and self.loop is not None:
+            self.loop.turn(longest=WATCH_PERIOD)
+            self._watch()
 
     def _warm_up(self) -> None:
         """Run the control cycle once at rest, so that the first real one is as fast as the others."""
@@ -196,8 +193,9 @@ class EffortNode(ArmNode):
         if self._answers_states or self.mode is Mode.STOPPING:
             self._answer(self._stamp, now)
 
-    def _tick(self) -> None:
+    def _tick(self, late: bool) -> None:
         """One cycle at the fixed rate: the newest state, if it is not stale."""
+        self.counters.overruns += late
         if self.mode is Mode.RUNNING:
             now = time.monotonic()
             self._answer(self._stamp + int((now - self._arrival) * 1e9), now)
@@ -299,7 +297,7 @@ class EffortNode(ArmNode):
             "effort rate (Hz)": (c.efforts - before.efforts) / period,
             "longest cycle (ms)": 1e3 * c.longest,
             "joint states": c.states, "efforts": c.efforts, "refused joint states": c.rejected,
-            "clamped efforts": c.clamped, "lost streams": c.lost,
+            "clamped efforts": c.clamped, "lost streams": c.lost, "overruns": c.overruns,
             **self.status(),
         })
         if rejected:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
 from rclpy.clock import Clock, ClockType
+from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.publisher import Publisher
@@ -25,13 +26,14 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.assembly import with_lock, with_payload
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 
 Entity = TypeVar("Entity")
 
 #: Seconds after which a start says what it waits for.
-PATIENCE = 1.5
+PATIENCE = 2.5
 #: How long a configure request over the service waits for the description on its topic, s.
 DESCRIPTION_TIMEOUT = 10.0
 
@@ -88,6 +90,7 @@ class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where
         self.parameters = ParameterTable(self, (*COMMON, *schema))
         self.finished, self.exit_code = False, 0
         self._entities: list[Any] = []
+        self.loop: HotLoop | None = None
         self.description = self.parameters.text("robot_description")
 
     # -- what a node does ---------------------------------------------------------------------------------------------
@@ -113,6 +116,14 @@ class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where
         """Call back every `period` seconds of a steady clock, which neither /clock nor a changed wall clock moves."""
         self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
 
+    def listen(
+        self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
+        on_deadline: Callable[[bool], None] | None = None,
+    ) -> None:
+        """The topic, and the period if any, that drive this node; see `HotLoop`."""
+        self.loop = HotLoop(self, kind, topic, NEWEST, on_message, period, on_deadline)
+        self.keep(self.loop.subscription)
+
     def release(self) -> None:
         """Destroy what was kept."""
         destroy: dict[type, Callable[[Any], bool]] = {
@@ -122,6 +133,7 @@ class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where
         for entity in reversed(self._entities):
             next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
         self._entities.clear()
+        self.loop = None
 
     # -- start and stop of the process --------------------------------------------------------------------------------
 
@@ -135,6 +147,13 @@ class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where
             if trigger() != TransitionCallbackReturn.SUCCESS:
                 return False
         return True
+
+    def turn(self, executor: Executor) -> None:
+        """One turn of the process's loop; returns within `SERVICE_PERIOD`, so that signals are noticed."""
+        if self.loop is not None:
+            self.loop.turn(executor)
+        else:
+            executor.spin_once(timeout_sec=SERVICE_PERIOD)
 
     def stop(self) -> None:
         """Deactivate if active. Called once when the process ends."""

@@ -88,8 +88,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
                 return 1
             quiet_collector()
             while not stop.requested and not node.finished and rclpy.ok():
-                # without a timeout, which would build a timer each time; the node's watchdog bounds the wait
-                executor.spin_once()
+                node.turn(executor)
             return node.exit_code
         except (KeyboardInterrupt, ExternalShutdownException):
             return 0

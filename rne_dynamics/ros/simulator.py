@@ -19,7 +19,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
 from rne_dynamics.ros.effort_limits import drive_limits
-from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
@@ -93,9 +93,9 @@ class SimulatorNode(ArmNode):
         return start
 
     def _warm_up(self) -> None:
+        self.simulator.warm_up()
         self.simulator.command(np.zeros(self.robot.n))
         self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
-        self.simulator.advance(1)
         self.simulator.reset()
 
     def _make_interfaces(self, robot: RobotModel) -> None:
@@ -117,12 +117,11 @@ class SimulatorNode(ArmNode):
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
         self.diagnostics = Diagnostics(self)
-        self.keep(self.create_subscription(Float64MultiArray, EFFORT_TOPIC, self._on_command, NEWEST))
         self.keep(self.create_subscription(WrenchStamped, "~/wrench", self._on_wrench, 10))
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
         self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
-        self.every(1.0 / self._rate, self._tick)
+        self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick)
         self.every(self.parameters.number("diagnostics_period"), self._report)
 
     def begin(self) -> None:
@@ -139,21 +138,15 @@ class SimulatorNode(ArmNode):
         self._wrenches.clear()
         self._commanded = self._awaiting = False
         self._origin, self._periods = time.time_ns(), 0
-        self._last_tick = 0.0
         self.latency, self.missed, self.refused, self.overruns = LatencyHistogram(), 0, 0, 0
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
-    def _tick(self) -> None:
+    def _tick(self, late: bool) -> None:
         """One period, at its deadline."""
-        if not self._running or self._paused:
-            self._last_tick = 0.0
-            return
-        now = time.monotonic()
-        if self._last_tick and now - self._last_tick > 1.5 / self._rate:
-            self.overruns += 1
-        self._last_tick = now
-        self._advance()
+        if self._running and not self._paused:
+            self.overruns += late
+            self._advance()
 
     def _advance(self) -> None:
         """Integrate over one period with the latest command and publish the state that results."""

@@ -1,0 +1,101 @@
+"""The control loop's own wait: one subscription and one deadline, without the executor's work a message.
+
+rclpy's executor builds a new wait set of all the node's entities for every message, which costs more than the
+control law. Here the one message that matters is waited for with a wait set that is made once, as
+`rclpy.wait_for_message` does it; services, parameters, timers and the other topics are served by the executor
+every now and then, in the pause after a message.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.executors import Executor
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.node import Node
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+
+#: How often the executor gets its turn, s. Bounds how late services, timers and signals are noticed.
+SERVICE_PERIOD = 0.02
+
+
+class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
+    """Entities that no executor may serve."""
+
+    def can_execute(self, entity: object) -> bool:
+        """Never."""
+        return False
+
+    def beginning_execution(self, entity: object) -> bool:
+        """Never."""
+        return False
+
+    def ending_execution(self, entity: object) -> None:
+        """Nothing to do."""
+
+
+class HotLoop:
+    """Waits for messages of one topic and for deadlines.
+
+    Parameters
+    ----------
+    node
+        The node.
+    kind, topic, profile
+        Of the topic.
+    on_message
+        Called with each message.
+    period
+        Time between two deadlines, s; None for none.
+    on_deadline
+        Called at each deadline with whether it is late by more than half a period.
+    """
+
+    def __init__(
+        self,
+        node: Node,
+        kind: type,
+        topic: str,
+        profile: QoSProfile,
+        on_message: Callable[[Any], None],
+        period: float | None = None,
+        on_deadline: Callable[[bool], None] | None = None,
+    ) -> None:
+        self.subscription: Subscription = node.create_subscription(
+            kind, topic, on_message, profile, callback_group=TakenByHand()
+        )
+        self._kind, self._on_message = kind, on_message
+        self._period, self._on_deadline = period, on_deadline
+        self._deadline = time.monotonic()
+        self._service_at = 0.0
+        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+
+    def turn(self, executor: Executor | None = None, longest: float = SERVICE_PERIOD) -> None:
+        """Wait for one message or deadline, at most `longest` seconds, and serve it.
+
+        Then give `executor` its turn if that is due; None where a transition runs, which is inside the executor.
+        """
+        now = time.monotonic()
+        if self._period is not None and self._on_deadline is not None:
+            if now >= self._deadline:
+                late = now - self._deadline
+                self._on_deadline(late > 0.5 * self._period)
+                # deadlines are absolute; only a whole lost period moves them, so that nothing is ever caught up
+                self._deadline = self._deadline + self._period if late < self._period else now + self._period
+                now = time.monotonic()
+            longest = min(longest, max(self._deadline - now, 0.0))
+        handle = self.subscription.handle
+        with handle:
+            self._wait_set.clear_entities()
+            self._wait_set.add_subscription(handle)
+            self._wait_set.wait(int(longest * 1e9))
+            taken = handle.take_message(self._kind, False)
+        if taken is not None:
+            self._on_message(taken[0])
+        if executor is not None and now >= self._service_at:
+            self._service_at = now + SERVICE_PERIOD
+            executor.spin_once(timeout_sec=0.0)
