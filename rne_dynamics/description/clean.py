@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.sax.saxutils import quoteattr
 
+from rne_dynamics.description.lint_joints import LIMITED
 from rne_dynamics.description.lint_structure import mimic_holds
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, JointOutline, Outline
@@ -35,10 +36,14 @@ def _lines(outline: Outline) -> Iterator[str]:
     for joint in outline.joints.values():
         yield f"<joint name={quoteattr(joint.name)} type={quoteattr(joint.kind.value)}>"
         for tag, attributes in JOINT_ELEMENTS.items():
-            if _wanted(outline, joint, tag):
+            if not _wanted(outline, joint, tag):
+                continue
+            if tag == "limit":
                 # urdf_parser_py insists on effort and velocity; without them there is no bound
-                extra = {"effort": "inf", "velocity": "inf"} if tag == "limit" else {}
-                yield from _element(joint.element.first(tag), attributes, extra)
+                known = attributes if joint.kind in LIMITED else ("effort", "velocity")
+                yield from _element(joint.element.first(tag), known, {"effort": "inf", "velocity": "inf"})
+            else:
+                yield from _element(joint.element.first(tag), attributes)
         yield "</joint>\n"
     yield "</robot>\n"
 

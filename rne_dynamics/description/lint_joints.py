@@ -12,7 +12,8 @@ from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.description.strict_numbers import read_number, read_numbers
 from rne_dynamics.model.tree import JointKind
 
-_LIMITED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
+#: Kinds whose position has bounds.
+LIMITED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 #: A revolute limit beyond two turns is more likely in degrees, a prismatic one beyond 50 m in millimetres.
 _MOST_TURN = 4.0 * math.pi + 0.1
 _MOST_STROKE = 50.0
@@ -88,7 +89,7 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
     if limit is None and follows:
         return None
     if limit is None:
-        what = "position, speed and effort" if joint.kind in _LIMITED else "speed and effort"
+        what = "position, speed and effort" if joint.kind in LIMITED else "speed and effort"
         yield warning(
             joint.element.line,
             joint.where,
@@ -98,7 +99,7 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
         return None
     for attribute in ("effort", "velocity"):
         yield from _lint_bound(limit, attribute, where, follows)
-    if joint.kind not in _LIMITED:
+    if joint.kind not in LIMITED:
         return None
     bounds: list[float | None] = []
     for attribute in ("lower", "upper"):

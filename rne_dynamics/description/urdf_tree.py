@@ -56,7 +56,8 @@ def build_tree(outline: Outline, rotors: Mapping[str, float], file: str) -> Kine
         with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
             robot = URDF.from_xml_string(clean_text(outline))
     except Exception as error:
-        raise DescriptionError(f"{file}: urdf_parser_py cannot read it: {error}; run `rne check` on it") from error
+        said = " ".join(str(error).split())
+        raise DescriptionError(f"{file}: urdf_parser_py cannot read it: {said}; run `rne check` on it") from error
     return KinematicTree(
         outline.name,
         tuple(TreeLink(link.name, _inertia(link.inertial)) for link in robot.links),

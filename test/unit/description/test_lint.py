@@ -1,4 +1,4 @@
-"""Every fault the checks know, each with its line, element, value and mend; and that there is no fault in what is right."""
+"""Every fault the checks know, with its line, element, value and mend; and no fault in what is right."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ TWO = (link("a"), link("b"))
 
 def chain(first: str, second: str = "") -> str:
     """Links a, b, c with joints j1 (a to b) and j2 (b to c); the texts go inside them. j2 is on line 6."""
-    return robot(link("a"), link("b"), link("c"), joint("j1", "a", "b", inside=first), joint("j2", "b", "c", inside=second))
+    return robot(
+        link("a"), link("b"), link("c"), joint("j1", "a", "b", inside=first), joint("j2", "b", "c", inside=second)
+    )
 
 
 #: text, line, element, what the message must say, what the mend must say
@@ -35,30 +37,36 @@ ERRORS = {
     ),
     "joint_without_type": (arm((' type="revolute"', "")), 9, "joint 'shoulder'", "type is missing", "write type="),
     "parent_missing": (
-        arm(('    <parent link="base"/>\n', "\n")), 9, "joint 'shoulder' <parent>", "is missing", '<parent link="..."/>',
+        arm(('    <parent link="base"/>\n', "\n")), 9, "joint 'shoulder' <parent>", "is missing",
+            '<parent link="..."/>',
     ),
     "child_names_nothing": (
         arm(('child link="upper"', "child")), 11, "joint 'shoulder' <child>", "names no link", '<child link="..."/>',
     ),
     "dangling_parent": (
-        arm(('parent link="base"', 'parent link="bas"')), 10, "joint 'shoulder' <parent>", "no link 'bas'", "write 'base'",
+        arm(('parent link="base"', 'parent link="bas"')), 10, "joint 'shoulder' <parent>", "no link 'bas'",
+            "write 'base'",
     ),
     "dangling_child": (
-        arm(('child link="upper"', 'child link="lower"')), 11, "joint 'shoulder' <child>", "no link 'lower'", "add the link",
+        arm(('child link="upper"', 'child link="lower"')), 11, "joint 'shoulder' <child>", "no link 'lower'",
+            "add the link",
     ),
     "two_parents": (
-        robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'", "delete",
+        robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'",
+            "delete",
     ),
     "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root beside 'a'", "add a joint"),
     "joint_on_itself": (robot(link("a"), joint("j", "a", "a")), 3, "joint 'j'", "'a' with itself", "two different"),
     "loop_of_all": (
-        robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop", "cut the loop",
+        robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop",
+            "cut the loop",
     ),
     "loop_beside_the_root": (
         robot(link("r"), *TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 3, "link 'a'", "loop", "cut the loop",
     ),
     "second_inertial": (
-        arm(("    </inertial>\n", "    </inertial><inertial/>\n")), 7, "link 'upper' <inertial>", "first in line 4", "delete",
+        arm(("    </inertial>\n", "    </inertial><inertial/>\n")), 7, "link 'upper' <inertial>", "first in line 4",
+            "delete",
     ),
     "second_axis": (
         arm(('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><axis xyz="1 0 0"/>')),
@@ -76,12 +84,14 @@ ERRORS = {
     ),
     "origin_missing_number": (arm(("0 0 0.5", "0 0.5")), 12, "joint 'shoulder' <origin>", "not 2", "give 3"),
     "origin_by_quaternion": (
-        arm(('xyz="0 0 0.5" rpy="0 0 0"', 'quat_xyzw="0 0 0 1"')), 12, "joint 'shoulder' <origin>", "quat_xyzw", "as rpy",
+        arm(('xyz="0 0 0.5" rpy="0 0 0"', 'quat_xyzw="0 0 0 1"')), 12, "joint 'shoulder' <origin>", "quat_xyzw",
+            "as rpy",
     ),
     "lower_above_upper": (
         arm(('lower="-1"', 'lower="3"')), 14, "joint 'shoulder' <limit>", "lower is 3, above upper, which is 2", "swap",
     ),
-    "limit_nan": (arm(('upper="2"', 'upper="nan"')), 14, "joint 'shoulder' <limit>", "upper is 'nan'", "write the value"),
+    "limit_nan": (arm(('upper="2"', 'upper="nan"')), 14, "joint 'shoulder' <limit>", "upper is 'nan'",
+        "write the value"),
     "limit_infinite": (arm(('upper="2"', 'upper="inf"')), 14, "joint 'shoulder' <limit>", "upper is 'inf'", "leave"),
     "limit_empty": (arm(('upper="2"', 'upper=""')), 14, "joint 'shoulder' <limit>", "upper is ''", "give the value"),
     "effort_in_wrong_locale": (
@@ -97,9 +107,11 @@ ERRORS = {
         arm(('damping="0.5"', 'damping="-0.5"')), 15, "joint 'shoulder' <dynamics>", "damping is -0.5", "magnitude",
     ),
     "friction_no_number": (
-        arm(('friction="0.25"', 'friction="low"')), 15, "joint 'shoulder' <dynamics>", "friction is 'low'", "as a number",
+        arm(('friction="0.25"', 'friction="low"')), 15, "joint 'shoulder' <dynamics>", "friction is 'low'",
+            "as a number",
     ),
-    "mass_missing": (arm(('      <mass value="2"/>\n', "\n")), 4, "link 'upper' <mass>", "mass is missing", "<mass value"),
+    "mass_missing": (arm(('      <mass value="2"/>\n', "\n")), 4, "link 'upper' <mass>", "mass is missing",
+        "<mass value"),
     "mass_without_value": (arm((' value="2"', "")), 5, "link 'upper' <mass>", "mass is missing", "<mass value"),
     "mass_negative": (arm(('value="2"', 'value="-2"')), 5, "link 'upper' <mass>", "value is -2 kg", "write the mass"),
     "mass_nan": (arm(('value="2"', 'value="NaN"')), 5, "link 'upper' <mass>", "value is 'NaN'", "write the value"),
@@ -110,12 +122,14 @@ ERRORS = {
     "inertia_nan": (arm(('iyz="0"', 'iyz="nan"')), 6, "link 'upper' <inertia>", "iyz is 'nan'", "write the value"),
     "moment_negative": (arm(('iyy="0.03"', 'iyy="-0.03"')), 6, "link 'upper' <inertia>", "iyy is -0.03", "its sign"),
     "inertia_grossly_indefinite": (
-        arm(('ixy="0"', 'ixy="0.5"')), 6, "link 'upper' <inertia>", "not positive definite: its principal moments are -0.475",
+        arm(('ixy="0"', 'ixy="0.5"')), 6, "link 'upper' <inertia>",
+            "not positive definite: its principal moments are -0.475",
         "products",
     ),
     "mimic_of_itself": (chain('<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j1", "move by itself"),
     "mimic_circle": (
-        chain('<mimic joint="j2"/>', '<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j2 -> j1", "by itself",
+        chain('<mimic joint="j2"/>', '<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j2 -> j1",
+            "by itself",
     ),
     "mimic_of_a_fixed_joint": (
         robot(*TWO, link("c"), joint("j1", "a", "b", "fixed"), joint("j2", "b", "c", inside='<mimic joint="j1"/>')),
@@ -136,7 +150,8 @@ ERRORS = {
 WARNINGS = {
     "robot_without_name": (arm((' name="arm"', "")), 1, "<robot>", "no name", 'name="..."'),
     "misspelt_at_top": (arm_and("<Link/>"), 17, "<Link>", "no URDF element", "write <link>"),
-    "misspelt_element": (arm(("<limit ", "<limits ")), 14, "joint 'shoulder' <limits>", "no URDF element", "write <limit>"),
+    "misspelt_element": (arm(("<limit ", "<limits ")), 14, "joint 'shoulder' <limits>", "no URDF element",
+        "write <limit>"),
     "misspelt_attribute": (
         arm(('upper="2"', 'uper="2"')), 14, "joint 'shoulder' <limit>", "'uper' is unknown", "write 'upper'",
     ),
@@ -147,16 +162,20 @@ WARNINGS = {
     ),
     "lower_missing": (arm(('lower="-1" ', "")), 14, "joint 'shoulder' <limit>", "lower is missing", 'lower="..."'),
     "effort_missing": (arm((' effort="30"', "")), 14, "joint 'shoulder' <limit>", "effort is missing", 'effort="..."'),
-    "velocity_missing": (arm((' velocity="4"', "")), 14, "joint 'shoulder' <limit>", "velocity is missing", "data sheet"),
+    "velocity_missing": (arm((' velocity="4"', "")), 14, "joint 'shoulder' <limit>", "velocity is missing",
+        "data sheet"),
     "effort_zero": (arm(('effort="30"', 'effort="0"')), 14, "joint 'shoulder' <limit>", "effort is 0", "data sheet"),
-    "velocity_zero": (arm(('velocity="4"', 'velocity="0"')), 14, "joint 'shoulder' <limit>", "velocity is 0", "data sheet"),
+    "velocity_zero": (arm(('velocity="4"', 'velocity="0"')), 14, "joint 'shoulder' <limit>", "velocity is 0",
+        "data sheet"),
     "cannot_move": (arm(('upper="2"', 'upper="-1"')), 14, "joint 'shoulder' <limit>", "cannot move", "write the range"),
     "limits_in_degrees": (arm(('upper="2"', 'upper="180"')), 14, "joint 'shoulder' <limit>", "180 rad", "from degrees"),
     "limits_in_millimetres": (
-        arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m", "millimetres",
+        arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m",
+            "millimetres",
     ),
     "mass_in_grams": (arm(('value="2"', 'value="1300000"')), 5, "link 'upper' <mass>", "1.3e+06 kg", "from grams"),
-    "mass_zero_with_inertia": (arm(('value="2"', 'value="0"')), 6, "link 'upper' <inertia>", "the mass is 0", "write the mass"),
+    "mass_zero_with_inertia": (arm(('value="2"', 'value="0"')), 6, "link 'upper' <inertia>", "the mass is 0",
+        "write the mass"),
     "centre_in_millimetres": (
         arm(("0.1 0 0", "100 0 0")), 4, "link 'upper' <inertial> <origin>", "100 m from", "millimetres",
     ),
@@ -174,13 +193,16 @@ WARNINGS = {
         6, "link 'upper' <inertia>", "less than a millimetre", "units",
     ),
     "inertia_of_a_house": (
-        arm((INERTIA, 'ixx="200" ixy="0" ixz="0" iyy="300" iyz="0" izz="400"')), 3, "link 'upper' <inertia>", "across", "kg mm^2",
+        arm((INERTIA, 'ixx="200" ixy="0" ixz="0" iyy="300" iyz="0" izz="400"')), 3, "link 'upper' <inertia>", "across",
+            "kg mm^2",
     ),
     "moves_nothing": (
-        robot(link("a"), '<link name="b"/>', joint("j", "a", "b")), 3, "link 'b'", "'j' moves no inertia", "add the <inertial>",
+        robot(link("a"), '<link name="b"/>', joint("j", "a", "b")), 3, "link 'b'", "'j' moves no inertia",
+            "add the <inertial>",
     ),
     "slides_nothing": (
-        robot(link("a"), '<link name="b"/>', joint("j", "a", "b", "prismatic")), 3, "link 'b'", "no mass", "make the joint fixed",
+        robot(link("a"), '<link name="b"/>', joint("j", "a", "b", "prismatic")), 3, "link 'b'", "no mass",
+            "make the joint fixed",
     ),
     "turns_a_point_on_its_axis": (
         robot(link("a"), '<link name="b"><inertial><mass value="1"/></inertial></link>', joint("j", "a", "b")),
@@ -195,7 +217,8 @@ WARNINGS = {
         chain("", '<mimic joint="j1" multiplier="2" offset="0.5"/>'),
         6, "joint 'j2' <mimic>", "from -1.5 to 2.5, outside its own limits -1 to 1", "widen its limits",
     ),
-    "mimic_that_stays": (chain("", '<mimic joint="j1" multiplier="0"/>'), 6, "joint 'j2' <mimic>", "multiplier is 0", "fixed"),
+    "mimic_that_stays": (chain("", '<mimic joint="j1" multiplier="0"/>'), 6, "joint 'j2' <mimic>", "multiplier is 0",
+        "fixed"),
 }  # fmt: skip
 
 
@@ -244,7 +267,12 @@ def test_the_sample_arm_has_no_finding() -> None:
 
 
 def test_checks_go_on_after_the_first_fault() -> None:
-    text = arm(("0 1 0", "0 0 0"), ('value="2"', 'value="-2"'), ('lower="-1"', 'lower="3"'), ('child link="upper"', 'child link="x"'))
+    text = arm(
+        ("0 1 0", "0 0 0"),
+        ('value="2"', 'value="-2"'),
+        ('lower="-1"', 'lower="3"'),
+        ('child link="upper"', 'child link="x"'),
+    )
     assert [f.line for f in lint(text).of(Severity.ERROR)] == [3, 5, 11, 13, 14]
     with pytest.raises(DescriptionError, match=r"and 4 more: `rne check` lists them"):
         load_urdf(text)
@@ -264,7 +292,11 @@ def test_what_a_fixed_joint_does_not_use_is_not_checked() -> None:
 
 def test_a_mimic_that_carries_the_weight_of_a_massless_leader_is_enough() -> None:
     text = robot(
-        link("a"), '<link name="b"/>', link("c"), joint("j", "a", "b"), joint("k", "a", "c", inside='<mimic joint="j"/>')
+        link("a"),
+        '<link name="b"/>',
+        link("c"),
+        joint("j", "a", "b"),
+        joint("k", "a", "c", inside='<mimic joint="j"/>'),
     )
     assert lint(text).findings == ()
 

@@ -28,7 +28,11 @@ def test_the_sample_arm_is_read_whole() -> None:
     assert shoulder.kind is JointKind.REVOLUTE
     np.testing.assert_array_equal(shoulder.axis, [0.0, 1.0, 0.0])
     np.testing.assert_array_equal(shoulder.position, [0.0, 0.0, 0.5])
-    assert (shoulder.friction.viscous, shoulder.friction.coulomb_forward, shoulder.friction.coulomb_backward) == (0.5, 0.25, 0.25)
+    assert (shoulder.friction.viscous, shoulder.friction.coulomb_forward, shoulder.friction.coulomb_backward) == (
+        0.5,
+        0.25,
+        0.25,
+    )
     inertia = model.tree.links[1].inertia
     assert inertia is not None
     assert inertia.mass == 2.0
@@ -56,7 +60,9 @@ def test_joint_placement_is_turned_by_its_rpy() -> None:
 
 
 def test_defaults_of_urdf() -> None:
-    model = load_urdf(robot(link("a"), link("b"), '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>'))
+    model = load_urdf(
+        robot(link("a"), link("b"), '<joint name="j" type="continuous"><parent link="a"/><child link="b"/></joint>')
+    )
     only = model.tree.joint("j")
     np.testing.assert_array_equal(only.axis, [1.0, 0.0, 0.0])
     np.testing.assert_array_equal(only.rotation, np.eye(3))
@@ -76,9 +82,22 @@ def test_a_continuous_joint_has_no_position_bounds_whatever_it_says() -> None:
     assert (model.lower[0], model.upper[0], model.effort_limit[0]) == (-math.inf, math.inf, 30.0)
 
 
+@pytest.mark.parametrize("kind", ["continuous", "planar", "floating", "fixed"])
+def test_bounds_that_a_kind_does_not_have_are_not_read(kind: str) -> None:
+    model = load_urdf(arm(("revolute", kind), ('upper="2"', 'upper="none"'), ('lower="-1"', 'lower="9"')))
+    assert np.isinf(model.upper).all()
+
+
 @pytest.mark.parametrize(
     ("kind", "n", "nq"),
-    [("revolute", 1, 1), ("continuous", 1, 1), ("prismatic", 1, 1), ("fixed", 0, 0), ("planar", 3, 3), ("floating", 6, 7)],
+    [
+        ("revolute", 1, 1),
+        ("continuous", 1, 1),
+        ("prismatic", 1, 1),
+        ("fixed", 0, 0),
+        ("planar", 3, 3),
+        ("floating", 6, 7),
+    ],
 )
 def test_every_kind_of_joint(kind: str, n: int, nq: int) -> None:
     model = load_urdf(arm(("revolute", kind)))
@@ -144,7 +163,9 @@ def test_base_and_gravity_reach_the_model() -> None:
 
 
 def test_names_need_no_care() -> None:
-    model = load_urdf(arm(('<robot name="arm">', '<robot name="a &amp; &lt;b&gt; &quot;c&quot;">'), ('"shoulder"', '"é &lt; 3"')))
+    model = load_urdf(
+        arm(('<robot name="arm">', '<robot name="a &amp; &lt;b&gt; &quot;c&quot;">'), ('"shoulder"', '"é &lt; 3"'))
+    )
     assert model.name == 'a & <b> "c"'
     assert model.joint_names == ("é < 3",)
 

@@ -21,7 +21,9 @@ def fault(data: bytes | str) -> str:
 
 
 def test_every_element_knows_its_line() -> None:
-    root = read_markup(b'<?xml version="1.0"?>\n<!-- two\nlines -->\n<robot>\n<link\n name="a"/><link name="b"/>\n</robot>', "f")
+    root = read_markup(
+        b'<?xml version="1.0"?>\n<!-- two\nlines -->\n<robot>\n<link\n name="a"/><link name="b"/>\n</robot>', "f"
+    )
     assert (root.tag, root.line) == ("robot", 4)
     assert [(e.attributes["name"], e.line) for e in root.all("link")] == [("a", 5), ("b", 6)]
     assert root.first("joint") is None

@@ -16,7 +16,8 @@ def test_numbers_that_every_parser_reads_alike(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "nan", "inf", "-Infinity", "1,5", "1_000", "0x10", "1e", "1.5m", "1 2", "١", "1e400", "1d3", "--1"]
+    "text",
+    ["", " ", "nan", "inf", "-Infinity", "1,5", "1_000", "0x10", "1e", "1.5m", "1 2", "١", "1e400", "1d3", "--1"],
 )
 def test_everything_else_is_no_number(text: str) -> None:
     assert parse_number(text) is None

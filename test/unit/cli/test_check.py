@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from support.urdf_text import ARM, arm
+
+from rne_dynamics.cli.main import main
+
+
+@pytest.fixture
+def faulty(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(("0 1 0", "0 0 0"), ('effort="30"', 'effort="0"'), ('value="2"', 'value="-2"')))
+    return path
+
+
+def test_a_good_robot(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "puma560"]) == 0
+    out, err = capsys.readouterr()
+    assert out.endswith("puma560.urdf: nothing to mend\n")
+    assert err == ""
+
+
+def test_findings_are_a_table_in_the_order_of_the_lines(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(faulty)]) == 1
+    out = capsys.readouterr().out
+    places = [out.index(text) for text in ("value is -2 kg", "an axis must not be zero", "effort is 0")]
+    assert places == sorted(places)
+    for column in ("line", "severity", "element", "what", "mend"):
+        assert column in out
+    assert out.endswith(f"{faulty}: 2 errors, 1 warning\n")
+
+
+def test_json(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(faulty), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["file"], told["ok"]) == (str(faulty), False)
+    assert told["counts"] == {"error": 2, "warning": 1, "note": 0}
+    assert told["findings"][1] == {
+        "severity": "error",
+        "line": 13,
+        "element": "joint 'shoulder' <axis>",
+        "message": "xyz is '0 0 0'; an axis must not be zero",
+        "mend": "write the direction of motion, or make the joint fixed",
+    }
+
+
+def test_warnings_fail_only_with_strict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(('effort="30"', 'effort="0"')))
+    assert main(["check", str(path)]) == 0
+    assert main(["check", str(path), "--strict"]) == 1
+    assert main(["check", "puma560", "--strict"]) == 0
+    capsys.readouterr()
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARM.encode())))
+    assert main(["check", "-"]) == 0
+    assert capsys.readouterr().out == "<stdin>: nothing to mend\n"
+
+
+def test_xml_faults_are_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text("<robot>\n</rbot>")
+    assert main(["check", str(path)]) == 1
+    assert "mismatched tag" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", "no_such.urdf"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rne check: no_such.urdf does not exist")
+    assert err.count("\n") == 1
+
+
+def test_names_with_markup_are_printed_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(('"shoulder"', '"[red]:x: 1"'), ("0 1 0", "0 0 0")))
+    assert main(["check", str(path)]) == 1
+    assert "joint '[red]:x: 1' <axis>" in capsys.readouterr().out
+
+
+def test_arguments_reach_xacro(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "arm.xacro"
+    path.write_text(
+        '<robot name="a" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:arg name="m" default="1"/>'
+        '<link name="l"><inertial><mass value="$(arg m)"/></inertial></link></robot>'
+    )
+    assert main(["check", str(path)]) == 0
+    assert main(["check", str(path), "--arg", "m:=-1"]) == 1
+    assert "value is -1 kg" in capsys.readouterr().out
+    assert main(["check", str(path), "--arg", "m=-1"]) == 1
+    assert "write NAME:=VALUE" in capsys.readouterr().err
+
+
+def test_every_example_of_the_help_names_an_option_that_exists(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["check", "--help"])
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("--json", "--strict", "--arg", "exit code"):
+        assert option in text

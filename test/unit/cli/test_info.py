@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.urdf_text import ARM, arm, joint, link, robot
+
+from rne_dynamics.cli.info import describe
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.model.layout import ROTOR
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_every_shipped_robot_as_table_and_json(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    model = load_urdf(name)
+    assert main(["info", name]) == 0
+    text = capsys.readouterr().out
+    assert all(joint_name in text for joint_name in model.joint_names)
+    assert f"total mass: {model.mass:.6g} kg" in text
+    assert main(["info", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mass"] == model.mass
+    np.testing.assert_allclose([j["gravity_effort"] for j in told["joints"]], gravity_torque(model, model.neutral))
+    np.testing.assert_allclose([j["rotor_inertia"] for j in told["joints"]], model.parameters[:, ROTOR], rtol=1e-15)
+
+
+def test_the_sample_arm_in_numbers() -> None:
+    info = describe(load_urdf(ARM))
+    (row,) = info["joints"]
+    assert row == {
+        "name": "shoulder", "kind": "revolute", "parent": "base", "child": "upper", "lower": -1.0, "upper": 2.0,
+        "velocity": 4.0, "effort": 30.0, "viscous": 0.5, "coulomb": 0.25, "rotor_inertia": 0.0,
+        "gravity_effort": pytest.approx(-2.0 * 9.81 * 0.1),
+    }  # fmt: skip
+    assert info["links"] == [
+        {"name": "base", "mass": 0.0, "com": [0.0, 0.0, 0.0], "moves_with": None},
+        {"name": "upper", "mass": 2.0, "com": [0.1, 0.0, 0.0], "moves_with": "shoulder"},
+    ]
+
+
+def test_bounds_that_are_not_given_are_null_in_json(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(("revolute", "continuous"), (' effort="30"', "")))
+    assert main(["info", str(path), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["joints"]
+    assert row["lower"] is row["upper"] is row["effort"] is None
+    assert main(["info", str(path)]) == 0
+    assert " - " in capsys.readouterr().out
+
+
+def test_mimics_planar_and_floating_joints_have_their_rows(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "tree.urdf"
+    path.write_text(
+        robot(
+            link("a"), link("b"), link("c"), link("d"), link("e"),
+            joint("j", "a", "b"), joint("k", "b", "c", inside='<mimic joint="j" multiplier="-2" offset="0.5"/>'),
+            joint("p", "a", "d", "planar"), joint("f", "a", "e", "floating"),
+        )
+    )  # fmt: skip
+    assert main(["info", str(path), "--base", "floating"]) == 0
+    text = capsys.readouterr().out
+    for word in ("-2 x j +0.5", "p/theta", "f/rot_x", "a/trans_z", "floating base", "16 coordinates"):
+        assert word in text
+
+
+def test_a_robot_without_joints(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "block.urdf"
+    path.write_text(robot(link("a")))
+    assert main(["info", str(path)]) == 0
+    assert "(does not move)" in capsys.readouterr().out
+
+
+def test_standard_input_and_errors(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(arm(("0 1 0", "0 0 0")).encode())))
+    assert main(["info", "-"]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rne info: <stdin>:13: joint 'shoulder' <axis>: xyz is '0 0 0'")

@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.errors import DescriptionError
+
+CODE = """\
+from rne_dynamics.description.share import share_file, shipped_robots
+print(share_file("urdf/x.urdf"), shipped_robots())
+"""
+
+
+def test_files_of_the_checkout() -> None:
+    assert share_file("urdf/puma560.urdf").is_file()
+    assert "puma560" in shipped_robots()
+    assert list(shipped_robots()) == sorted(shipped_robots())
+
+
+def test_what_is_not_there_says_where_it_was_looked_for() -> None:
+    with pytest.raises(DescriptionError, match=r"'urdf/none\.urdf'.*looked in: .*pip install"):
+        share_file("urdf/none.urdf")
+
+
+def installed(prefix: Path, root: Path) -> Path:
+    """A copy of the package's Python under a prefix, without its data."""
+    site = prefix / "lib" / "python3" / "site-packages"
+    site.mkdir(parents=True)
+    (site / "rne_dynamics").mkdir()
+    for source in [root / "rne_dynamics" / "errors.py", *(root / "rne_dynamics" / "description").glob("s*.py")]:
+        target = site / source.relative_to(root)
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(source.read_text())
+    return site
+
+
+@pytest.mark.parametrize("place", ["prefix", "elsewhere"])
+def test_installed_under_a_prefix_or_named_by_the_ament_index(tmp_path: Path, root: Path, place: str) -> None:
+    site = installed(tmp_path / "prefix", root)
+    folder = tmp_path / place / "share" / "rne_dynamics" / "urdf"
+    folder.mkdir(parents=True)
+    (folder / "x.urdf").write_text("<robot/>")
+    environment = {"PYTHONPATH": str(site), "AMENT_PREFIX_PATH": str(tmp_path / "elsewhere")}
+    done = subprocess.run(
+        [sys.executable, "-c", CODE], env=environment, cwd=tmp_path, text=True, capture_output=True, check=True
+    )
+    assert done.stdout.strip() == f"{folder / 'x.urdf'} ('x',)"

@@ -1,0 +1,284 @@
+from __future__ import annotations
+
+import io
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support.urdf_text import ARM, arm
+
+from rne_dynamics.description.share import share_file
+from rne_dynamics.description.sources import MOST_BYTES, Source, read_source, read_stdin
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import DescriptionError, MissingDependencyError
+
+XACRO = """\
+<robot xmlns:xacro="http://www.ros.org/wiki/xacro" name="robot">
+  <xacro:arg name="link" default="base"/>
+  <xacro:arg name="mass" default="2"/>
+  <xacro:property name="half" value="${float(1) / 2}"/>
+  <link name="$(arg link)"><inertial><mass value="$(arg mass)"/><origin xyz="${half} 0 0"/></inertial></link>
+</robot>
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "my arm.urdf"
+    path.write_text(ARM)
+    return path
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package `arm_description` in an ament prefix, with a secret beside it."""
+    share = tmp_path / "prefix" / "share"
+    folder = share / "arm_description"
+    (folder / "urdf").mkdir(parents=True)
+    (folder / "urdf" / "arm.urdf").write_text(ARM)
+    (folder / "package.xml").write_text("<package/>")
+    (share / "secret.urdf").write_text(ARM)
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{os.pathsep}{tmp_path / 'prefix'}")
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    return folder
+
+
+def refusal(source: object, **kwargs: object) -> str:
+    with pytest.raises(DescriptionError) as caught:
+        load_urdf(source, **kwargs)  # type: ignore[arg-type]  # sources of every kind
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_paths_text_bytes_and_uris_give_the_same_robot(file: Path, package: Path) -> None:
+    sources = [
+        file,
+        str(file),
+        ARM,
+        ARM.encode(),
+        file.as_uri(),
+        f"file://localhost{file}",
+        "package://arm_description/urdf/arm.urdf",
+    ]
+    for source in (*sources, "\ufeff" + ARM, Source("x", ARM.encode())):
+        assert load_urdf(source).joint_names == ("shoulder",)  # type: ignore[arg-type]  # sources of every kind
+
+
+def test_messages_name_the_file(file: Path) -> None:
+    file.write_text(arm(("0 1 0", "0 0 0")))
+    for source in (file, file.as_uri()):
+        assert refusal(source).startswith(f"{file}:13: joint 'shoulder' <axis>: ")
+
+
+def test_shipped_robots_by_name() -> None:
+    assert load_urdf("puma560").name == "puma560"
+    assert read_source("puma560").name == str(share_file("urdf/puma560.urdf"))
+
+
+def test_a_shipped_name_wins_over_a_file_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "puma560").write_text(ARM)
+    monkeypatch.chdir(tmp_path)
+    assert load_urdf("puma560").n == 6
+    assert load_urdf("./puma560").n == 1
+
+
+def test_what_is_not_there_names_what_is_near(file: Path) -> None:
+    assert "did you mean 'puma560'?" in refusal("puma")
+    assert "puma560" in refusal("no_such_robot")
+    message = refusal(file.with_name("my_arm.urdf"))
+    assert "does not exist" in message
+    assert f"did you mean {str(file)!r}" in message
+
+
+def test_folders_and_unreadable_files(tmp_path: Path) -> None:
+    assert "is a folder" in refusal(tmp_path)
+    loop = tmp_path / "loop.urdf"
+    loop.symlink_to(loop)
+    assert "cannot be read" in refusal(loop)
+    assert "cannot be read" in refusal("x" * 5000)
+    assert "null character" in refusal("a\0b")
+
+
+@pytest.mark.parametrize("source", ["", "   ", "\n", b"", b" "])
+def test_empty_text(source: str | bytes) -> None:
+    assert refusal(source).startswith("<text>:1: file: is empty")
+
+
+def test_text_with_half_characters() -> None:
+    assert "<text>:1: has the half character '\\ud800'" in refusal('<robot name="\ud800"/>')
+
+
+def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
+    assert load_urdf('<?xml version="1.0" encoding="utf-16"?>' + arm(('"arm"', '"Käfer"'))).name == "Käfer"
+
+
+def test_files_of_100_megabytes_are_refused_at_once(tmp_path: Path) -> None:
+    large = tmp_path / "large.urdf"
+    with large.open("wb") as stream:
+        stream.truncate(100 * 1024 * 1024)
+    for source in (large, b"<" * 100_000_000, "<" * 100_000_000):
+        start = time.perf_counter()
+        assert f"larger than {MOST_BYTES // 1_000_000} MB" in refusal(source)
+        assert time.perf_counter() - start < 0.5
+
+
+def test_endless_files_and_input_are_refused() -> None:
+    assert "larger than" in refusal(Path("/dev/zero"))
+    with pytest.raises(DescriptionError, match="<stdin> is larger than"):
+        read_stdin(io.BytesIO(b" " * (MOST_BYTES + 1)))
+
+
+def test_the_largest_file_allowed_ends_in_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "padded.urdf"
+    path.write_text(ARM + "<!--" + "x" * (MOST_BYTES - len(ARM) - 7) + "-->")
+    start = time.perf_counter()
+    assert load_urdf(path).n == 1
+    assert time.perf_counter() - start < 10.0
+
+
+def test_standard_input() -> None:
+    source = read_stdin(io.BytesIO(ARM.encode()))
+    assert source.name == "<stdin>"
+    assert load_urdf(source).n == 1
+
+
+@pytest.mark.parametrize(
+    ("uri", "says"),
+    [
+        ("http://example.org/arm.urdf", "scheme 'http' is unknown; give a path, file:// or package://"),
+        ("model://arm/arm.urdf", "scheme 'model'"),
+        ("file://otherhost/arm.urdf", "write file:///absolute/path.urdf"),
+        ("file://arm.urdf", "write file:///absolute/path.urdf"),
+        ("file:///no/such/arm.urdf", "/no/such/arm.urdf does not exist"),
+        ("package://arm_description", "write package://PACKAGE/PATH"),
+        ("package:///urdf/arm.urdf", "write package://PACKAGE/PATH"),
+        ("package://../secret.urdf", "write package://PACKAGE/PATH"),
+        ("package://other_description/urdf/arm.urdf", "package 'other_description' is not found"),
+        ("package://arm_description/urdf/leg.urdf", "has no file 'urdf/leg.urdf'"),
+        ("package://arm_description/../secret.urdf", "leads outside package 'arm_description', which is refused"),
+        ("package://arm_description/urdf/../../secret.urdf", "leads outside package"),
+        ("package://arm_description/%2e%2e/secret.urdf", "leads outside package"),
+        ("package://arm_description//etc/passwd", "leads outside package"),
+        ("package://arm_description/..\\secret.urdf", "leads outside package"),
+        ("package://arm_description/a%00b", "leads outside package"),
+    ],
+)
+def test_faulty_uris(package: Path, uri: str, says: str) -> None:
+    assert says in refusal(uri)
+
+
+def test_dots_that_stay_inside_the_package_are_fine(package: Path) -> None:
+    assert load_urdf("package://arm_description/launch/../urdf/./arm.urdf").n == 1
+
+
+def test_percent_signs_in_uris(package: Path) -> None:
+    (package / "urdf" / "my arm.urdf").write_text(ARM)
+    assert load_urdf("package://arm_description/urdf/my%20arm.urdf").n == 1
+
+
+def test_links_that_a_symlink_install_makes_are_followed(package: Path, tmp_path: Path) -> None:
+    (tmp_path / "source.urdf").write_text(ARM)
+    (package / "urdf" / "linked.urdf").symlink_to(tmp_path / "source.urdf")
+    assert load_urdf("package://arm_description/urdf/linked.urdf").n == 1
+
+
+@pytest.mark.parametrize("entry", ["", "arm_description"])
+def test_ros_package_path_holds_packages_or_folders_of_them(
+    package: Path, monkeypatch: pytest.MonkeyPatch, entry: str
+) -> None:
+    monkeypatch.delenv("AMENT_PREFIX_PATH")
+    monkeypatch.setenv("ROS_PACKAGE_PATH", f"/nowhere:{package.parent / entry}")
+    assert load_urdf("package://arm_description/urdf/arm.urdf").n == 1
+
+
+def test_the_package_finds_itself_without_ros(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    monkeypatch.delenv("ROS_PACKAGE_PATH", raising=False)
+    assert load_urdf("package://rne_dynamics/urdf/puma560.urdf").n == 6
+
+
+@pytest.fixture
+def xacro_file(tmp_path: Path) -> Path:
+    path = tmp_path / "arm.urdf.xacro"
+    path.write_text(XACRO)
+    return path
+
+
+def test_xacro_with_its_defaults(xacro_file: Path) -> None:
+    model = load_urdf(xacro_file)
+    assert (model.link_names, model.mass) == (("base",), 2.0)
+    assert model.tree.links[0].inertia.com[0] == 0.5  # type: ignore[union-attr]  # it has one
+
+
+def test_xacro_with_arguments(xacro_file: Path, package: Path) -> None:
+    model = load_urdf(str(xacro_file), mappings={"link": "leg", "mass": "3.5"})
+    assert (model.link_names, model.mass) == (("leg",), 3.5)
+    (package / "arm.xacro").write_text(XACRO)
+    assert load_urdf("package://arm_description/arm.xacro", mappings={"mass": "4"}).mass == 4.0
+
+
+def test_xacro_includes_from_its_own_folder(xacro_file: Path) -> None:
+    (xacro_file.parent / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="2"/></robot>'
+    )
+    include = '<xacro:include filename="part.xacro"/><xacro:property name="half" value="${more}"/>'
+    xacro_file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', include))
+    assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 2.0  # type: ignore[union-attr]  # it has one
+
+
+def test_xacro_finds_packages(xacro_file: Path, package: Path) -> None:
+    pytest.importorskip("ament_index_python", reason="comes with ROS or the [ros] extra; `$(find)` needs it")
+    index = package.parents[1] / "share/ament_index/resource_index/packages"
+    index.mkdir(parents=True)
+    (index / "arm_description").write_text("")
+    (package / "part.xacro").write_text(
+        '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="more" value="3"/></robot>'
+    )
+    include = (
+        '<xacro:include filename="$(find arm_description)/part.xacro"/><xacro:property name="half" value="${more}"/>'
+    )
+    xacro_file.write_text(XACRO.replace('<xacro:property name="half" value="${float(1) / 2}"/>', include))
+    assert load_urdf(xacro_file).tree.links[0].inertia.com[0] == 3.0  # type: ignore[union-attr]  # it has one
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('<xacro:arg name="mass" default="2"/>', "", "mass"),
+        ("float(1) / 2", "1 / 0", "division by zero"),
+        ("float(1) / 2", "__import__('os')", "__import__"),
+        ("float(1) / 2", "nothing", "nothing"),
+        ("</robot>", '<xacro:include filename="none.xacro"/></robot>', "none.xacro"),
+        ("</robot>", '<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/></robot>', "recursion"),
+    ],
+)
+def test_xacro_faults_are_one_line_and_printed_nowhere(
+    xacro_file: Path, capfd: pytest.CaptureFixture[str], old: str, new: str, says: str
+) -> None:
+    xacro_file.write_text(XACRO.replace(old, new))
+    message = refusal(xacro_file)
+    assert message.startswith(f"{xacro_file}: xacro cannot expand it")
+    assert says in message
+    assert capfd.readouterr() == ("", "")
+    xacro_file.write_text(XACRO)
+    assert load_urdf(xacro_file).mass == 2.0  # a failure leaves nothing behind
+
+
+def test_xacro_files_are_checked_before_xacro_sees_them(xacro_file: Path) -> None:
+    xacro_file.write_text('<!DOCTYPE robot [<!ENTITY x SYSTEM "file:///etc/passwd">]>' + XACRO)
+    assert "<!DOCTYPE robot>" in refusal(xacro_file)
+    xacro_file.write_text("<robot>\n<link></robot>")
+    assert refusal(xacro_file).startswith(f"{xacro_file}:2: XML: mismatched tag")
+
+
+def test_arguments_without_xacro_are_refused(file: Path) -> None:
+    for source in (file, ARM):
+        assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(source, mappings={"mass": "1"})
+
+
+def test_xacro_that_is_missing_names_the_mend(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "xacro", None)
+    with pytest.raises(MissingDependencyError, match="pip install xacro"):
+        load_urdf(xacro_file)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import pytest
+from support.urdf_text import arm_and
+
+from rne_dynamics.description.findings import Severity
+from rne_dynamics.description.lint import lint
+from rne_dynamics.description.share import share_file
+from rne_dynamics.description.urdf import load_urdf
+
+JOINT = '<joint name="shoulder"/>'
+
+
+def reflected(inside: str) -> float:
+    return load_urdf(arm_and(f'<transmission name="t">{inside}</transmission>')).tree.joint("shoulder").rotor_inertia
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        f"{JOINT}<actuator><mechanicalReduction>100</mechanicalReduction><rotorInertia>2e-5</rotorInertia></actuator>",
+        f"{JOINT}<actuator><mechanical_reduction>-100</mechanical_reduction><motor_inertia>2e-5</motor_inertia></actuator>",
+        f'{JOINT}<actuator><drake:gear_ratio value="100"/><drake:rotor_inertia value="2e-5"/></actuator>',
+        '<joint name="shoulder"><drake:gear_ratio value="100"/><drake:rotor_inertia value="2e-5"/></joint>',
+        '<joint name="shoulder"><mechanicalReduction>4</mechanicalReduction></joint>'
+        "<actuator><mechanicalReduction>25</mechanicalReduction><motorInertia>2e-5</motorInertia></actuator>",
+        f"{JOINT}<actuator><motorInertia>2e-5</motorInertia></actuator><mechanicalReduction>100</mechanicalReduction>",
+        f"{JOINT}<mechanicalReduction>100</mechanicalReduction><motorInertia> 2e-5\n</motorInertia>",
+    ],
+)
+def test_rotor_inertia_times_ratio_squared_from_every_way_of_writing(inside: str) -> None:
+    assert reflected(inside) == pytest.approx(0.2, rel=1e-12)
+
+
+def test_ratio_is_one_where_none_is_given() -> None:
+    assert reflected(f"{JOINT}<actuator><rotorInertia>2e-5</rotorInertia></actuator>") == 2e-5
+
+
+def test_a_ratio_alone_adds_nothing() -> None:
+    assert reflected(f"{JOINT}<actuator><mechanicalReduction>100</mechanicalReduction></actuator>") == 0.0
+
+
+def test_transmissions_of_ros2_control_count() -> None:
+    text = arm_and(
+        f"<ros2_control><transmission>{JOINT}<actuator><rotor_inertia>1e-4</rotor_inertia>"
+        "<mechanical_reduction>10</mechanical_reduction></actuator></transmission></ros2_control>"
+    )
+    assert load_urdf(text).tree.joint("shoulder").rotor_inertia == pytest.approx(1e-2)
+
+
+def test_two_drives_on_a_joint_add_up_with_a_warning() -> None:
+    one = f"<transmission>{JOINT}<actuator><rotorInertia>1e-3</rotorInertia></actuator></transmission>"
+    text = arm_and(f"{one}\n{one}")
+    assert load_urdf(text).tree.joint("shoulder").rotor_inertia == pytest.approx(2e-3)
+    (finding,) = lint(text).findings
+    assert (finding.severity, finding.line) == (Severity.WARNING, 18)
+    assert "second drive" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("inside", "line", "says"),
+    [
+        (f"{JOINT}<actuator>\n<rotorInertia>heavy</rotorInertia></actuator>", 18, "'heavy', not a number"),
+        (f"{JOINT}<actuator><rotorInertia>1e-4</rotorInertia><gear_ratio/></actuator>", 17, "'', not a number"),
+        (f"{JOINT}<actuator><rotorInertia>-1e-4</rotorInertia></actuator>", 17, "negative or vast"),
+        (
+            f"{JOINT}<actuator><rotorInertia>1</rotorInertia><gear_ratio>1e9</gear_ratio></actuator>",
+            17,
+            "negative or vast",
+        ),
+        (
+            '<joint name="elbow"/><actuator><rotorInertia>1</rotorInertia></actuator>',
+            17,
+            "joint 'elbow', which does not exist",
+        ),
+        ("<joint/><actuator><rotorInertia>1</rotorInertia></actuator>", 17, "joint '', which does not exist"),
+        (f"{JOINT}{JOINT}<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "only one actuator on one joint"),
+        (
+            f"{JOINT}<actuator><rotorInertia>1</rotorInertia></actuator><actuator/>",
+            17,
+            "only one actuator on one joint",
+        ),
+        ("<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "only one actuator on one joint"),
+    ],
+)
+def test_what_cannot_be_used_is_left_out_with_a_warning(inside: str, line: int, says: str) -> None:
+    text = arm_and(f'<transmission name="t">{inside}</transmission>')
+    assert load_urdf(text).tree.joint("shoulder").rotor_inertia == 0.0
+    (finding,) = lint(text).findings
+    assert (finding.severity, finding.line) == (Severity.WARNING, line)
+    assert finding.element.startswith("transmission 't'")
+    assert says in finding.message
+
+
+def test_the_published_rotors_of_the_puma() -> None:
+    # Corke and Armstrong-Helouvry 1994: Jm G^2 of the first joint, 291e-6 kg m^2 and 62.61 or 62.55
+    puma = load_urdf(share_file("urdf/puma560.urdf"))
+    assert all(joint.rotor_inertia > 0.1 for joint in puma.tree.joints if joint.name.startswith("joint"))
