@@ -20,7 +20,8 @@ class FrictionCompensation:
     scale
         Fraction of the modelled friction to cancel, 0 to 1. Above 1 the arm would drive itself.
     velocity_threshold
-        Speed at which 76 % of the Coulomb torque is given, rad/s or m/s; above 0.
+        Speed at which 76 % of the Coulomb torque is given, rad/s or m/s; above 0. The small default suits tracking,
+        where the desired velocity decides; for a measured, noisy velocity (hand guiding) take about its noise.
 
     Raises
     ------
@@ -29,7 +30,7 @@ class FrictionCompensation:
     """
 
     scale: float = 1.0
-    velocity_threshold: float = 0.005
+    velocity_threshold: float = 0.001
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.scale <= 1.0:

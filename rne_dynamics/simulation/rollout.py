@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.adaptive import integrate
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import checked_state, no_joint_outside
@@ -19,37 +23,16 @@ from rne_dynamics.simulation.stepping import StepMethod, step
 Progress = Callable[[float], None]
 
 
-class Terms(Protocol):
-    """A torque that knows its parts (`TorqueTerms` of rne_dynamics.control)."""
-
-    @property
-    def total(self) -> Array:
-        """The sum; shape (n,)."""
-
-    def _asdict(self) -> dict[str, Any]: ...
-
-
 class Controller(Protocol):
     """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
 
-    def law(self, q: Array, qd: Array, reference: Any, integral: Array | None = None) -> Terms:
+    def law(self, q: Array, qd: Array, reference: Reference, integral: Array | None = None) -> TorqueTerms:
         """The torque for one cycle."""
 
     def next_integral(
-        self, integral: Array, q: Array, reference: Any, dt: float, saturated: NDArray[np.bool_] | None
+        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None
     ) -> Array:
         """∫e dt one cycle later."""
-
-
-class Trajectory(Protocol):
-    """A desired motion (see rne_dynamics.control)."""
-
-    @property
-    def duration(self) -> float:
-        """s."""
-
-    def sample(self, t: float) -> Any:
-        """An object with q, qd, qdd."""
 
 
 def simulate(
@@ -124,7 +107,7 @@ def free_motion(
     dt: float = 1e-3,
     record_dt: float | None = None,
     effort: ArrayLike | None = None,
-    method: StepMethod = "rk4",
+    method: StepMethod | Literal["adaptive"] = "rk4",
     progress: Progress | None = None,
 ) -> Log:
     """Let the arm go from a state, under no effort or a constant one.
@@ -137,13 +120,15 @@ def free_motion(
         How long, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
     effort
         Constant effort, N·m or N; shape (n,).
-    method, progress
+    method
+        See `step`; ``"adaptive"`` is `integrate`, for smooth motion only, and takes no notice of `dt`.
+    progress
         As for `simulate`.
 
     Raises
     ------
     SimulationError
-        As for `simulate`.
+        As for `simulate`, and as for `integrate`.
     """
     state = checked_state(plant.robot, q, qd)
     if plant.stops:
@@ -152,6 +137,10 @@ def free_motion(
     substeps, rows = _whole(period, dt), _count(seconds, period)
     push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
     log = _Recorder(plant)
+    if method == "adaptive":
+        for k, there in enumerate(integrate(plant, state, push, period * np.arange(rows + 1))):
+            log.add(k * period, there.q, there.qd, plant.limited(push), None, {})
+        return log.done()
     for k in range(rows + 1):
         log.add(k * period, state.q, state.qd, plant.limited(push), None, {})
         if k < rows:
@@ -170,7 +159,9 @@ class _Recorder:
         self._rows: dict[str, list[Array]] = {}
         self._time: list[float] = []
 
-    def add(self, t: float, q: Array, qd: Array, effort: Array, reference: Any, terms: dict[str, Array]) -> None:
+    def add(
+        self, t: float, q: Array, qd: Array, effort: Array, reference: Reference | None, terms: Mapping[str, Array]
+    ) -> None:
         self._time.append(t)
         row = {"q": q, "qd": qd, "effort": effort}
         if reference is not None:

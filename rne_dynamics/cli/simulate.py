@@ -1,0 +1,291 @@
+"""`rne simulate`: a controlled move or free motion, without ROS."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from rne_dynamics.cli.demo_moves import plan_moves
+from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.simulate_plot import plot
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
+from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import free_motion, simulate
+
+EXAMPLES = """\
+examples:
+  rne simulate puma560                                three moves under computed torque
+  rne simulate puma560 --payload link6=2.5            the arm carries 2.5 kg that the controller does not know of
+  rne simulate panda --law pd_gravity --plot move.png
+  rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
+  rne simulate puma560 --free --no-friction --seconds 10 --json
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_robot(parser)
+    motion = parser.add_argument_group("motion")
+    motion.add_argument("--free", action="store_true", help="no controller: let the arm go and watch its energy")
+    motion.add_argument("--seconds", type=float, default=6.0, help="how long in all (default 6)")
+    motion.add_argument(
+        "--start", action="append", default=[], metavar="JOINT=VALUE",
+        help="where a joint starts, rad or m; others at zero or the nearest their limits allow",
+    )  # fmt: skip
+    motion.add_argument(
+        "--to", action="append", default=[], metavar="JOINT=VALUE",
+        help="one quintic to this position instead of three moves there and back; may be given several times",
+    )  # fmt: skip
+    motion.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="floating only with --free")
+    arm = parser.add_argument_group("arm")
+    arm.add_argument("--payload", metavar="LINK=KG", help="a point mass at a link's origin that the controller ignores")
+    arm.add_argument("--no-friction", action="store_true", help="an arm without joint friction, and no compensation")
+    arm.add_argument("--no-stops", action="store_true", help="no position stops")
+    arm.add_argument("--no-effort-limits", action="store_true", help="drives without limits")
+    law = parser.add_argument_group("controller")
+    law.add_argument("--law", choices=("computed_torque", "pd_gravity"), default="computed_torque")
+    law.add_argument("--bandwidth", type=float, default=20.0, help="of the critically damped error, rad/s (default 20)")
+    law.add_argument("--integral", type=float, default=0.0, help="integral gain over bandwidth cubed (default 0)")
+    law.add_argument("--control-rate", type=float, default=1000.0, help="torque updates a second (default 1000)")
+    law.add_argument("--no-friction-compensation", action="store_true", help="leave friction to the feedback")
+    numbers = parser.add_argument_group("numbers")
+    numbers.add_argument("--dt", type=float, default=1e-3, help="integration step, s (default 0.001)")
+    numbers.add_argument("--method", choices=("rk4", "semi_implicit", "adaptive"), default="rk4",
+                         help="adaptive only with --free, without Coulomb friction and short of the stops")  # fmt: skip
+    output = parser.add_argument_group("output")
+    output.add_argument("--out", metavar="FILE", action="append", default=[], help=".csv or .npz; may be given twice")
+    output.add_argument("--plot", metavar="FILE", help="a picture (.png, .svg, .pdf); needs matplotlib")
+    output.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Simulate, print the figures, and return the exit code."""
+    outputs = _outputs(args)
+    robot = load_urdf(robot_source(args), base=args.base)
+    if (robot.effort_limit == 0.0).any():
+        # many descriptions write effort="0" for "not known"; such a drive could not even hold itself
+        names = ", ".join(n for n, limit in zip(robot.joint_names, robot.effort_limit, strict=True) if limit == 0.0)
+        print(f"rne simulate: taking effort limits of 0 as unlimited: {names}", file=sys.stderr)
+        robot = replace(robot, effort_limit=np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
+    plant = ArmPlant(
+        with_loads(robot, args.payload),
+        friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
+    )  # fmt: skip
+    with _progress(args.seconds, quiet=args.json) as progress:
+        log = _free(args, plant, progress) if args.free else _controlled(args, robot, plant, progress)
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
+    if args.plot:
+        plot(Path(args.plot), robot.name, log)
+    figures = free_figures(log) if args.free else tracking_figures(log, robot)
+    if args.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        _print(robot.name, figures)
+        for path in (*outputs, *([args.plot] if args.plot else [])):
+            console().print(f"wrote {path}")
+    return 0
+
+
+def _controlled(args: argparse.Namespace, robot: RobotModel, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
+    if args.method == "adaptive":
+        raise ArgumentError("--method adaptive serves free motion only; add --free, or take rk4")
+    if not args.control_rate > 0.0:
+        raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
+    period = 1.0 / args.control_rate
+    return simulate(
+        plant, controller(args, robot), trajectory(args, robot),
+        dt=min(args.dt, period), control_dt=period, method=args.method, progress=progress,
+    )  # fmt: skip
+
+
+def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
+    if args.to:
+        raise ArgumentError("--to asks for a controlled move; leave it out with --free")
+    return free_motion(
+        plant, start_configuration(plant.robot, args.start), seconds=args.seconds, dt=args.dt, method=args.method,
+        progress=progress,
+    )  # fmt: skip
+
+
+def controller(args: argparse.Namespace, robot: RobotModel) -> ComputedTorque | PdGravity:
+    """The law that the arguments ask for; PD gains scale with the inertia each joint moves at the start."""
+    gains = Gains.critically_damped(robot.n, args.bandwidth)
+    gains = replace(gains, i=np.full(robot.n, args.integral * args.bandwidth**3))
+    friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
+    if args.law == "computed_torque":
+        return ComputedTorque(robot, gains, friction)
+    inertia = np.diag(mass_matrix(robot, start_configuration(robot, args.start)))
+    return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
+
+
+def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory:
+    """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
+    if args.to:
+        points = np.array([start_configuration(robot, args.start)] * 2)
+        for name, value in _assignments("--to", args.to).items():
+            points[1, robot.joint_index(name)] = value
+    else:
+        if args.start:
+            raise ArgumentError("--start needs --to or --free; the three moves choose their own start")
+        moves = plan_moves(robot, args.seconds).moves
+        points = np.array([moves[0].start, *(move.end for move in moves)])
+    rest = np.zeros_like(points)
+    # between points at rest the quintic interpolation is the quintic from rest to rest
+    return SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+
+
+def start_configuration(robot: RobotModel, assignments: list[str]) -> Array:
+    """Zero, or the nearest inside the limits, changed by JOINT=VALUE; shape (nq,)."""
+    plant = ArmPlant(robot)
+    q = np.array(robot.neutral)
+    one_axis = plant.positions >= 0
+    places = plant.positions[one_axis]
+    q[places] = np.clip(q[places], robot.lower[one_axis], robot.upper[one_axis])
+    for name, value in _assignments("--start", assignments).items():
+        place = plant.positions[robot.joint_index(name)]
+        if place < 0:
+            raise ArgumentError(f"--start: {name!r} belongs to a floating joint, which always starts at zero")
+        q[place] = value
+    return q
+
+
+def with_loads(robot: RobotModel, payload: str | None) -> RobotModel:
+    """The robot that is simulated: with the point mass of --payload."""
+    if payload is None:
+        return robot
+    ((link, mass),) = _assignments("--payload", [payload]).items()
+    loaded = with_payload(robot, Payload(link, mass))
+    return replace(loaded, effort_limit=robot.effort_limit)
+
+
+def _assignments(option: str, texts: list[str]) -> dict[str, float]:
+    values = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            values[name] = float("nan")
+        if not name or not np.isfinite(values[name]):
+            raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
+    return values
+
+
+def _outputs(args: argparse.Namespace) -> list[Path]:
+    paths = [Path(text) for text in args.out]
+    for path in paths:
+        if path.suffix not in (".csv", ".npz"):
+            raise ArgumentError(f"--out is {str(path)!r}; its ending must be .csv or .npz")
+    return paths
+
+
+def tracking_figures(log: Log, robot: RobotModel) -> dict[str, Any]:
+    """Tracking per joint as plain values; rad or m, N·m or N."""
+    return {
+        "kind": "controlled",
+        "seconds": float(log.time[-1]),
+        "joints": [
+            {
+                "name": name,
+                "rms_error": float(log.rms_error[j]),
+                "largest_error": float(log.largest_error[j]),
+                "final_error": float(log.error[-1, j]),
+                "largest_effort": float(log.largest_effort[j]),
+                "effort_limit": float(robot.effort_limit[j]) if np.isfinite(robot.effort_limit[j]) else None,
+            }
+            for j, name in enumerate(log.joint_names)
+        ],
+    }
+
+
+def free_figures(log: Log) -> dict[str, Any]:
+    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy."""
+    scale = float(log.kinetic.max())
+    drift = float(np.abs(log.energy - log.energy[0]).max())
+    return {
+        "kind": "free",
+        "seconds": float(log.time[-1]),
+        "energy_start": float(log.energy[0]),
+        "energy_end": float(log.energy[-1]),
+        "largest_kinetic_energy": scale,
+        "energy_change": drift / scale if scale > 0.0 else 0.0,
+        "joints": [
+            {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
+            for j, name in enumerate(log.joint_names)
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class _Column:
+    key: str
+    title: str
+    form: str
+
+
+_COLUMNS = (
+    _Column("rms_error", "RMS error (rad, m)", ".2e"),
+    _Column("largest_error", "largest error", ".2e"),
+    _Column("final_error", "final error", ".2e"),
+    _Column("largest_effort", "largest effort (N m, N)", ".4g"),
+    _Column("effort_limit", "effort limit", ".4g"),
+    _Column("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
+    _Column("largest_velocity", "largest velocity", ".4g"),
+)
+
+
+def _print(name: str, figures: dict[str, Any]) -> None:
+    columns = [c for c in _COLUMNS if c.key in figures["joints"][0]] if figures["joints"] else []
+    table = Table("joint", *(c.title for c in columns), title=f"{name}: {figures['seconds']:g} s")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in figures["joints"]:
+        table.add_row(row["name"], *("-" if row[c.key] is None else format(row[c.key], c.form) for c in columns))
+    out = console()
+    out.print(table)
+    if figures["kind"] == "free":
+        out.print(
+            f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
+            f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"
+        )
+
+
+@contextmanager
+def _progress(seconds: float, *, quiet: bool) -> Iterator[Callable[[float], None]]:
+    """A bar on standard error that goes away again."""
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet or not sys.stderr.isatty()) as bar:
+        task = bar.add_task("simulating", total=seconds)
+        shown = 0.0
+
+        def update(t: float) -> None:
+            nonlocal shown
+            if t - shown >= 0.01 * seconds:  # a bar need not move a thousand times a second
+                shown = t
+                bar.update(task, completed=t)
+
+        yield update
