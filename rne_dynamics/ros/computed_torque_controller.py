@@ -23,7 +23,7 @@ from rne_dynamics.ros.effort_node import CONTROLLER, EffortNode, Mode
 from rne_dynamics.ros.messages import NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.trajectory_message import MotionLimits, check_start, read_trajectory
+from rne_dynamics.ros.trajectory_message import MotionLimits, check_limits, check_start, read_trajectory
 
 #: A header stamp further than this from the joint states' clock means two clocks, s.
 CLOCKS_APART = 600.0
@@ -180,7 +180,8 @@ class ComputedTorqueController(EffortNode):
         Raises
         ------
         TrajectoryError
-            The controller is not running, or the trajectory is not acceptable (see `read_trajectory`).
+            The controller is not running, or the trajectory is not acceptable: see `read_trajectory`, `check_start`
+            and `check_limits`.
         """
         if self.mode is not Mode.RUNNING:
             raise TrajectoryError(f"the controller is not running ({self.mode.value})")
@@ -194,7 +195,7 @@ class ComputedTorqueController(EffortNode):
                 f"its start is {(start - self._stamp) / NANOSECONDS:.0f} s away from the joint states' time; "
                 "leave the header's stamp zero to start at once"
             )
-        trajectory = read_trajectory(message, self._limits)
+        trajectory = read_trajectory(message, self._limits.joints)
         begin = max(start, self._stamp)
         if begin - start > trajectory.duration * NANOSECONDS:
             raise TrajectoryError("it has ended already: its header's stamp lies in the past")
@@ -202,6 +203,7 @@ class ComputedTorqueController(EffortNode):
         if trajectory.times[0] > 0.0:
             trajectory = trajectory.starting_at(now.q, now.qd, now.qdd)
         check_start(trajectory.sample((begin - start) / NANOSECONDS), now, self._limits)
+        check_limits(trajectory, now, self._limits)
         self._next = Plan(trajectory, start)
         self.get_logger().info(f"following a trajectory of {len(message.points)} points, {trajectory.duration:.3f} s")
 

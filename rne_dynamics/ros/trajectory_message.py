@@ -55,17 +55,16 @@ def duration_message(seconds: float) -> Duration:
     return Duration(sec=whole, nanosec=rest)
 
 
-def read_trajectory(message: JointTrajectory, limits: MotionLimits) -> SampledTrajectory:
+def read_trajectory(message: JointTrajectory, joints: tuple[str, ...]) -> SampledTrajectory:
     """The trajectory of a message with at least one point, its joints brought into our order.
 
     Raises
     ------
     TrajectoryError
         Unknown, missing or repeated joints (a trajectory for some of the joints only is refused: it would leave open
-        what the others do), efforts, uneven lists, numbers that are not finite, times that do not increase,
-        positions or velocities beyond the limits, at the points or between them.
+        what the others do), efforts, uneven lists, numbers that are not finite, times that do not increase.
     """
-    order = _order(message.joint_names, limits.joints)
+    order = _order(message.joint_names, joints)
     rows: dict[str, list[Sequence[float]]] = {"positions": [], "velocities": [], "accelerations": []}
     for k, point in enumerate(message.points):
         for label, row in rows.items():
@@ -84,12 +83,10 @@ def read_trajectory(message: JointTrajectory, limits: MotionLimits) -> SampledTr
     table = {label: np.array(row, dtype=np.float64)[:, order] if row else None for label, row in rows.items()}
     positions = table["positions"]
     assert positions is not None  # each point has been seen to have them
-    trajectory = SampledTrajectory(
+    return SampledTrajectory(
         np.array([seconds(p.time_from_start) for p in message.points]),
-        positions, table["velocities"], table["accelerations"], limits.joints,
+        positions, table["velocities"], table["accelerations"], joints,
     )
-    check_limits(trajectory, limits)
-    return trajectory
 
 
 def check_start(first: Reference, now: Reference, limits: MotionLimits) -> None:
@@ -104,22 +101,27 @@ def check_start(first: Reference, now: Reference, limits: MotionLimits) -> None:
         )
 
 
-def check_limits(trajectory: SampledTrajectory, limits: MotionLimits) -> None:
-    """`TrajectoryError` where positions or velocities leave the limits; `PLACES` of each segment are looked at."""
+def check_limits(trajectory: SampledTrajectory, now: Reference, limits: MotionLimits) -> None:
+    """`TrajectoryError` where positions or velocities leave the limits; `PLACES` of each segment are looked at.
+
+    An arm that stands outside its limits `now` may move, but not further out.
+    """
+    lower, upper = np.minimum(limits.lower, now.q) - ROUNDING, np.maximum(limits.upper, now.q) + ROUNDING
+    velocity = np.maximum(limits.velocity, np.abs(now.qd)) + ROUNDING
     times = trajectory.times.tolist()
     places = [times[0]]
     for before, after in pairwise(times):
         places += np.linspace(before, after, PLACES + 1)[1:].tolist()
     for t in places:
         reference = trajectory.sample(t)
-        outside = (reference.q < limits.lower - ROUNDING) | (reference.q > limits.upper + ROUNDING)
+        outside = (reference.q < lower) | (reference.q > upper)
         if outside.any():
             j = int(np.argmax(outside))
             raise TrajectoryError(
                 f"joint {limits.joints[j]!r} would be at {reference.q[j]:.6g} at {t:.3f} s; "
                 f"allowed is [{limits.lower[j]:.6g}, {limits.upper[j]:.6g}]"
             )
-        fast = np.abs(reference.qd) > limits.velocity + ROUNDING
+        fast = np.abs(reference.qd) > velocity
         if fast.any():
             j = int(np.argmax(fast))
             raise TrajectoryError(

@@ -100,7 +100,8 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
     assert peer.transition(NODE, Transition.TRANSITION_ACTIVATE)
     elsewhere = [0.0, -0.3, 0.2, 0.0, 0.5, 0.0]
     np.testing.assert_allclose(
-        peer.answer(elsewhere), rne.gravity_torque(ROBOT, np.array(elsewhere)), atol=1e-9, err_msg="no pull to the old place"
+        peer.answer(elsewhere), rne.gravity_torque(ROBOT, np.array(elsewhere)), atol=1e-9,
+        err_msg="no pull to the old place",
     )
     assert peer.transition(NODE, Transition.TRANSITION_DEACTIVATE)
     assert peer.transition(NODE, Transition.TRANSITION_CLEANUP)

@@ -1,0 +1,198 @@
+"""The simulator process and what one can do to it."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray, String
+from std_srvs.srv import SetBool, Trigger
+
+import rne_dynamics as rne
+from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+ROBOT = rne.load_urdf("puma560")
+JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose
+START_AT = {"joint2": 0.2, "joint3": -0.4}
+
+
+class Arm:
+    """The simulator from outside."""
+
+    def __init__(self, process, peer) -> None:
+        self.process, self.peer = process, peer
+        self.states = TopicRecorder(peer.node, JointState, "joint_states")
+        self.clock = TopicRecorder(peer.node, Clock, "/clock")
+        self.commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+        self.wrenches = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
+        wait_until(lambda: self.states.latest() is not None and self.commands.get_subscription_count(), 60.0,
+                   "the simulator", [process])
+
+    def now(self) -> JointState:
+        """A state from after this call."""
+        self.states.drain()
+        self.states.samples.clear()
+        wait_until(lambda: self.states.latest() is not None, 5.0, "a joint state", [self.process])
+        return self.states.latest()
+
+    def call(self, name: str, request=None) -> object:
+        kind = Trigger if request is None else SetBool
+        return self.peer.call(kind, f"simulator/{name}", request or Trigger.Request())
+
+    def pause(self, yes: bool) -> None:
+        assert self.call("pause", SetBool.Request(data=yes)).success
+
+    def command(self, efforts: list[float]) -> None:
+        self.commands.publish(Float64MultiArray(data=efforts))
+
+    def hold(self, seconds: float, push=None) -> JointState:
+        """Command gravity for a time."""
+        deadline = time.monotonic() + seconds
+        message = self.now()
+        while time.monotonic() < deadline:
+            if (latest := self.states.latest()) is not None:
+                message = latest
+            tau = rne.gravity_torque(ROBOT, np.array(message.position))
+            self.command([tau[2], tau[0], tau[1], *tau[3:]])
+            time.sleep(0.001)
+        return message
+
+
+@pytest.fixture(scope="module")
+def arm(start, make_peer):
+    process = start(
+        "simulator", robot_description="puma560", joints=JOINTS, rate=500.0, publish_clock=True,
+        initial_position=START_AT, diagnostics_period=0.5,
+    )
+    return Arm(process, make_peer(ROBOT.joint_names))
+
+
+@pytest.fixture(autouse=True)
+def _fresh(arm):
+    arm.pause(False)
+    assert arm.call("reset").success
+
+
+def test_the_arm_is_held_still_until_the_first_command(arm):
+    first = arm.now()
+    assert dict(zip(first.name, first.position, strict=True)) == {
+        "joint1": 0.0, "joint2": 0.2, "joint3": -0.4, "joint4": 0.0, "joint5": 0.0, "joint6": 0.0
+    }
+    time.sleep(0.3)
+    later = arm.now()
+    assert later.position == first.position
+    assert not any(later.velocity)
+
+
+def test_stamps_advance_by_the_period_and_the_clock_with_them(arm):
+    arm.now()
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) > 100, 10.0, "states", [arm.process])
+    stamps = [stamp_of(arm.states.decode(s)) for s in arm.states.samples]
+    assert set(np.diff(stamps)) == {2_000_000}
+    arm.clock.drain()
+    clock = [(c.sec, c.nanosec) for c in (arm.clock.decode(s).clock for s in arm.clock.samples)]
+    assert divmod(stamps[50], 1_000_000_000) in clock
+
+
+def test_without_effort_it_falls_and_with_gravity_torque_it_stays(arm):
+    stays = arm.hold(0.3)
+    np.testing.assert_allclose(stays.position, [0.0, 0.2, -0.4, 0.0, 0.0, 0.0], atol=1e-3)
+    arm.call("reset")
+    arm.command([0.0] * 6)
+    wait_until(lambda: abs(arm.now().position[1] - 0.2) > 0.05, 5.0, "the arm to fall", [arm.process])
+
+
+def test_commands_are_in_the_order_of_the_joints_parameter(arm):
+    arm.pause(True)
+    arm.command([10.0, -20.0, 30.0, 1.0, 2.0, 3.0])
+    time.sleep(0.1)
+    arm.states.drain()
+    arm.states.samples.clear()
+    assert arm.call("step").success
+    wait_until(lambda: arm.states.latest() is not None, 5.0, "the state after the step", [arm.process])
+    assert list(arm.states.latest().effort) == [-20.0, 30.0, 10.0, 1.0, 2.0, 3.0]
+
+
+def test_efforts_saturate_as_the_drives_do(arm):
+    arm.command([1e5, -1e5, 1e5, 0.0, 0.0, 0.0])
+    wait_until(lambda: abs(arm.now().effort[0]) > 0.0, 5.0, "the command", [arm.process])
+    assert np.abs(arm.now().effort[:3]).tolist() in ([97.6, 186.4, 89.4], [0.0, 0.0, 0.0])  # zeros after the time-out
+
+
+@pytest.mark.parametrize("bad", [[float("nan")] + [0.0] * 5, [0.0] * 5, []])
+def test_commands_that_are_no_efforts_are_refused(arm, bad):
+    arm.command(bad)
+    time.sleep(0.1)
+    message = arm.now()
+    assert not any(message.velocity), "the brakes are still on"
+    assert np.isfinite(message.position).all()
+
+
+def test_pause_stops_the_stream_and_step_gives_one_state_each(arm):
+    assert not arm.call("step").success
+    arm.pause(True)
+    time.sleep(0.05)
+    arm.states.drain()
+    arm.states.samples.clear()
+    time.sleep(0.1)
+    arm.states.drain()
+    assert arm.states.samples == []
+    for _ in range(3):
+        assert arm.call("step").success
+    wait_until(lambda: arm.states.latest() and len(arm.states.samples) == 3, 2.0, "three states", [arm.process])
+    arm.pause(False)
+    arm.now()
+
+
+def test_reset_goes_back_and_brakes_but_time_goes_on(arm):
+    arm.command([0.0] * 6)
+    wait_until(lambda: abs(arm.now().position[1] - 0.2) > 0.05, 5.0, "the arm to fall", [arm.process])
+    before = stamp_of(arm.now())
+    assert arm.call("reset").success
+    after = arm.now()
+    assert after.position[1] == 0.2
+    assert stamp_of(after) > before
+
+
+def test_a_wrench_pushes_until_it_is_taken_back(arm):
+    push = WrenchStamped()
+    push.header.frame_id = "link1"
+    push.wrench.torque.z = 80.0  # about joint 1, above its friction
+    arm.hold(0.2)
+    arm.wrenches.publish(push)
+    moved = arm.hold(0.4)
+    assert moved.position[0] > 0.01
+    push.wrench.torque.z = 0.0
+    arm.wrenches.publish(push)
+    arm.hold(0.5)
+    assert abs(arm.now().velocity[0]) < 1e-3, "friction has stopped it"
+
+
+def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
+    push = WrenchStamped()
+    for frame, torque in (("no_such_link", 1.0), ("link1", float("nan"))):
+        push.header.frame_id, push.wrench.torque.z = frame, torque
+        arm.wrenches.publish(push)
+    wait_until(lambda: arm.process.output().count("wrench refused") >= 2, 5.0, "two refusals", [arm.process])
+    assert "link" in arm.process.output()
+    assert np.isfinite(arm.hold(0.1).position).all()
+
+
+def test_a_command_that_is_not_renewed_times_out(arm):
+    arm.command([0.0, 60.0, 30.0, 0.0, 0.0, 0.0])
+    wait_until(lambda: any(arm.now().effort), 5.0, "the command", [arm.process])
+    wait_until(lambda: not any(arm.now().effort), 5.0, "the time-out", [arm.process])
+
+
+def test_the_description_is_published_for_whoever_comes_late(arm):
+    got = []
+    arm.peer.caller.create_subscription(String, "robot_description", got.append, LATCHED)
+    wait_until(lambda: arm.peer.executor.spin_once(0.05) or got, 10.0, "the description", [arm.process])
+    assert '<robot name="puma560">' in got[0].data
