@@ -34,7 +34,8 @@ def plot(path: Path, name: str, log: Log) -> None:
     for axes in (upper, middle, lower):
         axes.grid(alpha=0.3)
         axes.margins(x=0.0)
-        axes.legend(fontsize="small", ncols=1 + len(log.joint_names) // 10, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        columns = 1 + len(log.joint_names) // 10
+        axes.legend(fontsize="small", ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
