@@ -88,4 +88,4 @@ def _lint_parts(outline: Outline) -> Iterator[Finding]:
 
 
 def _stem(name: str) -> str:
-    return "robot" if name.startswith("<") else PurePath(name).stem
+    return "robot" if name.startswith("<") else PurePath(name).name.partition(".")[0] or "robot"

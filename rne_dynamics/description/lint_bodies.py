@@ -15,6 +15,8 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 _VAST = 3.0
 #: Lighter parts of the whole are dummies, whose inertia means nothing.
 _DUMMY = 1e-4
+#: A moving link that outweighs all other moving ones together this many times has its mass in other units.
+_OUTWEIGHS = 20.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
@@ -95,6 +97,17 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
         reach[joint.child] = reach[joint.parent] + float(np.linalg.norm(joint.position))
     farthest = max(1.0, *(reach[name] + float(np.linalg.norm(i.com)) for name, i in own.items()))
     total = sum(i.mass for i in own.values())
+    moving = {name: i.mass for name, i in own.items() if name != tree.root and i.mass > 0.0}
+    total_moving = sum(moving.values())
+    for name, mass in moving.items():
+        rest = total_moving - mass
+        if len(moving) > 3 and mass > _OUTWEIGHS * rest:
+            yield warning(
+                outline.links[name].element.line,
+                f"{outline.links[name].where} <mass>",
+                f"{mass:g} kg, while all other moving links weigh {rest:.4g} kg together",
+                "convert from grams if that is what it is, or correct the density the CAD export used",
+            )
     for name, inertia in own.items():
         if inertia.mass <= _DUMMY * total:
             continue

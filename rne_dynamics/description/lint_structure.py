@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
 from rne_dynamics.description.findings import Finding, error, note, warning
@@ -25,7 +25,7 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
         for end, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in outline.links:
                 element = joint.element.first(end) or joint.element
-                near = get_close_matches(link, outline.links, n=2, cutoff=0.5)
+                near = _near(link, outline.links)
                 hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
                 yield error(element.line, f"{joint.where} <{end}>", f"there is no link {link!r}", f"{hint}add the link")
         if joint.parent == joint.child:
@@ -98,7 +98,7 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
                 "delete the <mimic>",
             )
         elif leader is None:
-            near = get_close_matches(leader_name, outline.joints, n=2, cutoff=0.5)
+            near = _near(leader_name, outline.joints)
             hint = f"write {' or '.join(map(repr, near))}" if near else "name a joint that exists"
             yield warning(
                 mimic.line,
@@ -142,3 +142,8 @@ def mimic_holds(outline: Outline, joint: JointOutline) -> bool:
     """Whether a joint's <mimic> counts: it is there, the joint can move, and its leader exists."""
     mimic = joint.element.first("mimic")
     return mimic is not None and joint.kind in _MOVES_ALONE and mimic.attributes.get("joint", "") in outline.joints
+
+
+def _near(name: str, known: Collection[str]) -> list[str]:
+    """Names like one that does not exist; none among so many that looking would take long."""
+    return [] if len(known) > 1000 else get_close_matches(name, known, n=2, cutoff=0.5)

@@ -15,7 +15,7 @@ from rne_dynamics.description.findings import FaultyDescriptionError, error
 #: Elements that say nothing about the dynamics; they are kept without their insides.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 #: More elements than this are no robot; the largest published URDFs have a few thousand.
-MOST_ELEMENTS = 300_000
+MOST_ELEMENTS = 100_000
 DEEPEST = 100
 _BOM = b"\xef\xbb\xbf"
 

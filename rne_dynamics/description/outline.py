@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -104,12 +104,12 @@ def read_outline(root: Element, default_name: str) -> Reading[Outline]:
         )
     for element in root.children:
         if element.tag == "link":
-            named = yield from _name(element, "link", {k: v.element for k, v in links.items()})
+            named = yield from _name(element, "link", links)
             if named is not None:
                 links[named] = LinkOutline(named, element)
                 yield from lint_children(element, f"link {named!r}", LINK_ELEMENTS, once=("inertial",))
         elif element.tag == "joint":
-            named = yield from _name(element, "joint", {k: v.element for k, v in joints.items()})
+            named = yield from _name(element, "joint", joints)
             if named is not None:
                 joint = yield from _joint(element, named)
                 if joint is not None:
@@ -121,7 +121,7 @@ def read_outline(root: Element, default_name: str) -> Reading[Outline]:
     return Outline(name or default_name, root, links, joints)
 
 
-def _name(element: Element, kind: str, known: dict[str, Element]) -> Reading[str | None]:
+def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOutline]) -> Reading[str | None]:
     name = element.attributes.get("name", "")
     if not name.strip():
         yield error(
@@ -132,7 +132,7 @@ def _name(element: Element, kind: str, known: dict[str, Element]) -> Reading[str
         yield error(
             element.line,
             f"{kind} {name!r}",
-            f"the name is there twice, first in line {known[name].line}; names must be unique",
+            f"the name is there twice, first in line {known[name].element.line}; names must be unique",
             "rename or delete one of them",
         )
         return None

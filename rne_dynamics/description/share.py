@@ -18,7 +18,7 @@ def share_folders() -> Iterator[Path]:
     checkout = here.parents[2]
     if (checkout / "package.xml").is_file():
         yield checkout
-    for prefix in (*here.parents[3:], Path(sys.prefix)):
+    for prefix in (*here.parents[2:], Path(sys.prefix)):
         yield prefix / "share" / PACKAGE
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         if entry:

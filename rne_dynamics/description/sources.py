@@ -18,6 +18,8 @@ from rne_dynamics.errors import DescriptionError
 
 #: A URDF is some hundred kilobytes; what is larger is refused before it is read.
 MOST_BYTES = 50_000_000
+#: Stands behind the name of a xacro file: lines are those of the text it expands to.
+EXPANDED = " (expanded)"
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -28,7 +30,7 @@ class Source:
     Parameters
     ----------
     name
-        Path of the file, or ``<text>``, ``<stdin>``.
+        Path of the file (with `EXPANDED` behind it for xacro), or ``<text>``, ``<stdin>``.
     data
         The XML document.
     encoding
@@ -69,7 +71,7 @@ def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -
     path = _find(source)
     if path.suffix == ".xacro":
         # read here as well, so that its size and its entities are checked before xacro takes it
-        return Source(str(path), expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
+        return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from support.urdf_text import ARM, INERTIA, LINE, arm, arm_and, joint, link, robot
 from support.wheel import wheel_urdf
@@ -38,35 +40,35 @@ ERRORS = {
     "joint_without_type": (arm((' type="revolute"', "")), 9, "joint 'shoulder'", "type is missing", "write type="),
     "parent_missing": (
         arm(('    <parent link="base"/>\n', "\n")), 9, "joint 'shoulder' <parent>", "is missing",
-            '<parent link="..."/>',
+        '<parent link="..."/>',
     ),
     "child_names_nothing": (
         arm(('child link="upper"', "child")), 11, "joint 'shoulder' <child>", "names no link", '<child link="..."/>',
     ),
     "dangling_parent": (
         arm(('parent link="base"', 'parent link="bas"')), 10, "joint 'shoulder' <parent>", "no link 'bas'",
-            "write 'base'",
+        "write 'base'",
     ),
     "dangling_child": (
         arm(('child link="upper"', 'child link="lower"')), 11, "joint 'shoulder' <child>", "no link 'lower'",
-            "add the link",
+        "add the link",
     ),
     "two_parents": (
         robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'",
-            "delete",
+        "delete",
     ),
     "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root beside 'a'", "add a joint"),
     "joint_on_itself": (robot(link("a"), joint("j", "a", "a")), 3, "joint 'j'", "'a' with itself", "two different"),
     "loop_of_all": (
         robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop",
-            "cut the loop",
+        "cut the loop",
     ),
     "loop_beside_the_root": (
         robot(link("r"), *TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 3, "link 'a'", "loop", "cut the loop",
     ),
     "second_inertial": (
         arm(("    </inertial>\n", "    </inertial><inertial/>\n")), 7, "link 'upper' <inertial>", "first in line 4",
-            "delete",
+        "delete",
     ),
     "second_axis": (
         arm(('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><axis xyz="1 0 0"/>')),
@@ -85,7 +87,7 @@ ERRORS = {
     "origin_missing_number": (arm(("0 0 0.5", "0 0.5")), 12, "joint 'shoulder' <origin>", "not 2", "give 3"),
     "origin_by_quaternion": (
         arm(('xyz="0 0 0.5" rpy="0 0 0"', 'quat_xyzw="0 0 0 1"')), 12, "joint 'shoulder' <origin>", "quat_xyzw",
-            "as rpy",
+        "as rpy",
     ),
     "lower_above_upper": (
         arm(('lower="-1"', 'lower="3"')), 14, "joint 'shoulder' <limit>", "lower is 3, above upper, which is 2", "swap",
@@ -108,7 +110,7 @@ ERRORS = {
     ),
     "friction_no_number": (
         arm(('friction="0.25"', 'friction="low"')), 15, "joint 'shoulder' <dynamics>", "friction is 'low'",
-            "as a number",
+        "as a number",
     ),
     "mass_missing": (arm(('      <mass value="2"/>\n', "\n")), 4, "link 'upper' <mass>", "mass is missing",
         "<mass value"),
@@ -123,13 +125,13 @@ ERRORS = {
     "moment_negative": (arm(('iyy="0.03"', 'iyy="-0.03"')), 6, "link 'upper' <inertia>", "iyy is -0.03", "its sign"),
     "inertia_grossly_indefinite": (
         arm(('ixy="0"', 'ixy="0.5"')), 6, "link 'upper' <inertia>",
-            "not positive definite: its principal moments are -0.475",
+        "not positive definite: its principal moments are -0.475",
         "products",
     ),
     "mimic_of_itself": (chain('<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j1", "move by itself"),
     "mimic_circle": (
         chain('<mimic joint="j2"/>', '<mimic joint="j1"/>'), 5, "joint 'j1' <mimic>", "circle: j1 -> j2 -> j1",
-            "by itself",
+        "by itself",
     ),
     "mimic_of_a_fixed_joint": (
         robot(*TWO, link("c"), joint("j1", "a", "b", "fixed"), joint("j2", "b", "c", inside='<mimic joint="j1"/>')),
@@ -171,7 +173,7 @@ WARNINGS = {
     "limits_in_degrees": (arm(('upper="2"', 'upper="180"')), 14, "joint 'shoulder' <limit>", "180 rad", "from degrees"),
     "limits_in_millimetres": (
         arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m",
-            "millimetres",
+        "millimetres",
     ),
     "mass_in_grams": (arm(('value="2"', 'value="1300000"')), 5, "link 'upper' <mass>", "1.3e+06 kg", "from grams"),
     "mass_zero_with_inertia": (arm(('value="2"', 'value="0"')), 6, "link 'upper' <inertia>", "the mass is 0",
@@ -194,15 +196,15 @@ WARNINGS = {
     ),
     "inertia_of_a_house": (
         arm((INERTIA, 'ixx="200" ixy="0" ixz="0" iyy="300" iyz="0" izz="400"')), 3, "link 'upper' <inertia>", "across",
-            "kg mm^2",
+        "kg mm^2",
     ),
     "moves_nothing": (
         robot(link("a"), '<link name="b"/>', joint("j", "a", "b")), 3, "link 'b'", "'j' moves no inertia",
-            "add the <inertial>",
+        "add the <inertial>",
     ),
     "slides_nothing": (
         robot(link("a"), '<link name="b"/>', joint("j", "a", "b", "prismatic")), 3, "link 'b'", "no mass",
-            "make the joint fixed",
+        "make the joint fixed",
     ),
     "turns_a_point_on_its_axis": (
         robot(link("a"), '<link name="b"><inertial><mass value="1"/></inertial></link>', joint("j", "a", "b")),
@@ -304,6 +306,23 @@ def test_a_mimic_that_carries_the_weight_of_a_massless_leader_is_enough() -> Non
 def test_two_roots_that_point_at_each_other_are_told_apart_from_loops() -> None:
     report = lint(robot(link("a"), link("b"), link("c")))
     assert [f.element for f in report.of(Severity.ERROR)] == ["link 'b'", "link 'c'"]
+
+
+def test_one_link_that_outweighs_all_others() -> None:
+    links = [link("a"), *(link(f"l{i}", 900.0 if i == 2 else 1.0) for i in range(5))]
+    joints = [joint(f"j{i}", f"l{i - 1}" if i else "a", f"l{i}") for i in range(5)]
+    (finding,) = lint(robot(*links, *joints)).findings
+    assert (finding.severity, finding.line, finding.element) == (Severity.WARNING, 5, "link 'l2' <mass>")
+    assert "900 kg" in finding.message
+
+
+def test_many_faults_and_many_links_end_in_seconds() -> None:
+    count = 10_000
+    links = [link(f"l{i}") for i in range(count)]
+    dangling = [joint(f"j{i}", f"x{i}", f"l{i}") for i in range(count)]
+    start = time.perf_counter()
+    assert len(lint(robot(*links, *dangling)).of(Severity.ERROR)) >= count
+    assert time.perf_counter() - start < 30.0
 
 
 def test_real_faults_in_published_robots_are_found() -> None:
