@@ -141,20 +141,25 @@ class EffortNode(ArmNode):
 
     def end(self) -> None:
         """Set the arm down and release it; takes a second or two, in which it answers the states itself."""
-        if self.mode in (Mode.RUNNING, Mode.FADING):
-            self.get_logger().info("stopping: the arm is slowed down, held and let down")
-            if self.mode is Mode.RUNNING:
-                self._answer_until(time.monotonic() + self.brake(), Mode.RUNNING)
-            if self.mode is Mode.RUNNING:
-                self._ramp = self._stop_ramp(self._q)
-                self._ramp_began, self.mode = time.monotonic(), Mode.STOPPING
-                self._answer_until(self._ramp_began + self._ramp.duration, Mode.STOPPING)
-            while self.mode is Mode.FADING:  # states that come back now are too late
-                time.sleep(WATCH_PERIOD)
-                self._watch()
-        self.mode = Mode.OFF
-        self.efforts.publish(np.zeros(self.robot.n))
-        self.get_logger().info("stopped: the arm is released")
+        try:
+            if self.mode in (Mode.RUNNING, Mode.FADING):
+                self.get_logger().info("stopping: the arm is slowed down, held and let down")
+                self._set_down()
+        finally:
+            self.mode = Mode.OFF
+            self.efforts.publish(np.zeros(self.robot.n))
+            self.get_logger().info("stopped: the arm is released")
+
+    def _set_down(self) -> None:
+        if self.mode is Mode.RUNNING:
+            self._answer_until(time.monotonic() + self.brake(), Mode.RUNNING)
+        if self.mode is Mode.RUNNING:
+            self._ramp = self._stop_ramp(self._q)
+            self._ramp_began, self.mode = time.monotonic(), Mode.STOPPING
+            self._answer_until(self._ramp_began + self._ramp.duration, Mode.STOPPING)
+        while self.mode is Mode.FADING:  # states that come back now are too late
+            time.sleep(WATCH_PERIOD)
+            self._watch()
 
     def _answer_until(self, deadline: float, mode: Mode) -> None:
         """Answer states until a time (monotonic, s) while the mode stays as it is.

@@ -32,7 +32,7 @@ class JointMap:
 
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
-        self._names: list[str] = []
+        self._names: list[str] | None = None
         self._places: np.ndarray[tuple[int], np.dtype[np.intp]] = np.empty(0, dtype=np.intp)
 
     def read(self, message: JointStateLike, q: Array, qd: Array) -> None:
@@ -46,7 +46,7 @@ class JointMap:
         """
         if message.name != self._names:
             self._look_up(list(message.name))
-        count = len(self._names)
+        count = len(message.name)
         for label, values, out in (("position", message.position, q), ("velocity", message.velocity, qd)):
             if len(values) != count:
                 raise StateError(
@@ -59,7 +59,7 @@ class JointMap:
                 raise StateError(f"joint state: {label} of joint {self.joints[j]!r} is {out[j]}; it must be finite")
 
     def _look_up(self, names: list[str]) -> None:
-        self._names = []
+        self._names = None
         missing = [j for j in self.joints if j not in names]
         if missing:
             there = ", ".join(names[:20]) or "none"

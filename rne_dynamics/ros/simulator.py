@@ -26,6 +26,9 @@ from rne_dynamics.ros.process import run
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
 
+#: Longest time a simulator that is told to stop still answers a controller that drives it, s.
+FAREWELL = 4.0
+
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
     Parameter("substeps", 1, "Integration steps between two joint states.", "", 1, 1000, read_only=True),
@@ -93,7 +96,6 @@ class SimulatorNode(ArmNode):
         return start
 
     def _warm_up(self) -> None:
-        self.simulator.warm_up()
         self.simulator.command(np.zeros(self.robot.n))
         self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
         self.simulator.reset()
@@ -130,7 +132,13 @@ class SimulatorNode(ArmNode):
         self._running = True
 
     def end(self) -> None:
-        """Stop; the arm stays where it is in its own time."""
+        """Stop, once no effort drives the arm any more, at most after `FAREWELL`.
+
+        Who stops everything at once still sees the controller set the arm down, as on hardware.
+        """
+        until = time.monotonic() + FAREWELL
+        while self._running and self.simulator.applied_effort.any() and time.monotonic() < until and self.loop:
+            self.loop.turn()
         self._running = False
 
     def _restart(self) -> None:

@@ -98,7 +98,7 @@ class Peer:
     ) -> None:
         """Publish one joint state."""
         message = JointState(
-            name=list(names or self.joints), position=list(map(float, q)),
+            name=list(self.joints if names is None else names), position=list(map(float, q)),
             velocity=[0.0] * len(q) if qd is None else list(map(float, qd)),
         )
         now = time.time_ns() if stamp is None else stamp

@@ -79,6 +79,7 @@ def test_feedback_pulls_towards_where_the_arm_was(peer):
     {"q": [0.4, -0.7, 1.0], "names": ["joint2", "joint1", "joint1"]},
     {"q": [0.4, -0.7], "qd": []},
     {"q": [0.4]},
+    {"q": [], "names": []},
 ])
 def test_unusable_states_get_no_answer(peer, broken):
     peer.silence(**broken)

@@ -1,0 +1,90 @@
+"""`rne demo`, the whole of it, as a user runs it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
+from rne_dynamics.description.share import shipped_robots
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rne_dynamics.cli.main", "demo", *arguments],
+        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
+    )
+
+
+@pytest.mark.parametrize("robot", ["puma560", "scara"])
+def test_the_arm_tracks(robot, tmp_path):
+    # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
+    plot = tmp_path / "plot.png"
+    options = {"robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
+    done = demo("--json", *(word for name, value in options.items() for word in (f"--{name}", value)))
+    assert done.returncode == 0, done.stderr + done.stdout
+    report = json.loads(done.stdout)
+    assert report["tracked"]
+    assert [j["name"] for j in report["joints"]] == list(rne.load_urdf(robot).joint_names)
+    for joint in report["joints"]:
+        assert 0.0 < joint["largest_effort"] <= joint["effort_limit"]
+        assert joint["rms_error"] < 2e-3
+    assert report["replies"] > 300
+    assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
+    done = demo("--robot", "planar2", "--seconds", "0.9", "--rate", "100", "--json", "--tolerance", "1e-9",
+                "--out", str(tmp_path / "plot.png"))
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--robot", "no_such_robot"], "puma560"),
+    (["--rate", "0"], "--rate"),
+    (["--seconds", "-1"], "--seconds"),
+    (["--seconds", "nan"], "--seconds"),
+])
+def test_what_cannot_be_run_is_refused_in_one_line(arguments, said):
+    done = demo(*arguments)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_without_rclpy_one_line_tells_the_mend(tmp_path):
+    code = (
+        "import sys, importlib.machinery as m\n"
+        "find = m.PathFinder.find_spec\n"
+        "m.PathFinder.find_spec = lambda name, *a: None if name.split('.')[0] == 'rclpy' else find(name, *a)\n"
+        "from rne_dynamics.cli.main import main\n"
+        "sys.exit(main(['demo']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 1
+    assert "pip install 'rne_dynamics[ros]'" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_moves_stay_inside_the_limits(name):
+    robot = rne.load_urdf(name)
+    plan = plan_moves(robot, 3.0)
+    assert len(plan.moves) == 3
+    assert (plan.moves[0].start == plan.moves[-1].end).all()
+    assert (peak_effort(robot, plan.moves) <= USED * plan.effort_limit).all()
+    for move in plan.moves:
+        assert ((move.start >= robot.lower) & (move.end <= robot.upper)).all()
+        assert (abs(move.sample(move.duration / 2).qd) <= robot.velocity_limit).all()
+    assert (abs(plan.moves[0].end - plan.moves[0].start) > 1e-3).all()

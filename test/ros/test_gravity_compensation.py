@@ -1,0 +1,70 @@
+"""The gravity compensation process, by itself and on a simulated arm."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+from geometry_msgs.msg import WrenchStamped
+from sensor_msgs.msg import JointState
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+ROBOT = rne.load_urdf("panda")
+START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
+Q = np.array([START_AT.get(j, 0.0) for j in ROBOT.joint_names])
+
+
+@pytest.fixture(scope="module")
+def peer(make_peer):
+    return make_peer(ROBOT.joint_names)
+
+
+def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
+    process = start(
+        "gravity_compensation", robot_description="panda", gains={j: {"d": 2.0} for j in ROBOT.joint_names},
+        friction_compensation=0, stop={"hold_time": 0.1, "ramp_time": 0.2},
+    )
+    peer.connect(process)
+    gravity = rne.gravity_torque(ROBOT, Q)
+    np.testing.assert_allclose(peer.answer(Q), gravity, atol=1e-12)
+    qd = np.linspace(-0.5, 0.5, 7)
+    np.testing.assert_allclose(peer.answer(Q, qd), gravity - 2.0 * qd, atol=1e-12)
+    moved = Q + 0.3
+    np.testing.assert_allclose(peer.answer(moved), rne.gravity_torque(ROBOT, moved), atol=1e-12, err_msg="no spring")
+    process.signal(signal.SIGINT)
+    assert process.wait(5.0) == 0
+    assert peer.efforts()[-1] == [0.0] * 7
+
+
+def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, peer):
+    simulator = start("simulator", robot_description="panda", rate=250.0, initial_position=START_AT)
+    node = start("gravity_compensation", friction_compensation=0.5, state_timeout=2.0)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    wrench = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
+    both = [simulator, node]
+
+    def q() -> np.ndarray:
+        states.drain()
+        states.samples.clear()
+        wait_until(lambda: states.latest() is not None, 10.0, "a joint state", both)
+        return np.array(states.latest().position)
+
+    peer.efforts()
+    wait_until(lambda: wrench.get_subscription_count() and peer.efforts(), 60.0, "efforts", both)
+    np.testing.assert_allclose(q(), Q, atol=1e-4, err_msg="it has not sunk when the brakes came off")
+    push = WrenchStamped()
+    push.header.frame_id = "panda_link2"
+    push.wrench.torque.z = 6.0
+    wrench.publish(push)
+    wait_until(lambda: q()[1] - Q[1] > 0.02, 10.0, "the arm to follow the hand", both)
+    push.wrench.torque.z = 0.0
+    wrench.publish(push)
+    wait_until(lambda: (states.latest() is not None) and abs(states.latest().velocity[1]) < 1e-3, 10.0, "rest", both)
+    there = q()
+    time.sleep(0.3)
+    np.testing.assert_allclose(q(), there, atol=1e-3)
