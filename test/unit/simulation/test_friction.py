@@ -1,0 +1,152 @@
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from analytic.systems import PlanarTwoLink
+from support.arms import MASS, chain, gripper, slider
+
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics import gravity_torque, inverse_dynamics, kinetic_energy
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.tree import Friction
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.stepping import step
+
+BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+
+
+def run(plant, q, qd, effort, seconds, dt, method="rk4"):
+    state = State(0.0, np.array(q, float), np.array(qd, float))
+    for _ in range(round(seconds / dt)):
+        state = step(plant, state, effort, dt, method=method)
+    return state
+
+
+@pytest.mark.parametrize("dt", [1e-3, 0.03, 0.1])
+def test_a_cart_slides_to_a_halt_exactly_where_it_should_and_stays(dt):
+    Fc, v0 = 3.0, 2.0
+    plant = ArmPlant(slider(Friction(0.0, Fc, Fc)))
+    state = run(plant, [0.0], [v0], [0.0], 3.0, dt)
+    assert state.qd[0] == 0.0
+    assert state.q[0] == pytest.approx(MASS * v0**2 / (2.0 * Fc), rel=1e-9)
+    later = run(plant, state.q, state.qd, [0.0], 1.0, dt)
+    assert later.q[0] == state.q[0]
+
+
+def test_sliding_with_coulomb_and_viscous_friction_follows_its_closed_form():
+    Fc, D, v0, t = 3.0, 1.5, 2.0, 0.5
+    plant = ArmPlant(slider(Friction(D, Fc, Fc)))
+    rate = D / MASS
+    v = (v0 + Fc / D) * math.exp(-rate * t) - Fc / D
+    x = (v0 + Fc / D) * (1.0 - math.exp(-rate * t)) / rate - Fc / D * t
+    errors = []
+    for dt in (0.1, 0.05, 0.025):
+        state = run(plant, [0.0], [v0], [0.0], t, dt)
+        errors.append(abs(state.qd[0] - v) + abs(state.q[0] - x))
+    for coarse, fine in pairwise(errors):
+        assert fine == pytest.approx(coarse / 16.0, rel=0.1)
+    halt = MASS / D * math.log(1.0 + D * v0 / Fc)
+    assert run(plant, [0.0], [v0], [0.0], 0.1 * math.ceil(halt / 0.1), 0.1).qd[0] == 0.0
+
+
+def test_a_cart_that_turns_round_follows_its_closed_form():
+    Fc, F, v0 = 3.0, -10.0, 2.0
+    plant = ArmPlant(slider(Friction(0.0, Fc, Fc)))
+    halt = v0 * MASS / (Fc - F)
+    x_halt = 0.5 * v0 * halt
+    back = 1.0 - halt
+    a = (F + Fc) / MASS
+    state = run(plant, [0.0], [v0], [F], 1.0, 0.05)
+    assert state.qd[0] == pytest.approx(a * back, rel=1e-8)
+    assert state.q[0] == pytest.approx(x_halt + 0.5 * a * back**2, rel=1e-8)
+
+
+@BOTH
+@pytest.mark.parametrize(("forward", "backward"), [(3.0, 3.0), (1.0, 4.0), (2.0, 0.0)])
+def test_the_threshold_of_motion_is_the_coulomb_torque_of_its_direction(forward, backward, method):
+    plant = ArmPlant(slider(Friction(0.0, forward, backward)))
+    for sign, Fc in ((1.0, forward), (-1.0, backward)):
+        held = run(plant, [0.2], [0.0], [sign * Fc * (1.0 - 1e-9)], 0.5, 1e-2, method)
+        assert held.q[0] == 0.2
+        assert held.qd[0] == 0.0
+        slipping = run(plant, [0.2], [0.0], [sign * (Fc + 0.5)], 0.5, 1e-2, method)
+        assert slipping.qd[0] == pytest.approx(sign * 0.5 / MASS * 0.5, rel=1e-9)
+
+
+@BOTH
+def test_an_arm_held_by_friction_does_not_creep(method):
+    robot = load_urdf("puma560")
+    plant = ArmPlant(robot)
+    q = np.array([0.3, -1.4, 1.5, 0.2, 0.4, 0.1])
+    limit = plant.joints[:, 1]
+    effort = gravity_torque(robot, q) + 0.95 * limit * np.array([1, -1, 1, -1, 1, -1])
+    state = run(plant, q, np.zeros(6), effort, 2.0, 1e-3, method)
+    np.testing.assert_array_equal(state.q, q)
+    np.testing.assert_array_equal(state.qd, 0.0)
+
+
+@pytest.mark.parametrize("margin", [0.98, 1.02])
+def test_a_stuck_joint_is_dragged_loose_through_the_mass_matrix(margin):
+    """The elbow of a two-link arm sticks while the shoulder is torn round: its friction carries the reaction."""
+    system = PlanarTwoLink()
+    free = assemble(system.tree())
+    q = np.array([0.4, 0.7])
+    a = np.array([8.0, 0.0])
+    needed = inverse_dynamics(free, q, np.zeros(2), a)
+    # the elbow's friction alone has to give needed[1]
+    tree = system.tree()
+    Fc = margin * abs(needed[1])
+    joints = (tree.joints[0], replace(tree.joints[1], friction=Friction(0.0, Fc, Fc)))
+    plant = ArmPlant(assemble(replace(tree, joints=joints)))
+    state = step(plant, State(0.0, q, np.zeros(2)), [needed[0], 0.0], 1e-4)
+    if margin > 1.0:
+        assert state.qd[1] == 0.0
+        assert state.qd[0] == pytest.approx(8.0e-4, rel=1e-3)
+    else:
+        assert state.qd[1] != 0.0
+        assert np.sign(state.qd[1]) == -np.sign(needed[1])
+
+
+@BOTH
+def test_friction_only_takes_energy_out_and_an_arm_left_alone_comes_to_rest(method):
+    robot = chain(4, Friction(0.05, 2.0, 1.5))
+    plant = ArmPlant(replace(robot, gravity=np.zeros(3)))
+    state = State(0.0, np.array([0.1, 0.5, -0.4, 0.2]), np.array([3.0, -2.0, 4.0, -5.0]))
+    energy = float(kinetic_energy(robot, state.q, state.qd))
+    for _ in range(4000):
+        state = step(plant, state, np.zeros(4), 1e-3, method=method)
+        now = float(kinetic_energy(robot, state.q, state.qd))
+        assert now <= energy * (1.0 + (1e-12 if method == "rk4" else 1e-3))
+        energy = now
+    np.testing.assert_array_equal(state.qd, 0.0)
+
+
+def test_a_mimicking_joint_brings_its_friction_along():
+    """Left and right finger: friction 0.02 and 1.5 × 0.03 or 0.01, for the backwards finger's direction."""
+    plant = ArmPlant(gripper())
+    np.testing.assert_allclose(plant.joints[1, :3], [1.5**2 * 0.001, 0.02 + 1.5 * 0.03, 0.02 + 1.5 * 0.01])
+
+
+@pytest.mark.parametrize("stiffness", [10.0, 1e3, 1e6])
+def test_viscous_friction_however_stiff_does_not_blow_up(stiffness):
+    D = stiffness * MASS / 1e-3
+    plant = ArmPlant(slider(Friction(viscous=D)))
+    state = run(plant, [0.0], [5.0], [D * 0.1], 0.05, 1e-3)
+    assert state.qd[0] == pytest.approx(0.1, rel=1e-6)
+    assert 0.0 < state.q[0] < 0.05
+
+
+def test_both_methods_agree_on_a_falling_arm_with_friction():
+    robot = chain(3, Friction(0.1, 0.5, 0.5))
+    plant = ArmPlant(robot)
+    start = np.array([0.3, -0.4, 0.8]), np.zeros(3), np.zeros(3)
+    exact = run(plant, *start, 0.6, 1e-3)
+    rough = [run(plant, *start, 0.6, dt, "semi_implicit") for dt in (2e-3, 1e-3)]
+    errors = [np.abs(state.q - exact.q).max() for state in rough]
+    assert errors[1] < 2e-3
+    assert errors[1] == pytest.approx(0.5 * errors[0], rel=0.2)
