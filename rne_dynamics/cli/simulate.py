@@ -67,7 +67,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--no-effort-limits", action="store_true", help="drives without limits")
     law = parser.add_argument_group("controller")
     law.add_argument("--law", choices=("computed_torque", "pd_gravity"), default="computed_torque")
-    law.add_argument("--bandwidth", type=float, default=20.0, help="of the critically damped error, rad/s (default 20)")
+    law.add_argument("--bandwidth", type=float, default=40.0, help="of the critically damped error, rad/s (default 40)")
     law.add_argument("--integral", type=float, default=0.0, help="integral gain over bandwidth cubed (default 0)")
     law.add_argument("--control-rate", type=float, default=1000.0, help="torque updates a second (default 1000)")
     law.add_argument("--no-friction-compensation", action="store_true", help="leave friction to the feedback")
@@ -148,7 +148,12 @@ def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory
     if args.to:
         points = np.array([start_configuration(robot, args.start)] * 2)
         for name, value in _assignments("--to", args.to).items():
-            points[1, robot.joint_index(name)] = value
+            j = robot.joint_index(name)
+            if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
+                raise ArgumentError(
+                    f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
+                )
+            points[1, j] = value
     else:
         if args.start:
             raise ArgumentError("--start needs --to or --free; the three moves choose their own start")

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.urdf_text import arm
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.share import shipped_robots
+
+
+def figures(capsys, *arguments):
+    assert main(["simulate", *arguments, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_every_shipped_arm_tracks_with_the_defaults(name, capsys):
+    told = figures(capsys, name, "--seconds", "3")
+    assert max(joint["rms_error"] for joint in told["joints"]) < 2e-4
+    assert all(joint["largest_effort"] < joint["effort_limit"] for joint in told["joints"])
+
+
+def test_a_table_a_picture_and_files(capsys, tmp_path):
+    csv, npz, png = (tmp_path / "out" / name for name in ("log.csv", "log.npz", "move.png"))
+    files = ["--out", str(csv), "--out", str(npz), "--plot", str(png)]
+    assert main(["simulate", "puma560", "--seconds", "0.6", *files]) == 0
+    said = capsys.readouterr()
+    assert "joint6" in said.out
+    assert "RMS error" in said.out
+    assert f"wrote {csv}" in said.out
+    assert said.err == ""
+    assert csv.read_text().startswith("time,q/joint1,")
+    with np.load(npz) as saved:
+        assert saved["q"].shape == (601, 6)
+    assert png.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_unknown_payload_shows_and_an_integral_answers_it(capsys):
+    there = ("puma560", "--to", "joint2=-0.6", "--to", "joint3=0.5", "--seconds", "2", "--no-friction")
+    matched = figures(capsys, *there)
+    loaded = figures(capsys, *there, "--payload", "link6=2")
+    answered = figures(capsys, *there, "--payload", "link6=2", "--integral", "0.3")
+    errors = [max(abs(j["final_error"]) for j in told["joints"]) for told in (matched, loaded, answered)]
+    assert errors[0] < 1e-5
+    assert errors[1] > 1e-3
+    assert errors[2] < 0.3 * errors[1]
+
+
+def test_pd_with_gravity_arrives_but_lags(capsys):
+    move = ("panda", "--seconds", "3")
+    pd, torque = figures(capsys, *move, "--law", "pd_gravity"), figures(capsys, *move)
+    assert max(j["rms_error"] for j in pd["joints"]) > 10.0 * max(j["rms_error"] for j in torque["joints"])
+
+
+@pytest.mark.parametrize("method", ["rk4", "adaptive"])
+def test_free_motion_tells_its_energy(capsys, method, tmp_path):
+    told = figures(
+        capsys, "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "1", "--method", method,
+        "--start", "joint2=0.5", "--plot", str(tmp_path / "free.png"),
+    )  # fmt: skip
+    assert told["kind"] == "free"
+    assert told["energy_change"] < 1e-7
+    assert (tmp_path / "free.png").stat().st_size > 10_000
+
+
+def test_a_floating_arm_falls(capsys, tmp_path):
+    path = tmp_path / "body.urdf"
+    path.write_text(
+        '<robot name="brick"><link name="body"><inertial><mass value="2"/><inertia ixx="1" ixy="0" ixz="0" iyy="1" '
+        'iyz="0" izz="1"/></inertial></link></robot>'
+    )
+    told = figures(capsys, str(path), "--free", "--base", "floating", "--seconds", "1")
+    assert [j["velocity_end"] for j in told["joints"]][:3] == pytest.approx([0.0, 0.0, -9.81])
+    assert main(["simulate", str(path), "--free", "--base", "floating", "--seconds", "0.1"]) == 0
+    assert "of the largest kinetic energy" in capsys.readouterr().out
+
+
+def test_effort_limits_of_zero_are_taken_as_not_given(capsys, tmp_path):
+    path = tmp_path / "arm.urdf"
+    path.write_text(arm(('effort="30"', 'effort="0"')))
+    assert main(["simulate", str(path), "--seconds", "0.3"]) == 0
+    said = capsys.readouterr()
+    assert "taking effort limits of 0 as unlimited: shoulder" in said.err
+    assert " - " in said.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--start", "joint2", "--free"], "--start is 'joint2'; write NAME=NUMBER"),
+        (["--to", "joint2=nan"], "--to is 'joint2=nan'"),
+        (["--to", "joint3=1"], "'joint3' cannot reach 1; its limits are"),
+        (["--to", "joint9=1"], "has no joint named 'joint9'"),
+        (["--start", "joint2=0.1"], "--start needs --to or --free"),
+        (["--to", "joint2=1", "--free"], "leave it out with --free"),
+        (["--method", "adaptive"], "free motion only"),
+        (["--free", "--method", "adaptive"], "Coulomb friction"),
+        (["--out", "log.txt"], "its ending must be .csv or .npz"),
+        (["--payload", "hand=1"], "no link named 'hand'"),
+        (["--payload", "link6=-1"], "mass is -1.0"),
+        (["--seconds", "0"], "above 0"),
+        (["--seconds", "nan"], "above 0"),
+        (["--control-rate", "0"], "--control-rate is 0.0"),
+        (["--bandwidth", "0"], "bandwidth of joint number 0 is 0.0"),
+        (["--dt", "0.0003"], "not a whole multiple"),
+        (["--base", "floating"], "floating"),
+    ],
+)
+def test_requests_that_cannot_be_met_are_one_line(arguments, said, capsys):
+    assert main(["simulate", "puma560", *arguments]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1

@@ -1,0 +1,106 @@
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+from support.arms import chain, floating_arm, slider
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.tree import Limits
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import free_motion, simulate
+
+
+def move(robot, **options):
+    law = ComputedTorque(robot, Gains.critically_damped(robot.n, 40.0), FrictionCompensation())
+    middle = 0.5 * (np.maximum(robot.lower, -2.0) + np.minimum(robot.upper, 2.0))
+    reach = 0.1 * (np.minimum(robot.upper, 2.0) - np.maximum(robot.lower, -2.0))
+    return simulate(ArmPlant(robot), law, Quintic(middle - reach, middle + reach, 1.0), **options)
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_shipped_arms_track_a_quintic_on_a_matched_model(name):
+    """At 1 kHz, friction, sticking and effort limits included: below 2e-4 rad or m RMS on every joint."""
+    log = move(load_urdf(name))
+    assert log.rms_error.max() < 2e-4
+    assert (log.largest_effort < load_urdf(name).effort_limit).all()
+
+
+def test_the_log_holds_what_happened():
+    robot = chain(3, limits=Limits(effort=60.0))
+    log = move(robot, seconds=1.5, control_dt=2e-3)
+    assert log.time.shape == (751,)
+    assert log.time[-1] == pytest.approx(1.5)
+    np.testing.assert_allclose(sum(log.terms.values()), log.effort, atol=1e-12)
+    assert list(log.terms) == ["inertia", "coriolis", "gravity", "friction", "feedback"]
+    np.testing.assert_array_equal(log.error, log.reference_q - log.q)
+    np.testing.assert_array_equal(log.energy, log.kinetic + log.potential)
+    assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
+
+
+def test_a_saturated_effort_is_logged_as_it_acted_and_the_terms_as_they_were_asked():
+    robot = chain(3, limits=Limits(effort=1.5))
+    log = move(robot)
+    assert np.abs(log.effort).max() == 1.5
+    assert np.abs(sum(log.terms.values())).max() > 1.5
+
+
+def test_csv_and_npz_bring_back_every_number(tmp_path):
+    log = move(chain(2))
+    log.save_csv(tmp_path / "log.csv")
+    with (tmp_path / "log.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == len(log.time)
+    assert list(rows[0]) == list(log.columns())
+    np.testing.assert_array_equal([float(row["q/joint2"]) for row in rows], log.q[:, 1])
+    np.testing.assert_array_equal([float(row["torque_gravity/joint1"]) for row in rows], log.terms["gravity"][:, 0])
+    log.save_npz(tmp_path / "log")
+    with np.load(tmp_path / "log", allow_pickle=False) as saved:
+        np.testing.assert_array_equal(saved["reference_qd"], log.reference_qd)
+        np.testing.assert_array_equal(saved["torque_feedback"], log.terms["feedback"])
+        assert saved["joint_names"].tolist() == ["joint1", "joint2"]
+
+
+def test_free_motion_of_a_floating_robot_has_all_its_columns():
+    log = free_motion(ArmPlant(floating_arm()), floating_arm().neutral, np.ones(8), seconds=0.05)
+    assert {"q/0", "q/8", "qd/second", "kinetic_energy"} <= set(log.columns())
+    assert not np.any(log.error)
+    assert log.reference_q is None
+
+
+def test_adaptive_free_motion_agrees_with_fixed_steps():
+    plant = ArmPlant(chain(3))
+    fixed = free_motion(plant, np.zeros(3), seconds=0.5, record_dt=0.1)
+    adaptive = free_motion(plant, np.zeros(3), seconds=0.5, record_dt=0.1, method="adaptive")
+    np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-8)
+
+
+def test_progress_is_told_every_cycle():
+    told = []
+    move(chain(1), seconds=0.01, progress=told.append)
+    np.testing.assert_allclose(told, np.arange(11) * 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: move(chain(1), control_dt=1.5e-3), "0.0015 s is not a whole multiple of the step of 0.001"),
+        (lambda: move(chain(1), control_dt=0.0), "the control or record period is 0.0 s"),
+        (lambda: move(chain(1), dt=-1.0), "dt is -1.0 s"),
+        (lambda: move(chain(1), seconds=np.nan), "the time to simulate is nan s"),
+        (lambda: move(chain(1), q=[np.nan]), "q of joint 'joint1' is nan"),
+        (lambda: move(chain(1, limits=Limits(-1.0, 1.0)), q=[2.0]), "joint 'joint1' starts at 2, outside"),
+        (lambda: free_motion(ArmPlant(slider()), [0.0], seconds=-1.0), "the time to simulate is -1.0 s"),
+        (lambda: free_motion(ArmPlant(slider()), [0.0], seconds=1.0, effort=[np.inf]), "joint 'rail' is inf"),
+    ],
+)
+def test_unusable_requests_are_refused(call, said):
+    with pytest.raises(SimulationError, match=said):
+        call()

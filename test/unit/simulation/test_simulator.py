@@ -1,0 +1,134 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.arms import MASS, chain, slider
+
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.tree import Limits
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.simulator import Simulator
+
+DT = 1e-3
+
+
+def falling_cart(**options) -> Simulator:
+    """A cart on a vertical rail."""
+    return Simulator(ArmPlant(slider(axis=(0.0, 0.0, 1.0))), [0.0], dt=DT, **options)
+
+
+def test_brakes_hold_until_the_first_command():
+    simulator = falling_cart()
+    assert simulator.braked
+    assert simulator.advance(500).q == [0.0]
+    assert simulator.state.t == pytest.approx(0.5)
+    assert simulator.applied_effort == [0.0]
+    simulator.command([MASS * 9.81 + 4.0])
+    assert not simulator.braked
+    assert simulator.advance(1000).qd == pytest.approx([4.0 / MASS])
+
+
+def test_brakes_stop_a_start_in_motion():
+    simulator = Simulator(ArmPlant(slider()), [0.0], [1.0])
+    assert simulator.advance().qd == [0.0]
+
+
+def test_without_brakes_the_arm_falls_at_once():
+    simulator = falling_cart(hold_until_command=False)
+    assert simulator.advance(100).qd == pytest.approx([-0.981])
+
+
+def test_a_command_is_held_until_the_next():
+    simulator = falling_cart()
+    simulator.command([MASS * 9.81])
+    assert simulator.advance(5000).qd == pytest.approx([0.0], abs=1e-12)
+    assert simulator.applied_effort == pytest.approx([MASS * 9.81])
+
+
+def test_after_the_timeout_the_drives_go_limp():
+    simulator = falling_cart(command_timeout=0.1)
+    simulator.command([MASS * 9.81])
+    simulator.advance(100)
+    assert simulator.timed_out
+    assert not simulator.braked
+    assert simulator.applied_effort == [0.0]
+    assert simulator.state.qd == pytest.approx([0.0], abs=1e-12)
+    assert simulator.advance(50).qd == pytest.approx([-9.81 * 0.05])
+    simulator.command([MASS * 9.81])
+    assert not simulator.timed_out
+
+
+def test_after_the_timeout_the_brakes_bite_where_they_are_asked_to():
+    simulator = falling_cart(command_timeout=0.1, on_timeout="brake")
+    simulator.command([0.0])
+    moving = simulator.advance(100)
+    assert moving.qd == pytest.approx([-0.981])
+    held = simulator.advance(100)
+    assert held.q == moving.q
+    assert held.qd == [0.0]
+    assert simulator.braked
+
+
+def test_reset_returns_to_the_start_with_brakes_on_while_time_goes_on():
+    simulator = falling_cart()
+    simulator.command([100.0])
+    simulator.advance(100)
+    state = simulator.reset()
+    assert state.q == [0.0]
+    assert state.t == pytest.approx(0.1)
+    assert simulator.braked
+    assert simulator.advance(10).qd == [0.0]
+
+
+def test_applied_effort_is_what_the_drives_can_give():
+    simulator = Simulator(ArmPlant(slider(limits=Limits(effort=5.0))), [0.0])
+    simulator.command([-50.0])
+    assert simulator.applied_effort == [-5.0]
+    simulator.applied_effort[:] = 7.0
+    assert simulator.applied_effort == [-5.0]
+
+
+def test_a_command_is_copied_and_a_bad_one_leaves_the_former_in_force():
+    simulator = Simulator(ArmPlant(slider()), [0.0])
+    effort = np.array([2.0])
+    simulator.command(effort)
+    effort[0] = 9.0
+    with pytest.raises(SimulationError, match="the effort of joint 'rail' is nan"):
+        simulator.command([np.nan])
+    assert simulator.applied_effort == [2.0]
+
+
+def test_a_push_moves_the_arm_and_the_state_survives_an_error():
+    simulator = Simulator(ArmPlant(slider()), [0.0])
+    simulator.command([0.0])
+    pushed = simulator.advance(10, {"cart": [MASS, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    assert pushed.qd == pytest.approx([0.01])
+    assert simulator.advance().qd == pytest.approx([0.01])
+    with pytest.raises(SimulationError, match="not finite any more"):
+        simulator.advance(100, {"cart": [1e308] * 6})
+    assert np.isfinite(simulator.state.qd).all()
+
+
+def test_warming_up_changes_nothing():
+    simulator = falling_cart(hold_until_command=False)
+    before = simulator.state
+    simulator.warm_up()
+    assert simulator.state is before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"q": [0.0, 0.0]}, r"q has shape \(2,\)"),
+        ({"q": [0.0, np.nan, 0.0]}, "q of joint 'joint2' is nan"),
+        ({"q": [0.0, 0.0, 2.0]}, r"joint 'joint3' starts at 2, outside its limits \[-1, 1\]"),
+        ({"qd": [0.0, 0.0, np.inf]}, "qd of joint 'joint3' is inf"),
+        ({"dt": 0.0}, "dt is 0.0 s"),
+        ({"command_timeout": -1.0}, "command_timeout is -1.0 s"),
+        ({"method": "euler"}, "method is 'euler'"),
+        ({"on_timeout": "panic"}, "on_timeout is 'panic'; it must be one of 'zero_effort', 'brake'"),
+    ],
+)
+def test_unusable_starts_are_refused(options, said):
+    with pytest.raises(SimulationError, match=said):
+        Simulator(ArmPlant(chain(3, limits=Limits(-1.0, 1.0))), **{"q": np.zeros(3), **options})
