@@ -80,7 +80,10 @@ def step_with_events(
     q_new: Array,
     qd_new: Array,
 ) -> float:
-    """One step by Runge–Kutta between events, of fourth order in `dt` through stops and reversals.
+    """One step by Runge–Kutta between events, of fourth order in `dt` through impacts and joints coming to rest.
+
+    Which joints are locked is decided at the start of the step and after every event, so a joint that breaks loose
+    from sticking or from its stop because the others move does so up to one step late.
 
     Returns
     -------

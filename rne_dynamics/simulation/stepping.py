@@ -63,7 +63,8 @@ def step(
     Notes
     -----
     Coulomb friction really sticks: a joint at rest stays exactly where it is while friction can hold it, together
-    with all the others through the mass matrix. Stops are inelastic. Both only ever take energy out.
+    with all the others through the mass matrix. Stops are inelastic. Both only ever take energy out. A joint that
+    breaks loose while the effort is held does so at the start of a step, up to `dt` late.
     """
     if method not in get_args(StepMethod):
         raise SimulationError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(StepMethod)))}")

@@ -14,6 +14,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
@@ -33,6 +34,7 @@ from rne_dynamics.simulation.adaptive import integrate
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import simulate
 from rne_dynamics.simulation.state import State
+from rne_dynamics.spatial.jit import COMPILED
 
 
 def random_state(robot, seed=0):
@@ -202,3 +204,14 @@ def test_not_a_number_in_the_state_becomes_not_a_number_in_the_torque():
 def test_unusable_laws_are_refused(call, said):
     with pytest.raises(ControlError, match=said):
         call(chain(3))
+
+
+@pytest.mark.skipif(not COMPILED, reason="without numba nothing is compiled")
+def test_nothing_is_compiled_anew_for_another_kind_of_array():
+    """A kernel that met a new kind of array would stall a running control loop for seconds."""
+    robot = chain(3)
+    law = ComputedTorque(robot, Gains.critically_damped(3, 5.0))
+    law.law(np.zeros(3), np.zeros(3), Hold(np.zeros(3)).sample(0.0))
+    strided = np.zeros((3, 3))[:, 1]
+    law.law([0.0, 0, 0], strided, Reference(strided, strided, strided.astype(np.float32)), [0.0, 0.0, 0.0])
+    assert len(rigid_terms_kernel.signatures) == 1

@@ -13,10 +13,12 @@ from rne_dynamics.errors import SimulationError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, TreeJoint, TreeLink
 from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import free_motion
 from rne_dynamics.simulation.state import State
 from rne_dynamics.simulation.stepping import step
+from rne_dynamics.spatial.jit import COMPILED
 
 NOTHING = {"friction": False, "stops": False}
 
@@ -46,6 +48,38 @@ def test_runge_kutta_is_of_fourth_order_against_the_adaptive_integrator(robot):
     for coarse, fine in pairwise(errors):
         assert fine < coarse / 12.0
     assert errors[-1] < 1e-5
+
+
+def test_the_order_is_kept_through_impacts_and_through_joints_coming_to_rest():
+    plant = ArmPlant(chain(3, Friction(0.05, 0.3, 0.3), Limits(-0.7, 0.7)))
+    rng = np.random.default_rng(0)
+    start = State(0.0, rng.uniform(-0.7, 0.7, 3), rng.normal(size=3))
+
+    def end(steps):
+        state, events = start, set()
+        for _ in range(steps):
+            state = step(plant, state, np.zeros(3), 0.5 / steps)
+            events |= {f"rest {j}" for j in np.flatnonzero(state.qd == 0.0)}
+            events |= {f"stop {j}" for j in np.flatnonzero(np.abs(state.q) == 0.7)}
+        return np.concatenate([state.q, state.qd]), events
+
+    exact, events = end(4000)
+    assert {event.split()[0] for event in events} == {"rest", "stop"}
+    errors = [np.abs(end(steps)[0] - exact).max() for steps in (50, 100, 200)]
+    for coarse, fine in pairwise(errors):
+        assert fine < coarse / 12.0
+
+
+@pytest.mark.skipif(not COMPILED, reason="without numba nothing is compiled")
+def test_nothing_is_compiled_anew_while_a_simulation_runs():
+    """A kernel that met a new kind of array would stall a running loop for seconds."""
+    plant = ArmPlant(chain(3))
+    frozen = State(0.0, np.zeros(3), np.zeros(3))
+    frozen.q.flags.writeable = False
+    step(plant, frozen, np.zeros(6)[::2], 1e-3)
+    step(plant, State(0.0, np.zeros(6)[::2], np.ones(3)), [0, 0, 0], 1e-3, wrenches={"link1": np.ones(6)})
+    step(ArmPlant(gripper()), State(0.0, np.zeros(2), np.zeros(2)), np.zeros(2), 1e-3)
+    assert len(step_with_events.signatures) == 1
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
