@@ -31,13 +31,17 @@ def kernel(function: F) -> F:
     """Compile an entry point (arrays in, arrays filled) once and cache the machine code on disk."""
     if _njit is None:
         return function
-    compiled: F = _njit(cache=True, **_FLAGS)(function)
+    compiled: F = _njit(cache=True, no_cfunc_wrapper=True, **_FLAGS)(function)
     return compiled
 
 
 def helper(function: F) -> F:
-    """Compile a small function over scalars and tuples, to be inlined into kernels."""
+    """Compile a function that only kernels and other helpers call.
+
+    Without the wrappers that Python needs to call it: they would take a third of the time that a first start
+    spends compiling.
+    """
     if _njit is None:
         return function
-    compiled: F = _njit(**_FLAGS)(function)
+    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_FLAGS)(function)
     return compiled

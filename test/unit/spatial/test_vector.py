@@ -1,9 +1,34 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
 import numpy as np
 import pytest
 
-from rne_dynamics.spatial import vector as v
+from rne_dynamics.spatial import vector
+from rne_dynamics.spatial.jit import kernel
+
+
+@cache
+def from_python(helper: Callable[..., Any]) -> Callable[..., Any]:
+    """A helper as something Python can call: it runs compiled, inside a function of its own."""
+
+    def call(*arguments: Any) -> Any:
+        return helper(*arguments)
+
+    return kernel(call)
+
+
+class Compiled:
+    """The helpers of `vector`, callable."""
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        return from_python(getattr(vector, name))
+
+
+v = Compiled()
 
 
 @pytest.fixture(params=range(4))
