@@ -291,7 +291,7 @@ class EffortNode(ArmNode):
         if self.mode is Mode.FAULT:
             level, message = ERROR, f"fault: {self._fault}"
         elif self.mode is Mode.FADING or (self.mode is Mode.WAITING and c.lost):
-            level, message = ERROR, "no usable joint states"
+            level, message = ERROR, f"no usable joint states{f': {self._refusal}' if rejected else ''}"
         elif rejected:
             level, message = WARN, f"{rejected} joint states refused: {self._refusal}"
         elif clamped:

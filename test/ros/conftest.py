@@ -18,6 +18,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -72,8 +73,10 @@ class Peer:
 
     def __init__(self, namespace: str, joints: Sequence[str]) -> None:
         self.joints = list(joints)
-        self.node = rclpy.create_node("peer", namespace=namespace)
-        self.caller = rclpy.create_node("caller", namespace=namespace)
+        number = next(_numbers)
+        self.node = rclpy.create_node(f"peer{number}", namespace=namespace)
+        self.caller = rclpy.create_node(f"caller{number}", namespace=namespace)
+        self.clients: dict[str, Client] = {}
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.caller)
         self.states = self.node.create_publisher(JointState, "joint_states", OFFERED)
@@ -135,21 +138,31 @@ class Peer:
             time.sleep(0.005)
         assert self.efforts() == []
 
-    def call(self, kind: type, name: str, request: object) -> object:
-        """Call a service of this namespace."""
-        client = self.caller.create_client(kind, name)
-        try:
-            assert client.wait_for_service(DISCOVERY), f"no service {name}"
-            future = client.call_async(request)
-            self.executor.spin_until_future_complete(future, DISCOVERY)
-            assert future.done(), f"no answer from {name}"
-            return future.result()
-        finally:
-            self.caller.destroy_client(client)
+    def client(self, kind: type, name: str) -> Client:
+        """A client whose service is there; made once."""
+        if name not in self.clients:
+            self.clients[name] = self.caller.create_client(kind, name)
+        assert self.clients[name].wait_for_service(DISCOVERY), f"no service {name}"
+        return self.clients[name]
+
+    def call(self, kind: type, name: str, request: object, attempts: int = 5) -> object:
+        """Call a service of this namespace.
+
+        A server may be seen before it sees the client, and its answer is lost then (a known race of ROS 2 services):
+        what may be asked twice is asked again.
+        """
+        for _ in range(attempts):
+            future = self.client(kind, name).call_async(request)
+            self.executor.spin_until_future_complete(future, DISCOVERY / attempts)
+            if future.done():
+                return future.result()
+        raise AssertionError(f"no answer from {name}")
 
     def transition(self, node: str, number: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=number))
-        return self.call(ChangeState, f"{node}/change_state", request).success
+        self.client(ChangeState, f"{node}/change_state")
+        self.lifecycle_state(node)  # answers only once both sides know each other
+        return self.call(ChangeState, f"{node}/change_state", request, attempts=1).success
 
     def lifecycle_state(self, node: str) -> str:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label

@@ -8,6 +8,7 @@ import time
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
 
@@ -88,9 +89,9 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
 
-    client = peer.caller.create_client(rne_change_state(), f"{NODE}/change_state")
-    assert client.wait_for_service(START)
-    future = client.call_async(rne_change_state().Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE)))
+    client = peer.client(ChangeState, f"{NODE}/change_state")
+    assert peer.lifecycle_state(NODE) == "active"
+    future = client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE)))
     efforts = stream(peer, 5.0, until=lambda: peer.executor.spin_once(0.0) or future.done())
     assert future.result().success
     assert_soft_end(np.concatenate([efforts, np.array(peer.efforts()).reshape(-1, 6)]))
@@ -112,12 +113,6 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
     assert peer.transition(NODE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
     assert process.wait(5.0) == 0
-
-
-def rne_change_state():
-    from lifecycle_msgs.srv import ChangeState
-
-    return ChangeState
 
 
 def test_autostart_off_waits_for_the_transitions(start, make_peer):
