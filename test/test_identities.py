@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from support.errors import relative_error
@@ -12,7 +14,7 @@ import rne_dynamics as rne
 SEEDS = range(3)
 
 
-@pytest.fixture(params=CASES, ids=lambda c: "-".join(c))
+@pytest.fixture(params=CASES, ids="-".join)
 def model(request: pytest.FixtureRequest) -> rne.RobotModel:
     return robot(*request.param)
 
@@ -82,7 +84,7 @@ def test_power_of_the_efforts_is_the_rate_of_energy(model, rng):
 
 def test_gravity_torque_is_the_gradient_of_potential_energy(model, rng):
     q, qd, _ = state(model, rng)
-    slope = along(model, lambda x: rne.potential_energy(model, x), q, qd)
+    slope = along(model, partial(rne.potential_energy, model), q, qd)
     power = rne.gravity_torque(model, q) @ qd
     assert slope == pytest.approx(power, rel=1e-8, abs=1e-8 * model.mass * 9.81)
 

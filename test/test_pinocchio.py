@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -20,7 +19,11 @@ STATES = 3
 ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped_robots())]
 
 
-@pytest.fixture(scope="module", params=[(p, base) for p in ROBOTS for base in ("fixed", "floating")], ids=lambda x: f"{x[0].stem}-{x[1]}")
+@pytest.fixture(
+    scope="module",
+    params=[(p, base) for p in ROBOTS for base in ("fixed", "floating")],
+    ids=lambda x: f"{x[0].stem}-{x[1]}",
+)
 def pair(request: pytest.FixtureRequest) -> tuple[rne.RobotModel, Oracle]:
     path, base = request.param
     robot = rne.load_urdf(path, base=base)

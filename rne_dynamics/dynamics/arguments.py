@@ -54,10 +54,10 @@ def _plain_row(value: ArrayLike, width: int) -> Array | None:
 
 @kernel
 def _all_finite(values: Array) -> bool:
+    finite = True
     for k in range(values.shape[0]):
-        if not np.isfinite(values[k]):
-            return False
-    return True
+        finite &= np.isfinite(values[k])
+    return finite
 
 
 def _broadcast_state(robot: RobotModel, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:

@@ -123,7 +123,7 @@ def smallest_pivot(S: Symmetric) -> float:
     d1 = S[3] - S[1] * S[1] / S[0]
     cross_term = S[4] - S[1] * S[2] / S[0]
     d2 = S[5] - S[2] * S[2] / S[0] - cross_term * cross_term / d1
-    return min(S[0], min(d1, d2))
+    return min(S[0], d1, d2)
 
 
 @helper

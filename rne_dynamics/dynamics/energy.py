@@ -22,16 +22,18 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
 
-_V, _W = 0, 3
+# columns of the work array, one row a body: v, ω
+_V, _W, WORK_COLUMNS = columns(3, 3)
 
 
 @kernel
 def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, energy: Array) -> None:
     """Kinetic energy over rows: q (B, nq), qd (B, n), energy (B,)."""
-    work = np.empty((topology.shape[0], 6))
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
     for b in range(q.shape[0]):
         twice = 0.0
         for i in range(topology.shape[0]):

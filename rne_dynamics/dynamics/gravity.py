@@ -31,12 +31,12 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
 # columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
-_R, _P, _G, _M, _H = 0, 9, 12, 15, 16
-WORK_COLUMNS = 19
+_R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
 
 
 @kernel

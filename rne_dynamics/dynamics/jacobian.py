@@ -14,12 +14,12 @@ from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION, b
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import Matrix, Vector, add, compose, cross, rotate, scale, subtract
 
-# columns of the work array for the rate: pose, then world velocity of the origin and angular velocity
-_V, _W = 12, 15
-WORK_COLUMNS = 18
+# columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
+_, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
 
 
 @helper

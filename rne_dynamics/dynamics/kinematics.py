@@ -12,11 +12,12 @@ from rne_dynamics.dynamics.joint_motion import joint_placement, matrix_at, put, 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.spatial.vector import add, compose, rotate
 
 # columns of a pose: R_WB row after row, then p_WB
-ROTATION, POSITION, POSE_COLUMNS = 0, 9, 12
+ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
 
 
 @kernel

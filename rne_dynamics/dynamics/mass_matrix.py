@@ -31,6 +31,7 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import (
     Symmetric,
@@ -46,8 +47,7 @@ from rne_dynamics.spatial.vector import (
 )
 
 # columns of the work array, one row a body: R, p, and the composite body's mass, first moment, inertia
-_R, _P, _M, _H, _J = 0, 9, 12, 13, 16
-WORK_COLUMNS = 22
+_R, _P, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
 
 
 @helper

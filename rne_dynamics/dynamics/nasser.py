@@ -44,18 +44,15 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, subtract, times
 
 # columns of the work array, one row a body: R, p, ω; σ* as the joint's part (linear, angular) and the centripetal
 # part; the blocks of A*; B*; then A* Z, the effort left for the joint and its effective inertia; v̇, ω̇
-_R, _P, _W = 0, 9, 12
-_SV, _SW, _SC = 15, 18, 21
-_M, _C, _J = 24, 30, 39
-_BF, _BN = 45, 48
-_AF, _AN, _U, _D = 51, 54, 57, 58
-_DV, _DW = 59, 62
-WORK_COLUMNS = 65
+_R, _P, _W, _SV, _SW, _SC, _M, _C, _J, _BF, _BN, _AF, _AN, _U, _D, _DV, _DW, WORK_COLUMNS = columns(
+    9, 3, 3, 3, 3, 3, 6, 9, 6, 3, 3, 3, 3, 1, 1, 3, 3
+)
 
 #: A joint's effective inertia below this part of A*'s own size is round-off: the motion carries no inertia.
 SINGULAR = 1e-13

@@ -33,12 +33,12 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
-# columns of the work array, one row a body
-_R, _P, _W, _DW, _DV, _F, _N = 0, 9, 12, 15, 18, 21, 24
-WORK_COLUMNS = 27
+# columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n
+_R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
 
 
 @kernel

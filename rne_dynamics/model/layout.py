@@ -7,6 +7,8 @@ Bodies are numbered so that a parent comes before its children.
 
 from __future__ import annotations
 
+from rne_dynamics.spatial.columns import columns
+
 # columns of `topology`
 PARENT = 0  # λ(i), −1 for the base
 KIND = 1  # REVOLUTE, PRISMATIC or FLOATING
@@ -18,15 +20,17 @@ PRISMATIC = 1
 FLOATING = 2
 
 # columns of `parameters`
-ROTATION = 0  # 9: R of the joint frame in the parent body's frame at q = 0, row after row
-PLACEMENT = 9  # 3: p of the joint frame in the parent body's frame at q = 0, m
-MASS = 12  # m, kg
-MOMENT = 13  # 3: m·c, kg·m
-INERTIA = 16  # 6: xx xy xz yy yz zz about the joint frame's origin, kg·m²
-ROTOR = 22  # reflected rotor inertia, kg·m² or kg
-MULTIPLIER = 23  # q of this joint = MULTIPLIER · q[POSITION_INDEX] + OFFSET
-OFFSET = 24
-VISCOUS = 25  # N·m·s/rad or N·s/m
-COULOMB_FORWARD = 26  # N·m or N
-COULOMB_BACKWARD = 27
-COLUMNS = 28
+(
+    ROTATION,  # 9: R of the joint frame in the parent body's frame at q = 0, row after row
+    PLACEMENT,  # 3: p of the joint frame in the parent body's frame at q = 0, m
+    MASS,  # m, kg
+    MOMENT,  # 3: m·c, kg·m
+    INERTIA,  # 6: xx xy xz yy yz zz about the joint frame's origin, kg·m²
+    ROTOR,  # reflected rotor inertia, kg·m² or kg
+    MULTIPLIER,  # q of this joint = MULTIPLIER · q[POSITION_INDEX] + OFFSET
+    OFFSET,
+    VISCOUS,  # N·m·s/rad or N·s/m
+    COULOMB_FORWARD,  # N·m or N
+    COULOMB_BACKWARD,
+    COLUMNS,
+) = columns(9, 3, 1, 3, 6, 1, 1, 1, 1, 1, 1)

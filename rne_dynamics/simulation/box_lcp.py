@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import helper, kernel
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.
 HELD, AT_LOW, AT_HIGH = 0, 1, 2
@@ -62,7 +62,7 @@ def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status
     return False
 
 
-@kernel
+@helper
 def _better(lo: Array, hi: Array, r: Array, w: Array, b: Array, status: NDArray[np.int64], j: int) -> int:
     """The status row j should have, given r and w."""
     if status[j] == HELD:
@@ -78,7 +78,7 @@ def _better(lo: Array, hi: Array, r: Array, w: Array, b: Array, status: NDArray[
     return int(status[j])
 
 
-@kernel
+@helper
 def _solve_held(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> None:
     """r at its edges or such that w = 0, and then w, for a given status."""
     n = b.shape[0]

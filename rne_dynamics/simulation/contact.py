@@ -10,10 +10,10 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.motion import mass_and_bias
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import helper
 
 
-@kernel
+@helper
 def inverse(M: Array, A: Array) -> bool:
     """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. M's lower half is lost."""
     n = M.shape[0]
@@ -39,7 +39,7 @@ def inverse(M: Array, A: Array) -> bool:
     return True
 
 
-@kernel
+@helper
 def response(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -61,7 +61,7 @@ def response(
     return bool(inverse(factor, A))
 
 
-@kernel
+@helper
 def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> int:
     """1 where joint j is at its upper stop, −1 at its lower one, 2 at both (no play), 0 in between."""
     iq = positions[j]
@@ -73,7 +73,7 @@ def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> 
     return 1 if up else (-1 if down else 0)
 
 
-@kernel
+@helper
 def needs_response(joints: Array, positions: NDArray[np.int64], q: Array, qd: Array) -> bool:
     """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop."""
     for j in range(qd.shape[0]):
@@ -84,7 +84,7 @@ def needs_response(joints: Array, positions: NDArray[np.int64], q: Array, qd: Ar
     return False
 
 
-@kernel
+@helper
 def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     """Rows and columns `chosen` of A; shape (m, m)."""
     m = chosen.shape[0]
@@ -95,7 +95,7 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
     return S
 
 
-@kernel
+@helper
 def states_of_joints(
     joints: Array,
     positions: NDArray[np.int64],
@@ -154,7 +154,7 @@ def states_of_joints(
             direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
 
 
-@kernel
+@helper
 def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     """Friction against the motion of joint j, viscous and Coulomb."""
     torque = joints[j, VISCOUS] * qd[j]
@@ -165,7 +165,7 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     return float(torque)
 
 
-@kernel
+@helper
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
     """Add to qd, in place, what impulses within [lo, hi] do that drive the chosen joints to velocity `target`.
 
@@ -191,7 +191,7 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
         qd[chosen[a]] = target[a] + w[a]
 
 
-@kernel
+@helper
 def impact(
     joints: Array,
     positions: NDArray[np.int64],

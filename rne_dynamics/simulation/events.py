@@ -10,7 +10,8 @@ from rne_dynamics.simulation.contact import impact, needs_response, response, st
 from rne_dynamics.simulation.implicit import kept_within_stops
 from rne_dynamics.simulation.motion import runge_kutta
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.jit import helper, kernel
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10
@@ -21,7 +22,7 @@ _GRAZE = 1e-3
 STIFF = 2.0
 
 
-@kernel
+@helper
 def margin(
     joints: Array,
     positions: NDArray[np.int64],
@@ -48,7 +49,7 @@ def margin(
     return nearest
 
 
-@kernel
+@helper
 def _nearest(
     joints: Array,
     positions: NDArray[np.int64],
@@ -93,7 +94,8 @@ def step_with_events(
         `q_new`, `qd_new` hold the state at that time.
     """
     n = qd.shape[0]
-    q_new[:], qd_new[:] = q, qd
+    copy_into(q_new, q)
+    copy_into(qd_new, qd)
     q_at, qd_at, drive = q.copy(), qd.copy(), np.empty(n)
     locked, direction = np.zeros(n, dtype=np.bool_), np.zeros(n)
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
@@ -109,7 +111,8 @@ def step_with_events(
                 if rate * dt > STIFF:
                     return dt
             if impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
-                q_new[:], qd_new[:] = q_at, qd_at
+                copy_into(q_new, q_at)
+                copy_into(qd_new, qd_at)
                 continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
@@ -157,6 +160,7 @@ def step_with_events(
             if rubs and not locked[j] and direction[j] * qd_new[j] < 0.0:
                 qd_new[j] = 0.0
         kept_within_stops(joints, positions, q_at, q_new)
-        q_at[:], qd_at[:] = q_new, qd_new
+        copy_into(q_at, q_new)
+        copy_into(qd_at, qd_new)
         left -= late
     return left

@@ -5,13 +5,41 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.contact import impulses, stop_side
+from rne_dynamics.simulation.contact import impulses, response, stop_side
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.jit import helper, kernel
 
 
 @kernel
+def semi_implicit_step(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    joints: Array,
+    positions: NDArray[np.int64],
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    dt: float,
+    q_new: Array,
+    qd_new: Array,
+) -> bool:
+    """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False where the inertia is singular."""
+    n = qd.shape[0]
+    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    if not response(topology, parameters, base, joints, wrenches, q, qd, dt, M, bias, A):
+        return False
+    implicit_velocities(joints, positions, M, bias, A, q, qd, effort, dt, qd_new)
+    integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
+    kept_within_stops(joints, positions, q, q_new)
+    return True
+
+
+@helper
 def implicit_velocities(
     joints: Array,
     positions: NDArray[np.int64],
@@ -60,10 +88,10 @@ def implicit_velocities(
     inside = np.zeros(n, dtype=np.bool_)
     for attempt in range(n + 1):
         if m > 0:
-            qd_new[:] = before
+            copy_into(qd_new, before)
             impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
         if attempt == 0:
-            before[:] = qd_new
+            copy_into(before, qd_new)
             m = 0
         # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
         grown = False
@@ -83,7 +111,7 @@ def implicit_velocities(
             break
 
 
-@kernel
+@helper
 def kept_within_stops(joints: Array, positions: NDArray[np.int64], q: Array, q_new: Array) -> None:
     """Cut, in place, what round-off let a joint pass its stop; a joint that started beyond one is left alone."""
     for j in range(positions.shape[0]):

@@ -20,11 +20,11 @@ from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.simulation.plant import VISCOUS
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 
-@kernel
+@helper
 def mass_and_bias(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -124,7 +124,7 @@ def normalize_quaternions(topology: NDArray[np.int64], q: Array) -> None:
                 q[k + i4] /= norm
 
 
-@kernel
+@helper
 def runge_kutta(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.configuration import integrate_configuration_kernel
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.contact import response
 from rne_dynamics.simulation.events import step_with_events
-from rne_dynamics.simulation.implicit import implicit_velocities, kept_within_stops
+from rne_dynamics.simulation.implicit import semi_implicit_step
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
 
@@ -106,26 +104,13 @@ def unchecked_step(
     solved = left >= 0.0
     if left > 0.0:
         q, qd = np.empty(robot.nq), np.empty(robot.n)
-        solved = _semi_implicit(plant, *start, effort, left, loads, q, qd)
+        solved = semi_implicit_step(
+            robot.topology, robot.parameters, robot.base_at_rest, plant.joints, plant.positions,
+            loads, *start, effort, left, q, qd,
+        )  # fmt: skip
     if not (solved and np.isfinite(qd).all() and np.isfinite(q).all()):
         _explain(plant, state, q, qd, effort, dt, solved)
     return State(state.t + dt, q, qd)
-
-
-def _semi_implicit(
-    plant: ArmPlant, q: Array, qd: Array, effort: Array, dt: float, loads: Array, q_new: Array, qd_new: Array
-) -> bool:
-    """The semi-implicit Euler step from (q, qd) into (q_new, qd_new); False where the inertia is singular."""
-    robot, n = plant.robot, plant.robot.n
-    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
-    if not response(
-        robot.topology, robot.parameters, robot.base_at_rest, plant.joints, loads, q, qd, dt, M, bias, A
-    ):
-        return False
-    implicit_velocities(plant.joints, plant.positions, M, bias, A, q, qd, effort, dt, qd_new)
-    integrate_configuration_kernel(robot.topology, q, dt * qd_new, q_new)
-    kept_within_stops(plant.joints, plant.positions, q, q_new)
-    return True
 
 
 def _explain(plant: ArmPlant, state: State, q: Array, qd: Array, effort: Array, dt: float, solved: bool) -> None:

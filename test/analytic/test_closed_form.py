@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from analytic.systems import ALL, G, CartPole, GearedTwoLink, Pendulum, PlanarTwoLink, PolarArm
+from analytic.systems import ALL, CartPole, G, GearedTwoLink, Pendulum, PlanarTwoLink, PolarArm
 from support.errors import relative_error
 
 from rne_dynamics.dynamics import (

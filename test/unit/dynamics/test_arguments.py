@@ -41,7 +41,9 @@ def test_bad_joint_vectors_are_refused_by_name(q, said):
 
 
 def test_leading_dimensions_that_do_not_broadcast_are_refused():
-    with pytest.raises(ArgumentError, match=r"leading dimensions do not broadcast: q \(3, 2\), qd \(4, 2\), qdd \(2,\)"):
+    with pytest.raises(
+        ArgumentError, match=r"leading dimensions do not broadcast: q \(3, 2\), qd \(4, 2\), qdd \(2,\)"
+    ):
         inverse_dynamics(ARM, np.zeros((3, 2)), np.zeros((4, 2)), ZERO)
 
 

@@ -25,7 +25,9 @@ def test_align_z_is_a_rotation_onto_the_axis(axis):
 
 
 def one_joint(kind: JointKind, **more) -> KinematicTree:
-    return KinematicTree("one", (TreeLink("base", BODY), TreeLink("tip", BODY)), (TreeJoint("j", kind, "base", "tip", **more),))
+    return KinematicTree(
+        "one", (TreeLink("base", BODY), TreeLink("tip", BODY)), (TreeJoint("j", kind, "base", "tip", **more),)
+    )
 
 
 def test_whatever_the_axis_the_link_moves_about_it():
@@ -112,8 +114,12 @@ def test_gravity_and_base_are_kept_by_derived_models():
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"base": "flying"}, "base is 'flying'"), ({"gravity": (0.0, 0.0)}, "gravity has shape"), ({"gravity": (0, 0, np.nan)}, "finite")],
-)  # fmt: skip
+    [
+        ({"base": "flying"}, "base is 'flying'"),
+        ({"gravity": (0.0, 0.0)}, "gravity has shape"),
+        ({"gravity": (0, 0, np.nan)}, "finite"),
+    ],
+)
 def test_bad_options_are_refused(options, said):
     with pytest.raises(ModelError, match=said):
         assemble(one_joint(JointKind.REVOLUTE), **options)

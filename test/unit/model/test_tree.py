@@ -40,11 +40,18 @@ CHAIN = (joint("j1", "a", "b"), joint("j2", "b", "c"), joint("j3", "c", "d"))
             LINKS,
             "mimic each other in a circle",
         ),
-        ((joint("j1", "a", "b", kind=JointKind.FIXED), joint("j2", "b", "c", mimic=Mimic("j1")), CHAIN[2]), LINKS,
-         "which is fixed"),
-        ((joint("j1", "a", "b", kind=JointKind.PLANAR, mimic=Mimic("j2")), *CHAIN[1:]), LINKS, "planar and cannot mimic"),
+        (
+            (joint("j1", "a", "b", kind=JointKind.FIXED), joint("j2", "b", "c", mimic=Mimic("j1")), CHAIN[2]),
+            LINKS,
+            "which is fixed",
+        ),
+        (
+            (joint("j1", "a", "b", kind=JointKind.PLANAR, mimic=Mimic("j2")), *CHAIN[1:]),
+            LINKS,
+            "planar and cannot mimic",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_a_tree_is_refused_by_name(joints, links, said):
     with pytest.raises(ModelError, match=said):
         tree(*joints, links=links)
@@ -67,7 +74,11 @@ def test_a_joint_with_impossible_numbers_is_refused(more, said):
 
 
 def test_chains_of_mimics_multiply_and_add_up():
-    joints = (CHAIN[0], joint("j2", "b", "c", mimic=Mimic("j1", 2.0, 0.5)), joint("j3", "c", "d", mimic=Mimic("j2", -3.0, 1.0)))
+    joints = (
+        CHAIN[0],
+        joint("j2", "b", "c", mimic=Mimic("j1", 2.0, 0.5)),
+        joint("j3", "c", "d", mimic=Mimic("j2", -3.0, 1.0)),
+    )
     led = tree(*joints).leader(joints[2])
     assert (led.joint, led.multiplier, led.offset) == ("j1", -6.0, -0.5)
 

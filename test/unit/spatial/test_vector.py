@@ -4,11 +4,11 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 
 from rne_dynamics.spatial import vector
-from rne_dynamics.spatial.jit import kernel
 
 
 @cache
@@ -18,7 +18,7 @@ def from_python(helper: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         return helper(*arguments)
 
-    return kernel(call)
+    return numba.njit(call)
 
 
 class Compiled:
