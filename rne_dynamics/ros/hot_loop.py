@@ -82,6 +82,7 @@ class HotLoop:
         now = time.monotonic()
         if self._period is not None and self._on_deadline is not None:
             if now >= self._deadline:
+                self._take()  # what has come in time is served first
                 late = now - self._deadline
                 self._on_deadline(late > 0.5 * self._period)
                 # deadlines are absolute; only a whole lost period moves them, so that nothing is ever caught up
@@ -93,9 +94,15 @@ class HotLoop:
             self._wait_set.clear_entities()
             self._wait_set.add_subscription(handle)
             self._wait_set.wait(int(longest * 1e9))
-            taken = handle.take_message(self._kind, False)
-        if taken is not None:
-            self._on_message(taken[0])
+        self._take()
         if executor is not None and now >= self._service_at:
             self._service_at = now + SERVICE_PERIOD
             executor.spin_once(timeout_sec=0.0)
+
+    def _take(self) -> None:
+        """Serve the message that waits, if any."""
+        handle = self.subscription.handle
+        with handle:
+            taken = handle.take_message(self._kind, False)
+        if taken is not None:
+            self._on_message(taken[0])

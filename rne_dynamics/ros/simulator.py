@@ -144,7 +144,7 @@ class SimulatorNode(ArmNode):
     def _restart(self) -> None:
         self.simulator.reset()
         self._wrenches.clear()
-        self._commanded = self._awaiting = False
+        self._commanded = self._awaiting = self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
         self.latency, self.missed, self.refused, self.overruns = LatencyHistogram(), 0, 0, 0
 
@@ -156,16 +156,23 @@ class SimulatorNode(ArmNode):
             self.overruns += late
             self._advance()
 
-    def _advance(self) -> None:
-        """Integrate over one period with the latest command and publish the state that results."""
-        if self._awaiting and self._commanded:
-            self.missed += 1
+    def _integrate(self) -> None:
+        """Work out the state at the next deadline with the latest command."""
         try:
             self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
+            self._ahead = True
         except RneDynamicsError as error:
             self._running = False
             self.get_logger().error(f"the simulation has stopped: {error}. Call ~/reset to start again")
+
+    def _advance(self) -> None:
+        """Publish the state at this deadline."""
+        if not self._ahead:
+            self.missed += self._awaiting and self._commanded
+            self._integrate()
+        if not self._running:
             return
+        self._ahead = False
         self._periods += 1
         seconds, rest = divmod(self._origin + self._periods * self._period, NANOSECONDS)
         state, stamp = self.simulator.state, self._message.header.stamp
@@ -190,13 +197,14 @@ class SimulatorNode(ArmNode):
                 f"{', '.join(self.commanded)}", throttle_duration_sec=2.0,
             )
             return
-        if self._awaiting:
-            # the first command since the state went out counts as its answer
-            if self._commanded:
-                self.latency.add(time.monotonic() - self._published)
-            self._awaiting = False
-        self._commanded = True
+        answers, self._awaiting = self._awaiting, False
+        if answers and self._commanded:  # the first command since the state went out counts as its answer
+            self.latency.add(time.monotonic() - self._published)
+        first, self._commanded = not self._commanded, True
         self.simulator.command(effort[self._order])
+        if answers and not self._paused and not first:
+            # this command is good for the whole period, so the work need not wait for the deadline
+            self._integrate()
 
     # -- what one does to the arm -------------------------------------------------------------------------------------
 
