@@ -9,6 +9,7 @@ from enum import Enum
 
 import numpy as np
 from numpy.typing import NDArray
+from rclpy.executors import Executor
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.control.safety import StopRamp, limit_effort
@@ -84,6 +85,9 @@ class EffortNode(ArmNode):
     ``stop.ramp_time``.
     """
 
+    mode = Mode.OFF
+    _watch_at = 0.0
+
     # -- to be filled in ----------------------------------------------------------------------------------------------
 
     def law(self, stamp: int, q: Array, qd: Array) -> TorqueTerms:
@@ -111,7 +115,6 @@ class EffortNode(ArmNode):
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
         self.joint_map = JointMap(joints)
-        self.mode = Mode.OFF
         self._q, self._qd = np.zeros(n), np.zeros(n)
         self._held = np.zeros(n)  # gravity torque of the last good state: what a lost stream fades out from
         self._stamp, self._arrival, self._ramp_began = 0, 0.0, 0.0
@@ -128,7 +131,6 @@ class EffortNode(ArmNode):
         self.listen(
             JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick
         )
-        self.every(WATCH_PERIOD, self._watch)
         self.every(self.parameters.number("diagnostics_period"), self._report)
         self.parameters.enable_changes(self._changed)
 
@@ -226,6 +228,14 @@ class EffortNode(ArmNode):
             self.after_effort(stamp, clamped)
             self.terms.publish(stamp, terms, command)
         counters.longest = max(counters.longest, time.monotonic() - now)
+
+    def turn(self, executor: Executor) -> None:
+        """As the base, and look after the age of the state: without a timer, which would need the executor."""
+        super().turn(executor)
+        now = time.monotonic()
+        if now >= self._watch_at:
+            self._watch_at = now + WATCH_PERIOD
+            self._watch()
 
     # -- what can go wrong --------------------------------------------------------------------------------------------
 

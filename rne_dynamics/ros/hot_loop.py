@@ -19,8 +19,11 @@ from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
-#: How often the executor gets its turn, s. Bounds how late services, timers and signals are noticed.
-SERVICE_PERIOD = 0.02
+#: How often the executor gets its turn, s. One turn costs about half a period at 1 kHz, so a reply may be late then;
+#: bounds how late services, parameters and trajectories are noticed.
+SERVICE_PERIOD = 0.05
+#: Longest wait for a message, s; bounds how late signals and a silent stream are noticed.
+LONGEST_WAIT = 0.01
 
 
 class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
@@ -74,7 +77,7 @@ class HotLoop:
         self._service_at = 0.0
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
-    def turn(self, executor: Executor | None = None, longest: float = SERVICE_PERIOD) -> None:
+    def turn(self, executor: Executor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest` seconds, and serve it.
 
         Then give `executor` its turn if that is due; None where a transition runs, which is inside the executor.

@@ -116,7 +116,7 @@ class Peer:
 
     def answer(
         self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
-        seconds: float = 2.0,
+        seconds: float = DISCOVERY,
     ) -> list[float]:
         """The effort that answers a state; the state is repeated every 5 ms until then."""
         self.efforts()

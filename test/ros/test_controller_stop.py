@@ -65,7 +65,7 @@ def test_a_signal_while_states_are_missing_still_ends_it(start, make_peer):
     peer.connect(process)
     peer.answer(Q)
     process.signal(signal.SIGTERM)
-    assert process.wait(5.0) == 0
+    assert process.wait(10.0) == 0
     efforts = np.array(peer.efforts())
     assert (np.abs(efforts) <= np.abs(HELD) + 1e-9).all()
     assert (efforts[-1] == 0.0).all()
@@ -79,7 +79,7 @@ def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(start, ma
     time.sleep(0.4)
     assert peer.efforts() == []
     process.signal(signal.SIGINT)
-    assert process.wait(3.0) == 0
+    assert process.wait(10.0) == 0
     assert all(e == [0.0] * 6 for e in peer.efforts())
 
 
@@ -112,7 +112,7 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
     assert peer.transition(NODE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
-    assert process.wait(5.0) == 0
+    assert process.wait(10.0) == 0
 
 
 def test_autostart_off_waits_for_the_transitions(start, make_peer):

@@ -37,7 +37,7 @@ def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
     moved = Q + 0.3
     np.testing.assert_allclose(peer.answer(moved), rne.gravity_torque(ROBOT, moved), atol=1e-12, err_msg="no spring")
     process.signal(signal.SIGINT)
-    assert process.wait(5.0) == 0
+    assert process.wait(10.0) == 0
     assert peer.efforts()[-1] == [0.0] * 7
 
 
