@@ -116,6 +116,8 @@ def figures(
 def _picture(out: Path | None, robot: RobotModel, tracking: Tracking, recording: Any) -> Path | None:
     """Write the plot; without matplotlib that is an error only where a file was asked for."""
     path = out or Path(f"rne_demo_{robot.name}.png")
+    if not path.suffix:
+        path = path.with_suffix(".png")
     try:
         plot(path, robot, tracking, recording)
     except MissingDependencyError as error:

@@ -96,9 +96,11 @@ def _start(robot: RobotModel) -> tuple[Array, Array]:
     up = upper - MARGIN * span - start
     down = start - lower - MARGIN * span
     travel = np.minimum(TRAVEL, RANGE_USED * span)
+    # every joint goes another way, so that their curves can be told apart
+    travel = travel * np.linspace(1.0, 0.5, robot.n)
     return start, np.where(up >= down, np.minimum(travel, up), -np.minimum(travel, down))
 
 
 def _pattern(n: int) -> Array:
     """Where the second move takes the joints, as a fraction of the first move's travel."""
-    return np.where(np.arange(n) % 2 == 0, 0.3, 0.6)
+    return np.linspace(0.2, 0.7, n)

@@ -273,6 +273,8 @@ def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
         CONTROLLER: {
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 100.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
+            # the simulated friction is known exactly, so its compensation may be sharp around standstill
+            "friction_velocity_threshold": 0.001,
         },
     }
     files = {name: folder / f"{name}.yaml" for name in parameters}
