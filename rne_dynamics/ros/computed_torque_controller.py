@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,9 @@ from rne_dynamics.ros.trajectory_message import MotionLimits, check_limits, chec
 
 #: A header stamp further than this from the joint states' clock means two clocks, s.
 CLOCKS_APART = 600.0
+#: Time granted to the arm after the end of a trajectory before its distance from the goal is judged, s.
+SETTLING = 0.1
+NEVER = 2**63
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
@@ -39,8 +42,8 @@ SCHEMA: tuple[Parameter, ...] = (
               0.0, 10.0),
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),
-    Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
-              0.0, 10.0),
+    Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached, judged "
+              f"{SETTLING:g} s after the trajectory's end; 0 any.", "rad or m", 0.0, 10.0),
     Parameter("limits.{joint}.velocity", 0.0, "Largest speed of a trajectory; 0 takes the description's.",
               "rad/s or m/s", 0.0, 1e4),
     Parameter("limits.{joint}.position_margin", 0.0, "Distance trajectories keep from the position limits.",
@@ -51,10 +54,11 @@ SCHEMA: tuple[Parameter, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A trajectory and when it starts, in ns of the joint states' clock."""
+    """A trajectory, when it starts and when the goal is judged, in ns of the joint states' clock."""
 
     trajectory: Trajectory
     start: int
+    judged: int = NEVER
 
     def sample(self, stamp: int) -> Reference:
         """The reference at `stamp`, ns."""
@@ -82,7 +86,7 @@ class ComputedTorqueController(EffortNode):
         self._last = 0
         self._plan = Plan(Hold(robot.neutral), 0)
         self._next: Plan | None = None
-        self._aborted = 0
+        self._aborted = self._reached = self._missed = 0
         super().build(robot)
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1))
 
@@ -100,12 +104,13 @@ class ComputedTorqueController(EffortNode):
             column("gains.{joint}.i_clamp"), joints,
         )
         law = ComputedTorque(robot, gains, friction_compensation(values))
-        tolerance = column("constraints.{joint}.trajectory")
+        tolerance, goal = column("constraints.{joint}.trajectory"), column("constraints.{joint}.goal")
         limits = motion_limits(robot, values)
 
         def swap() -> None:
             self._law, self._limits, self._brake_time = law, limits, number(values, "stop.brake_time")
             self._tolerance = np.where(tolerance > 0.0, tolerance, np.inf)
+            self._goal_tolerance = np.where(goal > 0.0, goal, np.inf)
 
         return swap
 
@@ -124,6 +129,8 @@ class ComputedTorqueController(EffortNode):
         if (np.abs(self._error) > self._tolerance).any() and not self._plan.over(stamp):
             self._abort(stamp, q, qd)
             reference = self._plan.sample(stamp)
+        if stamp >= self._plan.judged:
+            self._judge()
         return self._law.law(q, qd, reference, self._integral if self._law.gains.integrates else None)
 
     def after_effort(self, stamp: int, clamped: NDArray[np.bool_]) -> None:
@@ -165,6 +172,21 @@ class ComputedTorqueController(EffortNode):
         self._next = None
         self._plan = Plan(self._rest(Reference(q, qd, np.zeros(len(q)))), stamp)
 
+    def _judge(self) -> None:
+        """Say whether the trajectory in force has led to its goal; a motion that was called off is not judged."""
+        self._plan = replace(self._plan, judged=NEVER)
+        error, joints = np.abs(self._error), self._limits.joints
+        j = int(np.argmax(error / self._goal_tolerance))
+        if error[j] <= self._goal_tolerance[j]:
+            self._reached += 1
+            self.get_logger().info(f"goal reached; largest error {error.max():.2e}")
+            return
+        self._missed += 1
+        self.get_logger().warning(
+            f"goal missed: joint {joints[j]!r} is {self._error[j]:.4g} away from it {SETTLING:g} s after the "
+            f"trajectory's end; allowed is {self._goal_tolerance[j]:g} (constraints.{joints[j]}.goal)"
+        )
+
     # -- trajectories -------------------------------------------------------------------------------------------------
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
@@ -204,7 +226,7 @@ class ComputedTorqueController(EffortNode):
             trajectory = trajectory.starting_at(now.q, now.qd, now.qdd)
         check_start(trajectory.sample((begin - start) / NANOSECONDS), now, self._limits)
         check_limits(trajectory, now, self._limits)
-        self._next = Plan(trajectory, start)
+        self._next = Plan(trajectory, start, start + int((trajectory.duration + SETTLING) * NANOSECONDS))
         self.get_logger().info(f"following a trajectory of {len(message.points)} points, {trajectory.duration:.3f} s")
 
     def status(self) -> dict[str, object]:
@@ -213,6 +235,8 @@ class ComputedTorqueController(EffortNode):
             "tracking": not self._plan.over(self._stamp),
             "largest present error": float(np.max(np.abs(self._error), initial=0.0)),
             "aborted trajectories": self._aborted,
+            "goals reached": self._reached,
+            "goals missed": self._missed,
         }
 
 

@@ -1,0 +1,110 @@
+"""What the controller says at the end of a trajectory: the arm is where this file says it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.ros.computed_torque_controller import SETTLING
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
+
+JOINTS = ["joint1", "joint2"]
+HOME = [-0.7, 0.4]
+NODE = "computed_torque_controller"
+DURATION = 0.2
+
+
+class Rig:
+    """The controller and the arm, which is where it is told to be."""
+
+    def __init__(self, process, peer) -> None:
+        self.process, self.peer = process, peer
+        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
+        self.diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
+        peer.connect(process)
+        wait_until(self.trajectories.get_subscription_count, 20.0, "the trajectory topic", [process])
+
+    def send(self, goal: list[float]) -> None:
+        point = JointTrajectoryPoint(
+            positions=goal, velocities=[0.0, 0.0], time_from_start=duration_message(DURATION)
+        )
+        self.trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+
+    def stay(self, q: list[float], said: str, count: int) -> str:
+        """Send the state `q` until the controller has said something `count` times; the last line with it."""
+
+        def heard() -> list[str]:
+            self.peer.state(q)
+            return [line for line in self.process.output().splitlines() if said in line]
+
+        wait_until(lambda: len(heard()) >= count, 10.0, f"{said!r}", [self.process])
+        lines = heard()
+        assert len(lines) == count
+        return lines[-1]
+
+    def counts(self) -> tuple[int, int]:
+        """Goals reached and missed, from diagnostics that were sent after this call."""
+        self.diagnostics.drain()
+        self.diagnostics.samples.clear()
+
+        def told() -> bool:
+            self.peer.state(HOME)
+            message = self.diagnostics.latest()
+            return message is not None and message.status[0].name.endswith(NODE)
+
+        wait_until(told, 10.0, "diagnostics", [self.process])
+        values = {v.key: v.value for v in self.diagnostics.latest().status[0].values}
+        return int(values["goals reached"]), int(values["goals missed"])
+
+
+@pytest.fixture
+def rig(start, make_peer):
+    process = start(
+        NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=1.0, diagnostics_period=0.5,
+        constraints={"joint1": {"goal": 0.01}, "joint2": {"goal": 0.05}}, stop={"hold_time": 0.0, "ramp_time": 0.05},
+    )
+    yield Rig(process, make_peer(JOINTS))
+    process.stop()
+
+
+def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
+    peer = rig.peer
+    peer.answer(HOME)
+    near = [HOME[0] + 0.009, HOME[1] - 0.045]
+    rig.send(near)
+    assert "4.50e-02" in rig.stay(HOME, "goal reached", 1)
+    assert rig.counts() == (1, 0)
+
+    rig.send([near[0], HOME[1] + 0.06])
+    warning = rig.stay(HOME, "goal missed", 1)
+    assert "'joint2' is 0.06 away" in warning
+    assert "allowed is 0.05 (constraints.joint2.goal)" in warning
+    assert rig.counts() == (1, 1)
+
+    rig.send([HOME[0] - 0.02, HOME[1]])
+    assert "'joint1' is -0.02 away" in rig.stay(HOME, "goal missed", 2)
+
+    assert peer.set_parameters(NODE, constraints__joint1__goal=0.0).successful
+    peer.answer(HOME)
+    rig.send([HOME[0] - 0.04, HOME[1]])
+    rig.stay(HOME, "goal reached", 2)
+    assert rig.counts() == (2, 2)
+
+
+def test_a_motion_that_is_called_off_is_not_judged(rig):
+    rig.peer.answer(HOME)
+    rig.send(HOME)
+    rig.stay(HOME, "following a trajectory", 1)
+    rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
+    end = time.monotonic() + 2 * (DURATION + SETTLING)
+    while time.monotonic() < end:
+        rig.peer.state(HOME)
+        time.sleep(0.005)
+    assert "goal" not in rig.process.output()
+    assert rig.counts() == (0, 0)
