@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -76,7 +77,7 @@ class Counters:
 class EffortNode(ArmNode):
     """A controller that turns joint states into efforts.
 
-    Subclasses give `law`, called with each accepted state, `settings` and `adopt`, and may use `anchor` and
+    Subclasses give `law`, called with each accepted state, and `settings`, and may use `anchor`, `brake` and
     `after_effort`.
 
     The last effort never stays standing. A stop (deactivation, SIGINT, SIGTERM) brakes, holds the arm with gravity
@@ -90,13 +91,13 @@ class EffortNode(ArmNode):
 
     # -- to be filled in ----------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def law(self, stamp: int, q: Array, qd: Array) -> TorqueTerms:
         """Torque for a state; `stamp` in ns, `q` and `qd` of shape (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settings(self, robot: RobotModel, values: Values) -> Callable[[], None]:
         """Make everything that depends on parameters and return what swaps it in; raises to refuse."""
-        raise NotImplementedError
 
     def anchor(self, stamp: int, q: Array, qd: Array) -> None:
         """Called with the first state after activation and after every gap in the stream."""

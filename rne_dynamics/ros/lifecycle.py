@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
@@ -69,10 +70,10 @@ COMMON: tuple[Parameter, ...] = (
 )
 
 
-class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where types are checked
+class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent where types are checked
     """A lifecycle node around one robot model.
 
-    Subclasses fill in `build`, `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
+    Subclasses give `build`, and may give `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
     transition with one logged line.
 
     Parameters
@@ -95,9 +96,9 @@ class ArmNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where
 
     # -- what a node does ---------------------------------------------------------------------------------------------
 
+    @abstractmethod
     def build(self, robot: RobotModel) -> None:
         """Make laws, publishers and subscriptions for `robot`, and run every kernel once."""
-        raise NotImplementedError
 
     def begin(self) -> None:
         """Start to act."""
