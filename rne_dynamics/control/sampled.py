@@ -10,10 +10,12 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.control.bounds import Departure, first_departure
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
@@ -105,6 +107,18 @@ class SampledTrajectory:
         row = np.dot(powers, c)
         n = len(row) // 3
         return Reference(row[:n], row[n : 2 * n], row[2 * n :])
+
+    def departure(self, what: Literal["position", "velocity"], lower: Array, upper: Array) -> Departure | None:
+        """An early time at which a joint's position or velocity is outside its bounds, each (n,); None for never.
+
+        Exact between the points too; see `first_departure`.
+        """
+        n = self.positions.shape[1]
+        columns = slice(0, n) if what == "position" else slice(n, 2 * n)
+        coefficients, length = self._coefficients, np.diff(self.times)
+        if len(self.times) == 1:
+            coefficients, length = np.concatenate(self._first)[None, None], np.zeros(1)
+        return first_departure(coefficients[:, :, columns], self.times[: len(length)], length, lower, upper)
 
     def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
         """The same trajectory with a given state at time 0 in front of it, as a controller starts it.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from builtin_interfaces.msg import Duration
@@ -17,8 +16,6 @@ from rne_dynamics.model.inertia import Array
 
 #: Sizes within which a point may pass a limit through rounding, rad or m (and per second).
 ROUNDING = 1e-9
-#: How many places of each segment are compared with the limits, its end included.
-PLACES = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,32 +99,24 @@ def check_start(first: Reference, now: Reference, limits: MotionLimits) -> None:
 
 
 def check_limits(trajectory: SampledTrajectory, now: Reference, limits: MotionLimits) -> None:
-    """`TrajectoryError` where positions or velocities leave the limits; `PLACES` of each segment are looked at.
+    """`TrajectoryError` where positions or velocities leave the limits, between the points too.
 
     An arm that stands outside its limits `now` may move, but not further out.
     """
     lower, upper = np.minimum(limits.lower, now.q) - ROUNDING, np.maximum(limits.upper, now.q) + ROUNDING
     velocity = np.maximum(limits.velocity, np.abs(now.qd)) + ROUNDING
-    times = trajectory.times.tolist()
-    places = [times[0]]
-    for before, after in pairwise(times):
-        places += np.linspace(before, after, PLACES + 1)[1:].tolist()
-    for t in places:
-        reference = trajectory.sample(t)
-        outside = (reference.q < lower) | (reference.q > upper)
-        if outside.any():
-            j = int(np.argmax(outside))
-            raise TrajectoryError(
-                f"joint {limits.joints[j]!r} would be at {reference.q[j]:.6g} at {t:.3f} s; "
-                f"allowed is [{limits.lower[j]:.6g}, {limits.upper[j]:.6g}]"
-            )
-        fast = np.abs(reference.qd) > velocity
-        if fast.any():
-            j = int(np.argmax(fast))
-            raise TrajectoryError(
-                f"joint {limits.joints[j]!r} would move at {reference.qd[j]:.6g} per second at {t:.3f} s; allowed is "
-                f"{limits.velocity[j]:.6g}. Give the trajectory more time"
-            )
+    if outside := trajectory.departure("position", lower, upper):
+        j = outside.joint
+        raise TrajectoryError(
+            f"joint {limits.joints[j]!r} would be at {outside.value:.6g} at {outside.t:.3f} s; "
+            f"allowed is [{limits.lower[j]:.6g}, {limits.upper[j]:.6g}]"
+        )
+    if fast := trajectory.departure("velocity", -velocity, velocity):
+        j = fast.joint
+        raise TrajectoryError(
+            f"joint {limits.joints[j]!r} would move at {fast.value:.6g} per second at {fast.t:.3f} s; allowed is "
+            f"{limits.velocity[j]:.6g}. Give the trajectory more time"
+        )
 
 
 def _order(names: Sequence[str], joints: Sequence[str]) -> list[int]:
