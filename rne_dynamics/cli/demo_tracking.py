@@ -27,7 +27,7 @@ class Tracking:
     rms, largest
         Root mean square and largest size of the error, (n,).
     effort
-        Largest size of the commanded effort, N·m or N; (n,).
+        Largest size of the effort that drove the arm, N·m or N; (n,).
     rate
         Joint states per second of wall clock.
     latency_p50, latency_p99
@@ -72,7 +72,6 @@ def evaluate(recording: Recording, moves: tuple[Quintic, ...], rate: float) -> T
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
     sent = recording.sent[window]
-    commands = recording.efforts[(recording.effort_sent >= sent[0]) & (recording.effort_sent <= sent[-1])]
     account = recording.simulator
     return Tracking(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
@@ -80,7 +79,7 @@ def evaluate(recording: Recording, moves: tuple[Quintic, ...], rate: float) -> T
         reference=reference,
         rms=np.sqrt(np.mean(error**2, axis=0)),
         largest=np.max(np.abs(error), axis=0),
-        effort=np.max(np.abs(commands), axis=0),
+        effort=np.max(np.abs(recording.efforts[window]), axis=0),
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),
         latency_p50=account["p50"],
         latency_p99=account["p99"],

@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from rclpy.context import Context
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS, stamp_of
+from rne_dynamics.ros.messages import NANOSECONDS, stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
@@ -82,12 +81,10 @@ class Recording:
     ----------
     stamps, sent
         Each joint state's own time and when it was published, ns; (samples,).
-    q
-        Measured positions; (samples, n).
+    q, efforts
+        Measured positions and the efforts that drove the arm; (samples, n).
     begins
         When each move was to start, ns of the stamps.
-    effort_sent, efforts
-        When each command was published, ns, and the command; (commands,) and (commands, n).
     terms
         Torque terms by name: stamps, ns, and values, (terms, n).
     simulator
@@ -100,9 +97,8 @@ class Recording:
     stamps: NDArray[np.int64]
     sent: NDArray[np.int64]
     q: Array
-    begins: tuple[int, ...]
-    effort_sent: NDArray[np.int64]
     efforts: Array
+    begins: tuple[int, ...]
     terms: dict[str, tuple[NDArray[np.int64], Array]]
     simulator: dict[str, float]
     ready: dict[str, float]
@@ -155,7 +151,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> Reco
 
         wait_until(all_ready, START_PATIENCE, "both processes to be ready", processes)
         wait_until(lambda: trajectories.get_subscription_count() > 0, DISCOVERY, "the controller's topic", processes)
-        wait_until(ear.hears_everything, DISCOVERY, "joint states, efforts and the simulator's report", processes)
+        wait_until(ear.hears_everything, DISCOVERY, "joint states, torque terms and the simulator's report", processes)
         begins = tuple(_move(session, ear, trajectories, processes, progress))
         account = ear.account_after(ear.newest_stamp(), processes)
         progress("setting the arm down", 1.0)
@@ -197,23 +193,22 @@ def _move(
 
 
 class _Ear:
-    """Every topic of the demo, recorded."""
+    """What the figures are made of, recorded: as little as will do, since every listener slows the senders down."""
 
     def __init__(self, node: Node) -> None:
         self.states = TopicRecorder(node, JointState, "joint_states")
-        self.efforts = TopicRecorder(node, Float64MultiArray, EFFORT_TOPIC)
         self.terms = {t: TopicRecorder(node, JointState, f"{CONTROLLER}/torque/{t}", 200) for t in TERMS}
         self.reports = TopicRecorder(node, DiagnosticArray, "/diagnostics", 20)
 
     def drain(self) -> None:
         """Take what has come."""
-        for recorder in (self.states, self.efforts, *self.terms.values(), self.reports):
+        for recorder in (self.states, *self.terms.values(), self.reports):
             recorder.drain()
 
     def hears_everything(self) -> bool:
-        """Whether states, efforts, torque terms and the simulator's reports arrive."""
+        """Whether states, torque terms and the simulator's reports arrive."""
         self.drain()
-        recorders = (self.states, self.efforts, *self.terms.values())
+        recorders = (self.states, *self.terms.values())
         return all(r.samples for r in recorders) and bool(self._account(0))
 
     def newest_stamp(self) -> int:
@@ -249,9 +244,8 @@ class _Ear:
             stamps=np.array([stamp_of(m) for m in states]),
             sent=np.array([s.sent for s in self.states.samples]),
             q=np.array([m.position for m in states]),
+            efforts=np.array([m.effort for m in states]),
             begins=begins,
-            effort_sent=np.array([s.sent for s in self.efforts.samples]),
-            efforts=np.array([self.efforts.decode(s).data for s in self.efforts.samples]),
             terms={
                 name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
                 for name, messages in terms.items()
@@ -271,7 +265,7 @@ def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
             "initial_position": {j: float(x) for j, x in zip(session.joints, session.start, strict=True)},
         },
         CONTROLLER: {
-            **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 100.0)),
+            **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
             # the simulated friction is known exactly, so its compensation may be sharp around standstill
             "friction_velocity_threshold": 0.001,

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
@@ -24,8 +25,9 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("robot", ["puma560", "scara"])
+@pytest.mark.parametrize("robot", ["puma560", "scara", "ur5_robot.urdf", "panda.urdf"])
 def test_the_arm_tracks(robot, tmp_path):
+    robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
     plot = tmp_path / "plot.png"
     options = {"robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
