@@ -75,7 +75,17 @@ class HotLoop:
         self._period, self._on_deadline = period, on_deadline
         self._deadline = time.monotonic()
         self._service_at = 0.0
+        self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+
+    def beside(self, node: Node, kind: type, topic: str, depth: int, on_message: Callable[[Any], None]) -> Subscription:
+        """Listen to a further topic, all of whose messages are served when the executor would have its turn.
+
+        For streams: the executor serves one message a turn, so that a stream of more than 20 Hz would lag behind.
+        """
+        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=TakenByHand())
+        self._beside.append((subscription, kind, on_message))
+        return subscription
 
     def turn(self, executor: Executor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest` seconds, and serve it.
@@ -100,12 +110,21 @@ class HotLoop:
         self._take()
         if executor is not None and now >= self._service_at:
             self._service_at = now + SERVICE_PERIOD
+            for subscription, kind, on_message in self._beside:
+                for _ in range(subscription.qos_profile.depth):  # no endless loop where they come as fast as taken
+                    if not take(subscription, kind, on_message):
+                        break
             executor.spin_once(timeout_sec=0.0)
 
     def _take(self) -> None:
-        """Serve the message that waits, if any."""
-        handle = self.subscription.handle
-        with handle:
-            taken = handle.take_message(self._kind, False)
-        if taken is not None:
-            self._on_message(taken[0])
+        take(self.subscription, self._kind, self._on_message)
+
+
+def take(subscription: Subscription, kind: type, on_message: Callable[[Any], None]) -> bool:
+    """Serve the message that waits, if any; whether there was one."""
+    handle = subscription.handle
+    with handle:
+        taken = handle.take_message(kind, False)
+    if taken is not None:
+        on_message(taken[0])
+    return taken is not None

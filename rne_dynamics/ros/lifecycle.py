@@ -120,10 +120,11 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     def listen(
         self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
         on_deadline: Callable[[bool], None] | None = None,
-    ) -> None:
+    ) -> HotLoop:
         """The topic, and the period if any, that drive this node; see `HotLoop`."""
         self.loop = HotLoop(self, kind, topic, NEWEST, on_message, period, on_deadline)
         self.keep(self.loop.subscription)
+        return self.loop
 
     def release(self) -> None:
         """Destroy what was kept."""

@@ -28,6 +28,8 @@ from rne_dynamics.simulation.simulator import Simulator
 
 #: Longest time a simulator that is told to stop still answers a controller that drives it, s.
 FAREWELL = 4.0
+#: Wrenches that may wait until they are served: 20 times a second, and different links may be pushed at once.
+WRENCHES = 100
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
@@ -119,11 +121,11 @@ class SimulatorNode(ArmNode):
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
         self.diagnostics = Diagnostics(self)
-        self.keep(self.create_subscription(WrenchStamped, "~/wrench", self._on_wrench, 10))
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
         self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
-        self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick)
+        loop = self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick)
+        self.keep(loop.beside(self, WrenchStamped, "~/wrench", WRENCHES, self._on_wrench))
         self.every(self.parameters.number("diagnostics_period"), self._report)
 
     def begin(self) -> None:
