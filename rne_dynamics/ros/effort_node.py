@@ -150,7 +150,7 @@ class EffortNode(ArmNode):
                 self._set_down()
         finally:
             self.mode = Mode.OFF
-            self.efforts.publish(np.zeros(self.robot.n))
+            self.efforts.release()
             self.get_logger().info("stopped: the arm is released")
 
     def _set_down(self) -> None:
@@ -243,7 +243,7 @@ class EffortNode(ArmNode):
     def _fail(self, reason: str) -> None:
         """An effort that must not be sent: release the arm, stay silent until activated again."""
         self.mode, self._fault = Mode.FAULT, reason
-        self.efforts.publish(np.zeros(self.robot.n))
+        self.efforts.release()
         self.get_logger().error(f"{reason}; the arm is released. Deactivate and activate to go on")
 
     def _watch(self) -> None:
@@ -262,7 +262,9 @@ class EffortNode(ArmNode):
             left = 1.0 - (time.monotonic() - self._ramp_began) / self._fade_time
             if left <= 0.0:
                 self.mode = Mode.WAITING
-            command, _ = limit_effort(max(left, 0.0) * self._held, self.effort_limit, self.robot.joint_names)
+                self.efforts.release()
+                return
+            command, _ = limit_effort(left * self._held, self.effort_limit, self.robot.joint_names)
             self.efforts.publish(command)
 
     # -- parameters and reports ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,8 @@ from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 
 NANOSECONDS = 1_000_000_000
 EFFORT_TOPIC = "effort_controller/commands"
+#: How often, and how far apart (s), the zeros are sent that release the arm.
+RELEASES, RELEASE_PERIOD = 5, 0.01
 
 
 def stamp_of(message: JointState) -> int:
@@ -46,6 +49,17 @@ class EffortPublisher:
         """Send `effort`, shape (n,) in the model's order, N·m or N. It must be finite and within limits already."""
         np.take(effort, self._order, out=self._values)
         self._publisher.publish(self._message)
+
+    def release(self) -> None:
+        """Send zeros, several times over some 50 ms.
+
+        A message may be lost on the way to a best-effort listener, and with the process that sends it; this is the one
+        that must not be, since the effort before it would be left standing.
+        """
+        self._values[:] = 0.0
+        for _ in range(RELEASES):
+            self._publisher.publish(self._message)
+            time.sleep(RELEASE_PERIOD)
 
 
 class TermsPublisher:
