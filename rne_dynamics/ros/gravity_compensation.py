@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from rne_dynamics.ros.parameters import Parameter, Values, per_joint
 from rne_dynamics.ros.process import run
 
 SCHEMA: tuple[Parameter, ...] = (
-    *CONTROLLER,
+    # by the measured speed, too much friction compensation sets an arm creeping: none unless it is asked for
+    *(replace(p, default=0.0) if p.name == "friction_compensation" else p for p in CONTROLLER),
     Parameter("gains.{joint}.d", 1.0, "Damping against the motion.", "N m s/rad or N s/m", 0.0, 1e4),
 )
 

@@ -91,6 +91,8 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
 
     client = peer.client(ChangeState, f"{NODE}/change_state")
     assert peer.lifecycle_state(NODE) == "active"
+    peer.answer(Q)  # the question may have taken longer than the state time-out: the arm is to be held again
+    peer.efforts()
     future = client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE)))
     efforts = stream(peer, 5.0, until=lambda: peer.executor.spin_once(0.0) or future.done())
     assert future.result().success
