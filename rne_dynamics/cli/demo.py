@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, NoReturn
 
 import numpy as np
 from rich.console import Console
@@ -70,11 +72,16 @@ def run(args: argparse.Namespace) -> int:
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
         console=None if not args.json else _stderr(),
     )
-    with bar:
-        task = bar.add_task("", total=1.0)
-        recording = demonstration.run(
-            session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
-        )
+    # SIGTERM unwinds like Ctrl-C, so that simulator and controller never outlive the demo
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        with bar:
+            task = bar.add_task("", total=1.0)
+            recording = demonstration.run(
+                session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
+            )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     tracking = evaluate(recording, plan.moves, args.rate)
     picture = _picture(args.out, robot, tracking, recording)
     tracked = bool((tracking.rms < args.tolerance).all())
@@ -85,6 +92,10 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print(robot, plan, tracking, args.tolerance, tracked, picture)
     return 0 if tracked else 1
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    raise SystemExit(128 + number)
 
 
 def figures(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
 from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.ros.processes import wait_until
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -47,6 +49,23 @@ def test_an_arm_that_does_not_track_makes_it_fail(tmp_path):
     done = demo("--robot", "planar2", "--seconds", "0.9", "--rate", "100", "--json", "--tolerance", "1e-9",
                 "--out", str(tmp_path / "plot.png"))
     assert done.returncode == 1
+
+
+def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rne_dynamics.cli.main", "demo", "--rate", "200", "--out", str(tmp_path / "plot.png")],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        family = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        wait_until(lambda: len(family.read_text().split()) == 2, 60.0, "two node processes")
+        children = [Path(f"/proc/{pid}/cmdline") for pid in family.read_text().split()]
+        wait_until(lambda: all("rne_dynamics.ros" in child.read_text() for child in children), 60.0, "both to start")
+    finally:
+        process.terminate()
+    assert process.wait(60.0) == 128 + signal.SIGTERM
+    # a process that has ended may stay in the table for a while, without a command line
+    wait_until(lambda: not any(c.exists() and c.read_text() for c in children), 10.0, "both to have ended")
 
 
 @pytest.mark.parametrize(("arguments", "said"), [
