@@ -73,3 +73,11 @@ def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> Mode
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
     return ModelError(f"{owner} has no {kind} named {name!r}; {hint}known: {shown or 'none'}")
+
+
+def no_inertia(joint: str, robot: str) -> SingularInertiaError:
+    """Error for a joint whose motion carries no inertia, so that its acceleration is undefined."""
+    return SingularInertiaError(
+        f"joint {joint!r} of robot {robot!r} moves no inertia of its own, so its acceleration is undefined; "
+        "give the links behind it mass and inertia, give the joint a rotor inertia, or lock it"
+    )

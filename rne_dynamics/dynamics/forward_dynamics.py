@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.nasser import nasser_batch
-from rne_dynamics.dynamics.walker_orin import walker_orin_batch
-from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.dynamics.nasser import nasser_forward
+from rne_dynamics.dynamics.walker_orin import walker_orin_forward
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
 Method = Literal["nasser", "walker_orin"]
+
+#: What each method computes from checked rows: (robot, base, q, qd, tau, wrenches) to accelerations (B, n).
+FORWARD_ENGINES: Mapping[Method, Callable[[RobotModel, Array, Array, Array, Array, Array], Array]] = MappingProxyType(
+    {
+        "nasser": nasser_forward,
+        "walker_orin": walker_orin_forward,
+    }
+)
 
 
 def forward_dynamics(
@@ -57,22 +66,10 @@ def forward_dynamics(
     ModelError
         An unknown link in `wrenches`.
     """
-    if method not in ("nasser", "walker_orin"):
-        raise ArgumentError(f"method is {method!r}; it must be 'nasser' or 'walker_orin'")
+    if method not in FORWARD_ENGINES:
+        raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    qdd = np.empty((positions.shape[0], robot.n))
-    arrays = (robot.topology, robot.parameters, base, positions, velocities, efforts, loads, qdd)
-    if method == "nasser" and not robot.has_mimic:
-        body = nasser_batch(*arrays)
-        name = robot.body_names[body] if body >= 0 else ""
-    else:
-        coordinate = walker_orin_batch(*arrays)
-        name = robot.joint_names[coordinate] if coordinate >= 0 else ""
-    if name:
-        raise SingularInertiaError(
-            f"joint {name!r} of robot {robot.name!r} moves no inertia of its own, so its acceleration is undefined; "
-            "give the links behind it mass and inertia, give the joint a rotor inertia, or lock it"
-        )
+    qdd = FORWARD_ENGINES[method](robot, base, positions, velocities, efforts, loads)
     return qdd.reshape((*lead, robot.n))

@@ -35,6 +35,8 @@ from rne_dynamics.dynamics.joint_motion import (
     symmetric_at,
     vector_at,
 )
+from rne_dynamics.dynamics.walker_orin import walker_orin_forward
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -44,6 +46,7 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, subtract, times
@@ -254,3 +257,18 @@ def nasser_batch(
         if singular >= 0:
             return singular
     return -1
+
+
+def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia.
+
+    Joints that mimic others couple bodies across the tree, which the recursion cannot carry; a robot that has
+    them is solved by its mass matrix.
+    """
+    if robot.has_mimic:
+        return walker_orin_forward(robot, base, q, qd, tau, wrenches)
+    qdd = np.empty((q.shape[0], robot.n))
+    body = nasser_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
+    if body >= 0:
+        raise no_inertia(robot.body_names[body], robot.name)
+    return qdd

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from rne_dynamics.dynamics import mass_matrix, newton_euler
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
 
 _MASS_COLUMNS = mass_matrix.WORK_COLUMNS
@@ -87,3 +89,12 @@ def walker_orin_batch(
         if singular >= 0:
             return singular
     return -1
+
+
+def walker_orin_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
+    qdd = np.empty((q.shape[0], robot.n))
+    coordinate = walker_orin_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
+    if coordinate >= 0:
+        raise no_inertia(robot.joint_names[coordinate], robot.name)
+    return qdd
