@@ -16,19 +16,10 @@ from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMA
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
-from rne_dynamics.spatial.vector import Matrix, Vector, add, compose, cross, rotate, scale, subtract
+from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rotate, scale, subtract
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
 _, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
-
-
-@helper
-def _column(R: Matrix, k: int) -> Vector:
-    if k == 0:
-        return R[0], R[3], R[6]
-    if k == 1:
-        return R[1], R[4], R[7]
-    return R[2], R[5], R[8]
 
 
 @helper
@@ -54,13 +45,13 @@ def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, po
             iv = topology[i, VELOCITY_INDEX]
             if topology[i, KIND] == FLOATING:
                 for k in range(3):
-                    e = _column(R, k)
+                    e = column(R, k)
                     _add_column(J[b], iv + k, 1.0, e, (0.0, 0.0, 0.0))
                     _add_column(J[b], iv + 3 + k, 1.0, cross(e, arm), e)
             elif topology[i, KIND] == PRISMATIC:
-                _add_column(J[b], iv, parameters[i, MULTIPLIER], _column(R, 2), (0.0, 0.0, 0.0))
+                _add_column(J[b], iv, parameters[i, MULTIPLIER], column(R, 2), (0.0, 0.0, 0.0))
             else:
-                e = _column(R, 2)
+                e = column(R, 2)
                 _add_column(J[b], iv, parameters[i, MULTIPLIER], cross(e, arm), e)
             i = topology[i, PARENT]
 
@@ -85,9 +76,9 @@ def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array
             v = add(v, rotate(R, slice_vector(qd, iv)))
             w = add(w, rotate(R, slice_vector(qd, iv + 3)))
         elif topology[i, KIND] == PRISMATIC:
-            v = add(v, scale(parameters[i, MULTIPLIER] * qd[iv], _column(R, 2)))
+            v = add(v, scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2)))
         else:
-            w = add(w, scale(parameters[i, MULTIPLIER] * qd[iv], _column(R, 2)))
+            w = add(w, scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2)))
         put_matrix(work, i, ROTATION, R)
         put(work, i, POSITION, p)
         put(work, i, _V, v)
@@ -118,7 +109,7 @@ def jacobian_rate_batch(
             for k in range(3):
                 if kind != FLOATING and k != 2:
                     continue
-                e = _column(R, k)
+                e = column(R, k)
                 turn = cross(w, e)
                 s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
                 if kind == FLOATING or kind == PRISMATIC:

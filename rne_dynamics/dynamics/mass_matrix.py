@@ -2,10 +2,14 @@
 
 Seen from joint i, everything it carries is one rigid body. Its inertia times the joint's unit acceleration is
 the force there; carried down to the base, it meets every joint on the way. Entries between branches stay zero
-and cost nothing.
+and cost nothing. (By inverse dynamics, column by column: `mass_matrix_columns`.)
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +24,8 @@ from rne_dynamics.dynamics.joint_motion import (
     symmetric_at,
     vector_at,
 )
+from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_batch
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -51,7 +57,7 @@ _R, _P, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
 
 
 @helper
-def _moved_inertia(J: Symmetric, h: Vector, m: float, p: Vector) -> Symmetric:
+def moved_inertia(J: Symmetric, h: Vector, m: float, p: Vector) -> Symmetric:
     """Inertia about a point from which the present one is seen at p; h is the first moment about the old point."""
     d = 2.0 * dot(h, p) + m * dot(p, p)
     return (
@@ -121,7 +127,7 @@ def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array,
         if parent >= 0:
             R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
             h = rotate(R, h)
-            J = _moved_inertia(rotate_symmetric(R, J), h, m, p)
+            J = moved_inertia(rotate_symmetric(R, J), h, m, p)
             J = add_symmetric(symmetric_at(work, parent, _J), J)
             work[parent, _M] += m
             put(work, parent, _H, add(vector_at(work, parent, _H), add(h, scale(m, p))))
@@ -137,7 +143,14 @@ def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, 
         mass_matrix_kernel(topology, parameters, q[b], work, M[b])
 
 
-def mass_matrix(robot: RobotModel, q: ArrayLike) -> Array:
+Method = Literal["composite", "columns"]
+
+_BATCHES: Mapping[Method, Callable[[NDArray[np.int64], Array, Array, Array], None]] = MappingProxyType(
+    {"composite": mass_matrix_batch, "columns": mass_matrix_columns_batch}
+)
+
+
+def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite") -> Array:
     """The mass matrix M(q), reflected rotor inertia on its diagonal; shape (…, n, n), symmetric.
 
     Parameters
@@ -146,13 +159,18 @@ def mass_matrix(robot: RobotModel, q: ArrayLike) -> Array:
         The model.
     q
         Positions, shape (…, nq).
+    method
+        ``"composite"``: by composite rigid bodies. ``"columns"``: each column by inverse dynamics with a unit
+        acceleration, as documents 001 and 002 do; it is symmetric up to round-off only.
 
     Raises
     ------
     ArgumentError
-        A wrong shape, NaN or infinity.
+        A wrong shape, NaN or infinity, an unknown method.
     """
+    if method not in _BATCHES:
+        raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     lead, (positions,) = state_arrays(robot, q=q)
     M = np.empty((positions.shape[0], robot.n, robot.n))
-    mass_matrix_batch(robot.topology, robot.parameters, positions, M)
+    _BATCHES[method](robot.topology, robot.parameters, positions, M)
     return M.reshape((*lead, robot.n, robot.n))

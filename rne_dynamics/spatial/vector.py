@@ -74,6 +74,12 @@ def rotate_back(R: Matrix, v: Vector) -> Vector:
 
 
 @helper
+def column(R: Matrix, k: int) -> Vector:
+    """Column k of a matrix: axis k of frame B seen from A, for R = R_AB."""
+    return R[k], R[3 + k], R[6 + k]
+
+
+@helper
 def compose(A: Matrix, B: Matrix) -> Matrix:
     """The matrix product A B."""
     return (
