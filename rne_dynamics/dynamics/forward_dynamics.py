@@ -11,18 +11,19 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.nasser import nasser_forward
-from rne_dynamics.dynamics.walker_orin import walker_orin_forward
+from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
-Method = Literal["nasser", "walker_orin"]
+Method = Literal["nasser", "walker_orin", "walker_orin_columns"]
 
 #: What each method computes from checked rows: (robot, base, q, qd, tau, wrenches) to accelerations (B, n).
 FORWARD_ENGINES: Mapping[Method, Callable[[RobotModel, Array, Array, Array, Array, Array], Array]] = MappingProxyType(
     {
         "nasser": nasser_forward,
         "walker_orin": walker_orin_forward,
+        "walker_orin_columns": walker_orin_columns_forward,
     }
 )
 
@@ -48,9 +49,8 @@ def forward_dynamics(
     wrenches, base_motion
         As for `inverse_dynamics`.
     method
-        ``"nasser"``: O(n), document 000. ``"walker_orin"``: mass matrix and Cholesky. A robot with mimic joints
-        couples joints across the tree, which the O(n) recursion cannot carry; it is always solved by
-        ``"walker_orin"``.
+        ``"nasser"``: O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky.
+        ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
 
     Returns
     -------

@@ -161,7 +161,7 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
         Positions, shape (…, nq).
     method
         ``"composite"``: by composite rigid bodies. ``"columns"``: each column by inverse dynamics with a unit
-        acceleration, as documents 001 and 002 do; it is symmetric up to round-off only.
+        acceleration, as documents 000 and 002 have it; it is symmetric up to round-off only.
 
     Raises
     ------

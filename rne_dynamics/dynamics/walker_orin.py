@@ -1,4 +1,8 @@
-"""Forward dynamics by the mass matrix: M(q) q̈ = τ − bias, solved by Cholesky (Walker and Orin)."""
+"""Forward dynamics by the mass matrix: M(q) q̈ = τ − bias, solved by Cholesky (Walker and Orin).
+
+M comes from composite rigid bodies (their third method) or column by column from inverse dynamics (their first, which
+documents 000 and 002 refer to); the bias is inverse dynamics with q̈ = 0, loads and base motion in it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics import mass_matrix, newton_euler
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_kernel
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -55,6 +60,7 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
 def walker_orin_batch(
     topology: NDArray[np.int64],
     parameters: Array,
+    by_columns: bool,
     base: Array,
     q: Array,
     qd: Array,
@@ -62,7 +68,10 @@ def walker_orin_batch(
     wrenches: Array,
     qdd: Array,
 ) -> int:
-    """Joint accelerations over rows, shapes as for `nasser_batch`; −1, or a coordinate without inertia."""
+    """Joint accelerations over rows, shapes as for `nasser_batch`; −1, or a coordinate without inertia.
+
+    `by_columns` says where M comes from: inverse dynamics, or else composite rigid bodies.
+    """
     n = tau.shape[1]
     bodies = topology.shape[0]
     force_work = np.empty((bodies, _FORCE_COLUMNS))
@@ -70,6 +79,8 @@ def walker_orin_batch(
     M = np.empty((n, n))
     rest = np.zeros(n)
     left = np.empty(n)
+    unit, column = np.zeros(n), np.empty(n)
+    still, unloaded = np.zeros(12), np.empty((0, 6))
     for b in range(q.shape[0]):
         inverse_dynamics_kernel(
             topology,
@@ -84,7 +95,10 @@ def walker_orin_batch(
         )
         for k in range(n):
             left[k] = tau[b, k] - left[k]
-        mass_matrix_kernel(topology, parameters, q[b], mass_work, M)
+        if by_columns:
+            mass_matrix_columns_kernel(topology, parameters, still, q[b], rest, unit, unloaded, force_work, column, M)
+        else:
+            mass_matrix_kernel(topology, parameters, q[b], mass_work, M)
         singular = cholesky_solve(M, left, qdd[b])
         if singular >= 0:
             return singular
@@ -92,9 +106,26 @@ def walker_orin_batch(
 
 
 def walker_orin_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
+    """Joint accelerations (B, n) over checked rows, M by composite rigid bodies.
+
+    Raises
+    ------
+    SingularInertiaError
+        A joint that moves no inertia; the message names it.
+    """
+    return _solve(robot, False, base, q, qd, tau, wrenches)
+
+
+def walker_orin_columns_forward(
+    robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array
+) -> Array:
+    """As `walker_orin_forward`, with M column by column from inverse dynamics."""
+    return _solve(robot, True, base, q, qd, tau, wrenches)
+
+
+def _solve(robot: RobotModel, by_columns: bool, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     qdd = np.empty((q.shape[0], robot.n))
-    coordinate = walker_orin_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
+    coordinate = walker_orin_batch(robot.topology, robot.parameters, by_columns, base, q, qd, tau, wrenches, qdd)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

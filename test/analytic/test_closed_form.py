@@ -38,7 +38,7 @@ def test_efforts_and_accelerations(system, seed):
     zero = np.zeros(robot.n)
     assert relative_error(bias_torque(robot, q, qd), system.efforts(q, qd, zero), scale=1.0) < TOLERANCE
     assert relative_error(gravity_torque(robot, q), system.efforts(q, zero, zero), scale=1.0) < TOLERANCE
-    for method in ("nasser", "walker_orin"):
+    for method in ("nasser", "walker_orin", "walker_orin_columns"):
         assert relative_error(forward_dynamics(robot, q, qd, tau, method=method), qdd, scale=1.0) < 1e-12
 
 

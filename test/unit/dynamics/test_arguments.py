@@ -140,7 +140,7 @@ def test_an_unknown_method_is_refused():
         forward_dynamics(ARM, ZERO, ZERO, ZERO, method="magic")
 
 
-@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
+@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns"])
 def test_a_joint_that_moves_no_inertia_is_named(method):
     links = (TreeLink("base"), TreeLink("arm", Inertia(1.0, np.array([0.1, 0, 0]), np.eye(3))), TreeLink("ghost"))
     joints = (TreeJoint("j1", JointKind.REVOLUTE, "base", "arm"), TreeJoint("j2", JointKind.REVOLUTE, "arm", "ghost"))
@@ -149,7 +149,7 @@ def test_a_joint_that_moves_no_inertia_is_named(method):
         forward_dynamics(robot, ZERO, ZERO, ZERO, method=method)
 
 
-@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
+@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns"])
 def test_two_joints_about_one_axis_with_one_inertia_are_singular(method):
     body = Inertia(1.0, np.array([0.1, 0, 0]), np.diag([0.1, 0.1, 0.1]))
     links = (TreeLink("base"), TreeLink("ghost"), TreeLink("arm", body))
