@@ -9,6 +9,7 @@
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics import (
     BaseMotion,
+    JointReactions,
     LinkPoses,
     bias_torque,
     center_of_mass,
@@ -20,6 +21,7 @@ from rne_dynamics.dynamics import (
     inverse_dynamics,
     jacobian,
     jacobian_rate,
+    joint_reactions,
     kinetic_energy,
     mass_matrix,
     potential_energy,
@@ -36,6 +38,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BaseMotion",
     "Inertia",
+    "JointReactions",
     "LinkPoses",
     "Payload",
     "RneDynamicsError",
@@ -51,6 +54,7 @@ __all__ = [
     "inverse_dynamics",
     "jacobian",
     "jacobian_rate",
+    "joint_reactions",
     "kinetic_energy",
     "load_urdf",
     "mass_matrix",

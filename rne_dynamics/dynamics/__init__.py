@@ -7,12 +7,14 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
+from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
 
 __all__ = [
     "BaseMotion",
+    "JointReactions",
     "LinkPoses",
     "bias_torque",
     "center_of_mass",
@@ -24,6 +26,7 @@ __all__ = [
     "inverse_dynamics",
     "jacobian",
     "jacobian_rate",
+    "joint_reactions",
     "kinetic_energy",
     "mass_matrix",
     "potential_energy",

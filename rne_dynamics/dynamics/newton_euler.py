@@ -39,6 +39,8 @@ from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, 
 
 # columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n
 _R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
+#: Where the kernel leaves the placement (R, p) in the parent, the motion (ω, ω̇, v̇ − g) and the reaction (f, n).
+PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
 
 
 @kernel

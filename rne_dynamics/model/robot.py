@@ -120,6 +120,28 @@ class RobotModel:
         q.flags.writeable = False
         return q
 
+    @cached_property
+    def link_inertias(self) -> tuple[NDArray[np.int64], Array, Array, Array]:
+        """What `parameters` holds by body, link by link: fixed links apart from the link they are bolted to.
+
+        Returns
+        -------
+        tuple
+            For every link, in the order of `link_names`: its body (−1 for the base), its mass (links,), m·c (links, 3)
+            and inertia about the origin (links, 3, 3), both in the body's frame; for body −1 the root link's.
+        """
+        frames = [self.links[link.name] for link in self.tree.links]
+        inertias = [
+            (link.inertia or Inertia()).moved(frame.rotation, frame.position)
+            for link, frame in zip(self.tree.links, frames, strict=True)
+        ]
+        return (
+            np.array([frame.body for frame in frames], dtype=np.int64),
+            np.array([x.mass for x in inertias]),
+            np.array([x.first_moment for x in inertias]),
+            np.array([x.about_origin for x in inertias]),
+        )
+
     @property
     def base_at_rest(self) -> Array:
         """A new array (12,) for a base at rest: velocities zero, acceleration −gravity; see `BaseMotion.packed`."""
