@@ -17,7 +17,7 @@ LAYER = {
     "model": 1,
     "description": 2, "dynamics": 2,
     "closed_chain": 3, "flexible": 3,
-    "control": 4, "simulation": 4, "identification": 4,
+    "control": 4, "simulation": 4, "identification": 4, "verification": 4,
     "cli": 5, "ros": 5,
 }  # fmt: skip
 #: same-layer imports that are meant: one room builds on another, never the other way round

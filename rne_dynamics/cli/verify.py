@@ -1,0 +1,208 @@
+"""`rne verify`: all formulations on random states of one robot, how far apart, how many operations, how long."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.verification.agreement import Agreement, Disagreement, compare
+from rne_dynamics.verification.counting import count_operations, published
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
+from rne_dynamics.verification.operations import Operations
+from rne_dynamics.verification.scaling import SIZES, Sample, sweep
+from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.timing import seconds_per_state
+
+EXAMPLES = """\
+examples:
+  rne verify puma560
+  rne verify my_arm.urdf --states 1000 --seed 7
+  rne verify my_humanoid.urdf --base floating --json
+  rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
+
+exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1e-11 between O(n) recursions), 1 if not
+"""
+
+#: Operations are counted by running the kernels as plain Python: beyond so many bodies O(n³) engines take too long.
+_COUNTED_BODIES = 64
+_TIMED_STATES = 20
+_DRIVEN: tuple[Quantity, ...] = ("inverse", "forward")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_robot(parser)
+    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="what the root link stands on")
+    parser.add_argument("--states", type=int, default=200, help="random states of each kind (default: 200)")
+    parser.add_argument("--seed", type=int, default=0, help="where the random numbers start (default: 0)")
+    parser.add_argument("--bare", action="store_true", help="gravity alone: no external loads, base at rest")
+    parser.add_argument("--plot", type=Path, default=None, metavar="PNG",
+                        help="count and time generated chains and trees of 2 to 200 joints too and plot them: minutes")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print, and return 0 where all agree."""
+    if not 1 <= args.states <= 1_000_000:
+        raise ArgumentError(f"--states is {args.states}; it must be between 1 and 1000000")
+    if args.seed < 0:
+        raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
+    robot = load_urdf(robot_source(args), base=args.base)
+    bar = Progress(
+        TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=1.0)
+        agreement = compare(
+            robot, args.states, args.seed, loaded=not args.bare,
+            progress=lambda what, done: bar.update(task, description=what, completed=done),
+        )  # fmt: skip
+        costs = [_cost(robot, engine) for engine in bar.track(ENGINES, description="operations and times")]
+        samples = _sweep(bar) if args.plot else []
+    if args.plot:
+        plot(args.plot, samples)
+    if args.json:
+        print(json.dumps(_report(robot, args, agreement, costs, samples), indent=2))
+    else:
+        _print(robot, args, agreement, costs)
+    return 0 if agreement.agrees else 1
+
+
+def _sweep(bar: Progress) -> list[Sample]:
+    task = bar.add_task("", total=len(SIZES))
+    samples = []
+    for sample in sweep():
+        samples.append(sample)
+        bar.update(task, description=f"{sample.mechanism} of {sample.n}", completed=SIZES.index(sample.n))
+    return samples
+
+
+def _cost(robot: RobotModel, engine: Engine) -> dict[str, Any]:
+    """Operations and seconds of one engine for one state, inverse and forward."""
+    rows = bare_states(robot, _TIMED_STATES, 0)
+    cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
+    for quantity in _DRIVEN:
+        counted = engine.linear or robot.bodies <= _COUNTED_BODIES
+        operations = count_operations(engine.name, quantity, robot) if counted else None
+        cost[quantity] = {
+            "operations": None if operations is None else vars(operations),
+            "seconds": seconds_per_state(engine, quantity, robot, rows),
+        }
+    return cost
+
+
+def _report(
+    robot: RobotModel,
+    args: argparse.Namespace,
+    agreement: Agreement,
+    costs: list[dict[str, Any]],
+    samples: list[Sample],
+) -> dict[str, Any]:
+    return {
+        "robot": robot.name,
+        "base": robot.base,
+        "n": robot.n,
+        "bodies": robot.bodies,
+        "states": args.states,
+        "seed": args.seed,
+        "agrees": agreement.agrees,
+        "pairs": [
+            {key: _finite(value) for key, value in vars(d).items()} | {"agrees": d.agrees}
+            for d in agreement.disagreements
+        ],
+        "remarks": list(agreement.remarks),
+        "engines": costs,
+        "published": {"engine": "nasser", "quantity": "forward", **vars(published(robot.bodies))},
+        "scaling": [
+            vars(s) | {"operations": None if s.operations is None else vars(s.operations)} for s in samples
+        ],
+    }
+
+
+def _finite(value: object) -> object:
+    """JSON has no infinity; a string says it."""
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _print(robot: RobotModel, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]) -> None:
+    out = console()
+    kinds = "bare" if args.bare else "bare, and as many with external loads" + (
+        " and a moving base" if robot.base == "fixed" else ""
+    )
+    out.print(_engine_table(robot, costs))
+    paper = published(robot.bodies)
+    out.print(
+        f"document 000 gives 258 n - 119 = {paper.multiplications} multiplications and 191 n - 83 = {paper.additions} "
+        f"additions for nasser, n = {robot.bodies}"
+    )
+    out.print(_pair_table(robot, agreement, f"{args.states} states {kinds}, seed {args.seed}"))
+    for remark in agreement.remarks:
+        out.print(f"not compared: {remark}")
+    worst = agreement.worst()
+    if worst is None:
+        out.print("nothing to compare")
+        return
+    verdict = "all agree" if agreement.agrees else "DISAGREEMENT beyond round-off"
+    out.print(
+        f"{verdict}; nearest its bound: {worst.quantity}, {worst.first} and {worst.second}, {worst.relative:.1e} "
+        f"(allowed {worst.tolerance:.0e})"
+    )
+
+
+def _engine_table(robot: RobotModel, costs: list[dict[str, Any]]) -> Table:
+    table = Table(
+        title=f"{robot.name}: {robot.n} coordinates, {robot.bodies} bodies, {robot.base} base", header_style="bold"
+    )
+    for column in ("engine", "formulation", "document"):
+        table.add_column(column)
+    for quantity in _DRIVEN:
+        for column in (f"{quantity}: mul", "add", "other", "µs"):
+            table.add_column(column, justify="right")
+    for cost in costs:
+        cells: list[str] = []
+        for quantity in _DRIVEN:
+            operations, seconds = cost[quantity]["operations"], cost[quantity]["seconds"]
+            cells += _operation_cells(operations)
+            cells.append("" if seconds is None else f"{1e6 * seconds:.3g}")
+        table.add_row(cost["engine"], cost["title"], cost["document"], *cells)
+    return table
+
+
+def _operation_cells(operations: dict[str, int] | None) -> list[str]:
+    if operations is None:
+        return ["", "", ""]
+    counted = Operations(**operations)
+    return [str(counted.multiplications), str(counted.additions), str(counted.divisions + counted.functions)]
+
+
+def _pair_table(robot: RobotModel, agreement: Agreement, title: str) -> Table:
+    table = Table("pair", title=f"largest relative disagreement: {title}", header_style="bold")
+    for quantity in QUANTITIES:
+        table.add_column(quantity, justify="right")
+    found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
+    for a, b in itertools.combinations((engine.name for engine in ENGINES), 2):
+        row = [found.get((a, b, quantity)) for quantity in QUANTITIES]
+        if any(row):
+            table.add_row(f"{a} / {b}", *(_cell(d) for d in row))
+    return table
+
+
+def _cell(found: Disagreement | None) -> Text:
+    if found is None:
+        return Text("")
+    return Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")

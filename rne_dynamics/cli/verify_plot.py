@@ -1,0 +1,58 @@
+"""The picture of `rne verify --plot`: operations and times over the number of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.verification.counting import published
+from rne_dynamics.verification.engines import ENGINES
+from rne_dynamics.verification.scaling import MECHANISMS, Sample
+
+
+def plot(path: Path, samples: Sequence[Sample]) -> None:
+    """Write the picture; its format follows the ending of `path`.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+    figure = Figure(figsize=(12.0, 9.0), layout="constrained")
+    FigureCanvasAgg(figure)
+    grid = figure.subplots(2, 2, sharex=True, sharey="row")
+    for column, (mechanism, _) in enumerate(MECHANISMS):
+        counts, times = grid[0][column], grid[1][column]
+        for k, engine in enumerate(ENGINES):
+            for quantity, style in (("inverse", "--"), ("forward", "-")):
+                chosen = [
+                    s for s in samples
+                    if (s.engine, s.quantity, s.mechanism) == (engine.name, quantity, mechanism)
+                ]  # fmt: skip
+                if not chosen:
+                    continue
+                look = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
+                counted = [(s.n, s.operations.total) for s in chosen if s.operations is not None]
+                if counted:
+                    counts.loglog(*zip(*counted, strict=True), **look)
+                times.loglog([s.n for s in chosen], [1e6 * s.seconds for s in chosen], **look)
+        if mechanism == "chain":
+            n = sorted({s.n for s in samples})
+            told = [published(k).total for k in n]
+            counts.loglog(n, told, ":", color="black", label="document 000: 449 n - 202")
+        counts.set_title(f"{mechanism} of revolute joints")
+        times.set_xlabel("joints n")
+        for axes in (counts, times):
+            axes.grid(alpha=0.3, which="both")
+    grid[0][0].set_ylabel("operations for one state")
+    grid[1][0].set_ylabel("time for one state (µs)")
+    grid[0][0].legend(fontsize="small")
+    grid[1][1].legend(fontsize="small")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)

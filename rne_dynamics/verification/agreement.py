@@ -1,0 +1,156 @@
+"""How far the formulations are apart on one robot."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
+from rne_dynamics.verification.states import Rows, bare_states, loaded_states
+
+#: What two engines may differ by: the O(n) recursions among themselves, and any two.
+TOLERANCE_LINEAR = 1e-11
+TOLERANCE = 1e-9
+
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The largest difference of two engines in one quantity.
+
+    Parameters
+    ----------
+    quantity, first, second
+        What was compared, and the engines' names.
+    relative
+        Relative to the size of the terms whose sum the quantity is: for accelerations what the efforts and bias forces
+        would give one by one, Σ|M⁻¹|(|τ| + |bias|), since near cancellation of large terms no solver can do
+        better; for everything else the largest entry of the state.
+    plain
+        Relative to the largest entry of the state.
+    tolerance
+        What `relative` may be.
+    """
+
+    quantity: Quantity
+    first: str
+    second: str
+    relative: float
+    plain: float
+    tolerance: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the two differ by round-off only; never where one is not a number."""
+        return self.relative <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """All pairs on one robot, and whatever could not be compared, with the reason."""
+
+    disagreements: tuple[Disagreement, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every pair does."""
+        return all(d.agrees for d in self.disagreements)
+
+    def worst(self, quantity: Quantity | None = None) -> Disagreement | None:
+        """The pair furthest apart, measured by its tolerance."""
+        chosen = [d for d in self.disagreements if quantity in (None, d.quantity)]
+        return max(chosen, key=lambda d: _size(d.relative / d.tolerance), default=None)
+
+
+def compare(
+    robot: RobotModel, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+) -> Agreement:
+    """Run every engine in `count` random states, bare and (where `loaded`) with loads and base motion.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    count, seed
+        Number of states of each kind, and where the random numbers start.
+    loaded
+        Whether to compare with external loads and base motion too.
+    progress
+        Called with what is being done and the fraction that is done.
+    """
+    cases = [bare_states(robot, count, seed)]
+    if loaded:
+        cases.append(loaded_states(robot, count, seed))
+    tell = progress or (lambda what, done: None)
+    jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
+    worst: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
+    remarks: list[str] = []
+    engines = sum(len(_engines(q)) for _, q in jobs)
+    done = 0
+    for rows, quantity in jobs:
+        # recursive Newton–Euler has found the efforts from these accelerations: they are its answer
+        answers: dict[str, Array] = {"newton_euler": rows.qdd} if quantity == "forward" else {}
+        for engine in _engines(quantity):
+            tell(f"{quantity}: {engine.name}", done / engines)
+            done += 1
+            try:
+                answers[engine.name] = engine.compute(quantity, robot, rows)
+            except SingularInertiaError as error:
+                remarks.append(f"{quantity}, {engine.name}: {error}")
+        sizes = _sizes(quantity, robot, rows, answers)
+        for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
+            found = _difference(a, b, *sizes)
+            key = (quantity, first, second)
+            worst[key] = _larger(worst.get(key, (0.0, 0.0)), found)
+    tell("", 1.0)
+    linear = {engine.name for engine in ENGINES if engine.linear}
+    return Agreement(
+        tuple(
+            Disagreement(
+                quantity, a, b, relative, plain, TOLERANCE_LINEAR if {a, b} <= linear else TOLERANCE
+            )
+            for (quantity, a, b), (relative, plain) in worst.items()
+        ),
+        tuple(dict.fromkeys(remarks)),
+    )
+
+
+def _engines(quantity: Quantity) -> list[Engine]:
+    return [engine for engine in ENGINES if engine.offers(quantity)]
+
+
+def _sizes(quantity: Quantity, robot: RobotModel, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Per state: the size of the terms, and the largest entry of any engine's answer."""
+    count = len(rows.q)
+    if not answers or robot.n == 0:
+        return np.ones(count), np.ones(count)
+    plain = np.max([np.abs(a).reshape(count, -1).max(axis=1) for a in answers.values()], axis=0)
+    plain = np.where(plain > 0.0, plain, 1.0)
+    if quantity != "forward":
+        return plain, plain
+    M = mass_matrix(robot, rows.q)
+    bias = rows.tau - np.einsum("bij,bj->bi", M, rows.qdd)  # loads and base motion included
+    return np.einsum("bij,bj->bi", np.abs(np.linalg.inv(M)), np.abs(rows.tau) + np.abs(bias)).max(axis=1), plain
+
+
+def _difference(a: Array, b: Array, size: Array, plain: Array) -> tuple[float, float]:
+    apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
+    return _size(float((apart / size).max(initial=0.0))), _size(float((apart / plain).max(initial=0.0)))
+
+
+def _larger(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    return max(a[0], b[0]), max(a[1], b[1])
+
+
+def _size(x: float) -> float:
+    """A number that is not one is as large as can be."""
+    return float("inf") if np.isnan(x) else x

@@ -1,0 +1,89 @@
+"""The formulations side by side: what each computes, and by which function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.nasser import nasser_forward
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.walker_orin import walker_orin_forward
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.verification.states import Rows
+
+Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
+QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
+
+#: (robot, base, q, qd, tau or qdd, wrenches) to rows.
+_OverRows = Callable[[RobotModel, Array, Array, Array, Array, Array], Array]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """One formulation.
+
+    Parameters
+    ----------
+    name
+        Its name here; where it can be chosen, the `method` of `forward_dynamics`.
+    title
+        What it is, in a few words.
+    document
+        The number of the document (docs/formulations.md) it comes from.
+    linear
+        Whether it costs O(n) in every quantity it offers.
+    inverse, forward, mass, reactions
+        What it computes: efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body
+        at the body frame's origin in body axes; `None` where it does not.
+    """
+
+    name: str
+    title: str
+    document: str
+    linear: bool = False
+    inverse: _OverRows | None = None
+    forward: _OverRows | None = None
+    mass: Callable[[RobotModel, Array], Array] | None = None
+    reactions: _OverRows | None = None
+
+    def offers(self, quantity: Quantity) -> bool:
+        """Whether the engine computes it."""
+        return self._function(quantity) is not None
+
+    def compute(self, quantity: Quantity, robot: RobotModel, rows: Rows) -> Array:
+        """The quantity in every state; shape (B, …). `SingularInertiaError` where motions carry no inertia."""
+        if quantity == "mass matrix":
+            assert self.mass is not None
+            return self.mass(robot, rows.q)
+        function: _OverRows | None = self._function(quantity)
+        assert function is not None
+        driven = rows.tau if quantity == "forward" else rows.qdd
+        return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
+
+    def _function(self, quantity: Quantity) -> Callable[..., Array] | None:
+        return {
+            "inverse": self.inverse,
+            "forward": self.forward,
+            "mass matrix": self.mass,
+            "reactions": self.reactions,
+        }[quantity]
+
+
+def _newton_euler_inverse(
+    robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
+) -> Array:
+    tau = np.empty_like(qdd)
+    inverse_dynamics_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau)
+    return tau
+
+
+ENGINES: tuple[Engine, ...] = (
+    Engine("newton_euler", "recursive Newton-Euler", "000, 001", linear=True, inverse=_newton_euler_inverse),
+    Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),
+    Engine("walker_orin", "composite bodies, Walker-Orin", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
+)

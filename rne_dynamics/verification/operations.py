@@ -1,0 +1,143 @@
+"""Multiplications and additions of a kernel, counted while it runs.
+
+The kernel's own source is run as plain Python on numbers that count what is done with them, so the count is that
+of the formulation as it is, conversions of constants included: a multiplication by a stored 0, 1 or 2 is a
+multiplication, as it is for the processor. Changes of sign, copies and comparisons are not counted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+@dataclass
+class Operations:
+    """How many operations of each kind; subtractions count as additions."""
+
+    multiplications: int = 0
+    additions: int = 0
+    divisions: int = 0
+    functions: int = 0  # sines, cosines, square roots
+
+    @property
+    def total(self) -> int:
+        """All kinds together."""
+        return self.multiplications + self.additions + self.divisions + self.functions
+
+    def __add__(self, other: Operations) -> Operations:
+        return Operations(
+            self.multiplications + other.multiplications,
+            self.additions + other.additions,
+            self.divisions + other.divisions,
+            self.functions + other.functions,
+        )
+
+
+class OperationCounter:
+    """Makes numbers that count and runs kernels on them.
+
+    One counter is one count: `operations` grows with every arithmetic operation on its numbers.
+    """
+
+    def __init__(self) -> None:
+        self.operations = Operations()
+        self._number = _counting_number(self.operations)
+        self._plain: dict[int, Callable[..., Any]] = {}
+
+    def array(self, values: ArrayLike) -> Any:
+        """The values as an object array of counting numbers."""
+        plain = np.asarray(values, dtype=np.float64)
+        out = np.empty(plain.shape, dtype=object)
+        for index, value in np.ndenumerate(plain):
+            out[index] = self._number(value)
+        return out
+
+    def zeros(self, *shape: int) -> Any:
+        """An object array of counting zeros, for work arrays and results."""
+        return self.array(np.zeros(shape))
+
+    def run(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
+        """Run a kernel as plain Python; floating arguments must come from `array` or `zeros`."""
+        return self.plain(kernel)(*arguments)
+
+    def plain(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel's source as an ordinary function in which every kernel and helper it calls is ordinary too."""
+        source = getattr(kernel, "py_func", kernel)
+        if id(source) in self._plain:
+            return self._plain[id(source)]
+        scope = dict(source.__globals__)
+        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, source.__closure__)
+        self._plain[id(source)] = copy  # before its own names are looked up: it may call itself
+        for name in source.__code__.co_names:
+            value = scope.get(name)
+            if value is math:
+                scope[name] = _Stand(math, self._functions(math.cos, math.sin, math.sqrt))
+            elif value is np:
+                arrays = {"empty": self._empty, "zeros": self._empty}
+                scope[name] = _Stand(np, self._functions(np.sqrt, np.cos, np.sin) | arrays)
+            elif hasattr(value, "py_func"):
+                scope[name] = self.plain(value)
+            elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
+                scope[name] = self.plain(value)  # where numba is missing, kernels are ordinary functions
+        return copy
+
+    def _empty(self, shape: int | tuple[int, ...]) -> Any:
+        return self.zeros(*np.atleast_1d(shape))
+
+    def _functions(self, *functions: Callable[[float], float]) -> dict[str, Callable[[float], float]]:
+        def counted(function: Callable[[float], float]) -> Callable[[float], float]:
+            def call(x: float) -> float:
+                self.operations.functions += 1
+                number: float = self._number(function(float(x)))
+                return number
+
+            return call
+
+        return {function.__name__: counted(function) for function in functions}
+
+
+class _Stand:
+    """A module in which a few names mean something else."""
+
+    def __init__(self, module: Any, instead: Mapping[str, Any]) -> None:
+        self._module = module
+        self._instead = instead
+
+    def __getattr__(self, name: str) -> Any:
+        return self._instead[name] if name in self._instead else getattr(self._module, name)
+
+
+def _counting_number(tally: Operations) -> type[float]:
+    """A float whose arithmetic is counted in `tally` and gives such floats again."""
+
+    class Counting(float):
+        def __neg__(self) -> Counting:
+            return Counting(float.__neg__(self))
+
+        def __abs__(self) -> Counting:
+            return Counting(float.__abs__(self))
+
+    def counted(name: str, kind: str) -> Callable[[Any, Any], Any]:
+        plain = getattr(float, name)
+
+        def operation(self: Any, other: Any) -> Any:
+            value = plain(float(self), float(other))
+            setattr(tally, kind, getattr(tally, kind) + 1)
+            return Counting(value)
+
+        return operation
+
+    for kind, names in (("additions", ("add", "sub")), ("multiplications", ("mul",)), ("divisions", ("truediv",))):
+        for name in names:
+            setattr(Counting, f"__{name}__", counted(f"__{name}__", kind))
+            setattr(Counting, f"__r{name}__", counted(f"__r{name}__", kind))
+    return Counting
