@@ -1,0 +1,220 @@
+"""The differential-algebraic equations of a robot as sparse matrices, filled state by state and solved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rne_dynamics.dynamics.maximal_blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
+from rne_dynamics.dynamics.maximal_pattern import (
+    INERTIA_COLUMNS,
+    INERTIA_ROWS,
+    TRANSFER_NUMBERS,
+    MaximalPattern,
+    maximal_pattern,
+)
+from rne_dynamics.errors import no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, INERTIA, KIND, MASS, MOMENT, MULTIPLIER, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+
+#: A solution that one step of refinement still changes by more than this part of itself means nothing.
+_SINGULAR = 1e-4
+
+
+class Blocks(NamedTuple):
+    """What `free_body_kernel` fills for one state: transfer (bodies, 18), drift and force (bodies, 6)."""
+
+    transfer: Array
+    drift: Array
+    force: Array
+
+
+class Solution(NamedTuple):
+    """Wrenches on the bodies F (bodies, 6), accelerations less gravity a (bodies, 6), joint accelerations q̈ (n,)."""
+
+    force: Array
+    acceleration: Array
+    qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MaximalSystem:
+    """A robot's equations in maximal coordinates: the pattern, and the entries that never change.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    pattern
+        Sparsity of its topology.
+    inertia
+        𝓜: every body's 6×6 inertia about its frame's origin; shape (bodies, 6, 6).
+    gear
+        Multiplier of every joint axis; shape (axes,).
+    rotor
+        J: rotor inertia of every coordinate; shape (n,).
+    template, constraint_template
+        Data of the whole matrix and of K with what depends on the state left zero.
+    """
+
+    robot: RobotModel
+    pattern: MaximalPattern
+    inertia: Array
+    gear: Array
+    rotor: Array
+    template: Array
+    constraint_template: Array
+
+    @staticmethod
+    def of(robot: RobotModel) -> MaximalSystem:
+        """The system of a robot; cheap, since patterns are kept."""
+        pattern = maximal_pattern(robot.topology)
+        inertia = body_inertias(robot)
+        gear = robot.parameters[pattern.axis_body, MULTIPLIER]
+        gear[robot.topology[pattern.axis_body, KIND] == FLOATING] = 1.0
+        rotor = np.zeros(robot.n)
+        one_axis = robot.topology[:, KIND] != FLOATING
+        np.add.at(
+            rotor,
+            robot.topology[one_axis, VELOCITY_INDEX],
+            robot.parameters[one_axis, ROTOR] * robot.parameters[one_axis, MULTIPLIER] ** 2,
+        )
+        slots = pattern.system.slots
+        template = np.zeros(len(pattern.system.indices))
+        template[slots["inertia"]] = inertia[:, INERTIA_ROWS, INERTIA_COLUMNS]
+        template[slots["minus_one"]] = -1.0
+        template[slots["axis"]] = gear
+        template[slots["axis_transposed"]] = gear
+        template[slots["rotor"]] = rotor
+        constraint = np.zeros(len(pattern.constraint.indices))
+        constraint[pattern.constraint.slots["one"]] = 1.0
+        return MaximalSystem(robot, pattern, inertia, gear, rotor, template, constraint)
+
+    def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
+        """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""
+        motion = np.empty((self.robot.bodies, MOTION_COLUMNS))
+        joint_motion_kernel(self.robot.topology, self.robot.parameters, base, q, qd, motion)
+        return self.blocks_of_motion(base, motion, wrenches)
+
+    def blocks_of_motion(self, base: Array, motion: Array, wrenches: Array) -> Blocks:
+        """The blocks where every joint's placement and velocity are known; motion (bodies, MOTION_COLUMNS)."""
+        bodies = self.robot.bodies
+        blocks = Blocks(np.empty((bodies, 18)), np.empty((bodies, 6)), np.empty((bodies, 6)))
+        free_body_kernel(self.robot.topology, self.robot.parameters, base, motion, wrenches, *blocks)
+        return blocks
+
+    def matrix(self, transfer: Array) -> Any:
+        """The whole matrix, scipy CSC."""
+        slots = self.pattern.system.slots
+        data = self.template.copy()
+        numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS]
+        data[slots["transfer"]] = numbers
+        data[slots["transfer_transposed"]] = numbers
+        return _csc(data, self.pattern.system)
+
+    def constraint_matrix(self, transfer: Array) -> Any:
+        """K, scipy CSC; unit lower triangular, since parents come first."""
+        data = self.constraint_template.copy()
+        data[self.pattern.constraint.slots["transfer"]] = -transfer[self.pattern.children][:, TRANSFER_NUMBERS]
+        return _csc(data, self.pattern.constraint)
+
+    def right_side(self, balance: Array, joints: Array, drives: Array) -> Array:
+        """The right sides in the matrix's order: (bodies, 6), (bodies, 6) and (n,), with any trailing dimension."""
+        side = np.empty((self.pattern.system.size, *drives.shape[1:]))
+        side[self.pattern.force] = balance
+        side[self.pattern.motion] = joints
+        side[self.pattern.coordinate] = drives
+        return side
+
+    def solution(self, x: Array) -> Solution:
+        """F, a and q̈ out of the unknowns."""
+        return Solution(x[self.pattern.force], x[self.pattern.motion], x[self.pattern.coordinate])
+
+    def along_axes(self, qdd: Array) -> Array:
+        """S q̈; shape (bodies, 6), with any trailing dimension that q̈ (n, …) has."""
+        out = np.zeros((self.robot.bodies, 6, *qdd.shape[1:]))
+        gear = self.gear.reshape(-1, *(1,) * (qdd.ndim - 1))
+        out[self.pattern.axis_body, self.pattern.axis_component] = gear * qdd[self.pattern.axis_coordinate]
+        return out
+
+    def onto_axes(self, force: Array) -> Array:
+        """Sᵀ F; shape (n,) and any trailing dimension that F (bodies, 6, …) has."""
+        out = np.zeros((self.robot.n, *force.shape[2:]))
+        gear = self.gear.reshape(-1, *(1,) * (force.ndim - 2))
+        parts = gear * force[self.pattern.axis_body, self.pattern.axis_component]
+        np.add.at(out, self.pattern.axis_coordinate, parts)
+        return out
+
+    def factorised(self, matrix: Any) -> Any:
+        """LU factors (scipy SuperLU) of the whole matrix, pivots down the diagonal as the numbering means them.
+
+        Raises
+        ------
+        SingularInertiaError
+            A joint that moves no inertia; names it.
+        """
+        try:
+            return factorised(matrix)
+        except RuntimeError:  # SuperLU met a pivot that is exactly zero
+            raise self.singular(matrix) from None
+
+    def solve(self, matrix: Any, right: Array) -> Array:
+        """Solve matrix · x = right, with one step of iterative refinement; right (size,).
+
+        Raises
+        ------
+        SingularInertiaError
+            A joint that moves no inertia; names it.
+        """
+        factors = self.factorised(matrix)
+        # beside what is asked, every drive pushed by one: an answer to that shows a singular matrix in any state
+        sides = np.zeros((len(right), 2), order="F")
+        sides[:, 0] = right
+        sides[self.pattern.coordinate, 1] = 1.0
+        x = factors.solve(sides)
+        correction = factors.solve(np.asfortranarray(sides - matrix @ x))
+        if not (np.abs(correction).max(axis=0) <= _SINGULAR * np.abs(x).max(axis=0)).all():
+            raise self.singular(matrix)
+        found: Array = x[:, 0] + correction[:, 0]
+        return found
+
+    def singular(self, matrix: Any) -> Exception:
+        """The error that names the joint moving most in the motion that meets no resistance."""
+        _, _, right = np.linalg.svd(matrix.toarray())
+        joint = int(np.argmax(np.abs(right[-1][self.pattern.coordinate])))
+        return no_inertia(self.robot.joint_names[joint], self.robot.name)
+
+
+def factorised(matrix: Any) -> Any:
+    """SuperLU factors without a search for pivots: down the diagonal in the order given."""
+    from scipy.sparse.linalg import splu  # here: the ROS nodes start without scipy
+
+    down_the_diagonal = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
+    return splu(matrix, relax=1, panel_size=4, **down_the_diagonal)
+
+
+def body_inertias(robot: RobotModel) -> Array:
+    """𝓜 = [m 1, −h̃; h̃, I] of every body about its frame's origin in its axes; shape (bodies, 6, 6)."""
+    row = robot.parameters
+    out = np.zeros((robot.bodies, 6, 6))
+    x, y, z = row[:, MOMENT : MOMENT + 3].T
+    for k in range(3):
+        out[:, k, k] = row[:, MASS]
+    for (r, c), value in {(0, 1): -z, (0, 2): y, (1, 2): -x}.items():  # h̃
+        out[:, 3 + r, c], out[:, 3 + c, r] = value, -value
+        out[:, r, 3 + c], out[:, c, 3 + r] = -value, value
+    upper = np.triu_indices(3)
+    out[:, 3 + upper[0], 3 + upper[1]] = row[:, INERTIA : INERTIA + 6]
+    out[:, 3 + upper[1], 3 + upper[0]] = row[:, INERTIA : INERTIA + 6]
+    return out
+
+
+def _csc(data: Array, sparsity: Any) -> Any:
+    from scipy.sparse import csc_matrix  # here: the ROS nodes start without scipy
+
+    matrix = csc_matrix((data, sparsity.indices, sparsity.indptr), shape=(sparsity.size, sparsity.size))
+    matrix.has_canonical_format = True  # by construction; saves a search for doubles
+    return matrix
