@@ -10,7 +10,9 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics import (
     BaseMotion,
     JointReactions,
+    LagrangeTerms,
     LinkPoses,
+    ReducedEquations,
     bias_torque,
     center_of_mass,
     forward_dynamics,
@@ -23,9 +25,11 @@ from rne_dynamics.dynamics import (
     jacobian_rate,
     joint_reactions,
     kinetic_energy,
+    lagrange_terms,
     mass_matrix,
     potential_energy,
     random_configuration,
+    reduced_equations,
 )
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble, with_lock, with_payload
@@ -39,8 +43,10 @@ __all__ = [
     "BaseMotion",
     "Inertia",
     "JointReactions",
+    "LagrangeTerms",
     "LinkPoses",
     "Payload",
+    "ReducedEquations",
     "RneDynamicsError",
     "RobotModel",
     "assemble",
@@ -56,10 +62,12 @@ __all__ = [
     "jacobian_rate",
     "joint_reactions",
     "kinetic_energy",
+    "lagrange_terms",
     "load_urdf",
     "mass_matrix",
     "potential_energy",
     "random_configuration",
+    "reduced_equations",
     "with_lock",
     "with_payload",
 ]

@@ -9,13 +9,17 @@ from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
 from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
+from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_terms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
+from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
 
 __all__ = [
     "BaseMotion",
     "JointReactions",
+    "LagrangeTerms",
     "LinkPoses",
+    "ReducedEquations",
     "bias_torque",
     "center_of_mass",
     "forward_dynamics",
@@ -28,7 +32,9 @@ __all__ = [
     "jacobian_rate",
     "joint_reactions",
     "kinetic_energy",
+    "lagrange_terms",
     "mass_matrix",
     "potential_energy",
     "random_configuration",
+    "reduced_equations",
 ]

@@ -192,8 +192,8 @@ def factorised(matrix: Any) -> Any:
     """SuperLU factors without a search for pivots: down the diagonal in the order given."""
     from scipy.sparse.linalg import splu  # here: the ROS nodes start without scipy
 
-    down_the_diagonal = {"permc_spec": "NATURAL", "diag_pivot_thresh": 0.0, "options": {"SymmetricMode": True}}
-    return splu(matrix, relax=1, panel_size=4, **down_the_diagonal)
+    own_order = {"SymmetricMode": True}
+    return splu(matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=4, options=own_order)
 
 
 def body_inertias(robot: RobotModel) -> Array:

@@ -69,10 +69,12 @@ def reduced_equations(
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
     system = MaximalSystem.of(robot)
-    rows = [
-        _reduced(system, base[b if len(base) > 1 else 0], positions[b], velocities[b], loads[b if len(loads) > 1 else 0])
-        for b in range(len(positions))
-    ]
+    count = len(positions)
+    states = zip(
+        np.broadcast_to(base, (count, 12)), positions, velocities, np.broadcast_to(loads, (count, *loads.shape[1:])),
+        strict=True,
+    )  # fmt: skip
+    rows = [_reduced(system, *(np.array(part) for part in state)) for state in states]
     n, bodies = robot.n, robot.bodies
     shapes = ((n, n), (n,), (bodies, 6, n), (bodies, 6))
     parts = (np.array([row[k] for row in rows]).reshape(*lead, *shape) for k, shape in enumerate(shapes))
