@@ -1,0 +1,103 @@
+"""Forward and inverse dynamics from Lagrange's equations (document 004): W q̈ = P + V solved for either side.
+
+A base in prescribed motion is six coordinates more, a floating joint at the root; the equations are formed for all and
+the rows of the joints kept: W_qq q̈ + W_qb z̈ = P + V_q with z̈ given. A base that does not turn needs none of that:
+its acceleration acts as gravity does.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.dynamics.lagrange import form_terms
+from rne_dynamics.errors import no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    COLUMNS,
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    PARENT,
+    POSITION_INDEX,
+    ROTATION,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.robot import RobotModel
+
+#: A pivot of W below this part of its diagonal entry is round-off: that motion carries no inertia.
+SINGULAR = 1e-13
+
+
+def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
+    W, V = _equations(robot, base, q, qd, wrenches)
+    coordinate = _without_inertia(W)
+    if coordinate >= 0:
+        raise no_inertia(robot.joint_names[coordinate], robot.name)
+    # a unit diagonal, so that joints of different units and sizes of inertia lose no digits to each other
+    size = 1.0 / np.sqrt(np.diagonal(W, axis1=1, axis2=2))
+    scaled = size[:, :, None] * W * size[:, None, :]
+    qdd: Array = size * np.linalg.solve(scaled, (size * (tau + V))[:, :, None])[:, :, 0]
+    return qdd
+
+
+def lagrange_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """Joint efforts P = W q̈ − V, (B, n) over checked rows."""
+    W, V = _equations(robot, base, q, qd, wrenches)
+    efforts: Array = (W @ qdd[:, :, None])[:, :, 0] - V
+    return efforts
+
+
+def _equations(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> tuple[Array, Array]:
+    """W (B, n, n) and V (B, n) of the joints for a base that moves as `base` (1 or B, 12) says."""
+    v, w, dv, dw = base[:, 0:3], base[:, 3:6], base[:, 6:9], base[:, 9:12]
+    if not (w.any() or dw.any()):
+        terms = form_terms(robot.topology, robot.parameters, -dv, q, qd, wrenches)
+        return terms.W, terms.V
+    rows = len(q)
+    origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    topology, parameters = _with_floating_root(robot)
+    terms = form_terms(
+        topology,
+        parameters,
+        np.zeros((1, 3)),  # the base's acceleration holds −g
+        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
+        np.concatenate([np.broadcast_to(base[:, :6], (rows, 6)), qd], axis=1),
+        np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
+    )
+    # the rate of the base's velocity components, whose axes turn with it
+    acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
+    V = terms.V[:, 6:] - (terms.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
+    return terms.W[:, 6:, 6:], V
+
+
+def _with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
+    """The packed model with a floating body of no mass below all others."""
+    root = np.zeros((1, robot.topology.shape[1]), dtype=np.int64)
+    root[0, PARENT], root[0, KIND] = -1, FLOATING
+    above = robot.topology.copy()
+    above[:, PARENT] += 1
+    above[:, POSITION_INDEX] += 7
+    above[:, VELOCITY_INDEX] += 6
+    row = np.zeros((1, COLUMNS))
+    row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
+    row[0, MULTIPLIER] = 1.0
+    return np.concatenate([root, above]), np.concatenate([row, robot.parameters])
+
+
+def _without_inertia(W: Array) -> int:
+    """−1, or the coordinate at which one of the matrices (B, n, n) is not positive definite."""
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(W), axis1=1, axis2=2) ** 2
+        if (pivots > SINGULAR * np.diagonal(W, axis1=1, axis2=2)).all():
+            return -1
+    except np.linalg.LinAlgError:  # it does not say where
+        pass
+    for matrix in W:
+        left = matrix.copy()
+        for j in range(len(left)):
+            if not left[j, j] > SINGULAR * matrix[j, j]:
+                return j
+            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / left[j, j]
+    return -1
