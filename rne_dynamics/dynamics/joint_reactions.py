@@ -203,7 +203,7 @@ def joint_reactions(
         held = need[joint.child] if joint.kind is JointKind.FIXED else work[:, frame.body, REACTION]
         wrench[:, k] = _seen_from(frame, held)
     held = need[robot.tree.root]
-    return JointReactions(robot, wrench.reshape((*lead, -1, 6)), held.reshape((*lead, 6)))
+    return JointReactions(robot, wrench.reshape((*lead, len(robot.tree.joints), 6)), held.reshape((*lead, 6)))
 
 
 def _links_need(

@@ -1,0 +1,393 @@
+"""Joint reactions against F = ma, against Pinocchio, against efforts, and at rest."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.arms import floating_arm, gripper
+from support.errors import relative_error
+from support.pinocchio_oracle import Oracle
+from support.robots import robot
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import share_file
+from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia, skew
+from rne_dynamics.model.layout import KIND, MULTIPLIER, PRISMATIC, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
+
+#: First and second derivative from values at ±1, ±2, ±3 steps, sixth order.
+FIRST = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
+SECOND = {0: -49 / 18, 1: 3 / 2, 2: -3 / 20, 3: 1 / 90}
+
+
+def everything() -> RobotModel:
+    """A tree with every kind of joint, fixed ones between massive links at the root, in the middle and at a tip."""
+    rng = np.random.default_rng(5)
+
+    def body() -> Inertia:
+        R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        return Inertia(rng.uniform(0.5, 2.0), rng.normal(size=3) * 0.1, R @ np.diag([0.02, 0.03, 0.04]) @ R.T)
+
+    def placed(name: str, kind: JointKind, parent: str, child: str) -> TreeJoint:
+        R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+        R = R * np.sign(np.linalg.det(R))
+        return TreeJoint(name, kind, parent, child, R, rng.normal(size=3) * 0.3, rng.normal(size=3))
+
+    joints = (
+        placed("column", JointKind.FIXED, "floor", "post"),
+        placed("swing", JointKind.REVOLUTE, "post", "boom"),
+        placed("sensor", JointKind.FIXED, "boom", "sensed"),
+        placed("bracket", JointKind.FIXED, "sensed", "plate"),
+        placed("slide", JointKind.PRISMATIC, "plate", "cart"),
+        placed("spin", JointKind.CONTINUOUS, "boom", "wheel"),
+        placed("puck", JointKind.PLANAR, "sensed", "disc"),
+        placed("disc_sensor", JointKind.FIXED, "disc", "pin"),
+        placed("hover", JointKind.FLOATING, "wheel", "drone"),
+        placed("rotor", JointKind.REVOLUTE, "drone", "blade"),
+        placed("frame_only", JointKind.FIXED, "blade", "tip"),
+    )
+    massive = ("floor", "post", "boom", "sensed", "plate", "cart", "wheel", "disc", "pin", "drone", "blade")
+    links = (*(TreeLink(name, body()) for name in massive), TreeLink("tip"))
+    return assemble(KinematicTree("everything", links, joints), gravity=(0.3, -1.0, -9.0))
+
+
+def model(name: str, base: str) -> RobotModel:
+    if name == "everything":
+        tree = everything()
+        return tree if base == "fixed" else assemble(tree.tree, base="floating", gravity=tree.gravity)
+    if name == "gripper":
+        return gripper()
+    return robot(name, base)
+
+
+MODELS = (
+    ("everything", "fixed"),
+    ("everything", "floating"),
+    ("gripper", "fixed"),
+    ("puma560", "fixed"),
+    ("scara", "fixed"),
+    ("panda.urdf", "fixed"),
+    ("tiago_dual.urdf", "floating"),
+    ("talos_full_v2.urdf", "floating"),
+)
+
+
+def loads(robot: RobotModel, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> dict[str, np.ndarray]:
+    names = [robot.tree.root, *rng.choice(robot.link_names, size=min(4, len(robot.link_names)), replace=False)]
+    return {str(name): rng.normal(size=(*shape, 6)) * 10.0 for name in names}
+
+
+def differences(f, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Value, rate and second rate of f(t) at t = 0."""
+    at = {k: np.asarray(f(k * h)) for k in range(-3, 4)}
+    rate = sum(w * (at[k] - at[-k]) for k, w in FIRST.items()) / h
+    second = (SECOND[0] * at[0] + sum(SECOND[k] * (at[k] + at[-k]) for k in (1, 2, 3))) / h**2
+    return at[0], rate, second
+
+
+def wrench_in_world(R: np.ndarray, p: np.ndarray, about: np.ndarray, wrench: np.ndarray) -> np.ndarray:
+    """A link-frame wrench as (force, moment about a point) in world axes."""
+    force = R @ wrench[:3]
+    return np.concatenate([force, R @ wrench[3:] + np.cross(p - about, force)])
+
+
+@pytest.mark.parametrize(("name", "base"), MODELS)
+def test_every_link_obeys_force_is_mass_times_acceleration(name: str, base: str) -> None:
+    """Nothing but positions at seven instants, masses and Euler's two laws about each link's mass centre."""
+    robot = model(name, base)
+    rng = np.random.default_rng(3)
+    q, qd, qdd = rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
+    wrenches = loads(robot, rng)
+    found = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches)
+
+    def poses(t: float) -> rne.LinkPoses:
+        # velocity qd and acceleration qdd at t = 0 exactly: the exponential of t·qd + t²/2·qdd commutes to this order
+        return rne.forward_kinematics(robot, rne.integrate_configuration(robot, q, t * qd + 0.5 * t * t * qdd))
+
+    now = poses(0.0)
+    R, p = now.rotation, now.position
+    h = 4e-3
+    _, R_rate, R_second = differences(lambda t: poses(t).rotation, h)
+    _, _, p_second = differences(lambda t: poses(t).position, h)
+    index = {link: k for k, link in enumerate(robot.link_names)}
+    held = {link: np.zeros(6) for link in robot.link_names}  # what a link's joints, loads and weight come to
+    size = np.abs(found.wrench).max() + np.abs(found.base).max()
+    centre = {}
+    for link in robot.tree.links:
+        inertia = link.inertia or Inertia()
+        k = index[link.name]
+        centre[link.name] = p[k] + R[k] @ inertia.com
+        held[link.name][:3] += inertia.mass * robot.gravity
+        if link.name in wrenches:
+            held[link.name] += wrench_in_world(R[k], p[k], centre[link.name], wrenches[link.name])
+    for joint in robot.tree.joints:
+        k = index[joint.child]
+        held[joint.child] += wrench_in_world(R[k], p[k], centre[joint.child], found[joint.name])
+        held[joint.parent] -= wrench_in_world(R[k], p[k], centre[joint.parent], found[joint.name])
+    k = index[robot.tree.root]
+    held[robot.tree.root] += wrench_in_world(R[k], p[k], centre[robot.tree.root], found.base)
+
+    for link in robot.tree.links:
+        inertia = link.inertia or Inertia()
+        k = index[link.name]
+        force = inertia.mass * (p_second[k] + R_second[k] @ inertia.com)
+        # Ḣ_C = d/dt (R I Rᵀ ω), from the second moment S = R s Rᵀ of the masses: H̃ = ṘsRᵀ − (ṘsRᵀ)ᵀ
+        s = 0.5 * np.trace(inertia.inertia) * np.eye(3) - inertia.inertia
+        spin = R_second[k] @ s @ R[k].T + R_rate[k] @ s @ R_rate[k].T
+        antisymmetric = spin - spin.T
+        moment = np.array([antisymmetric[2, 1], antisymmetric[0, 2], antisymmetric[1, 0]])
+        expected = np.concatenate([force, moment])
+        assert relative_error(held[link.name], expected, scale=size) < 1e-9, link.name
+
+
+def test_a_prescribed_base_motion_reaches_every_joint_and_the_base() -> None:
+    """A base that moves as a floating one would carries the same reactions, and its own holding wrench."""
+    fixed, floating = model("everything", "fixed"), model("everything", "floating")
+    rng = np.random.default_rng(8)
+    for _ in range(3):
+        q, qd, qdd = rne.random_configuration(fixed, rng), rng.normal(size=fixed.n), rng.normal(size=fixed.n)
+        position = rne.random_configuration(floating, rng)[:7]
+        R = rne.forward_kinematics(floating, np.concatenate([position, q])).rotation[0]
+        V, A = rng.normal(size=6), rng.normal(size=6)
+        motion = rne.BaseMotion(A[:3] + np.cross(V[3:], V[:3]), V[3:], A[3:], V[:3], R)
+        wrenches = loads(fixed, rng)
+        held = rne.joint_reactions(fixed, q, qd, qdd, wrenches=wrenches, base_motion=motion)
+        free = rne.joint_reactions(
+            floating,
+            np.concatenate([position, q]),
+            np.concatenate([V, qd]),
+            np.concatenate([A, qdd]),
+            wrenches=wrenches,
+        )
+        assert relative_error(held.wrench, free.wrench) < 1e-12
+        assert relative_error(held.base, free.base) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("puma560", "fixed"),
+        ("panda.urdf", "fixed"),
+        ("baxter.urdf", "fixed"),
+        ("talos_full_v2.urdf", "floating"),
+        ("icub_reduced.urdf", "floating"),
+    ],
+)
+def test_moving_joints_agree_with_pinocchio(name: str, base: str) -> None:
+    path = wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf")
+    robot_ = rne.load_urdf(path, base=base)
+    oracle = Oracle(robot_, path)
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        q, qd, qdd = rne.random_configuration(robot_, rng), rng.normal(size=robot_.n), rng.normal(size=robot_.n)
+        wrenches = {str(x): rng.normal(size=6) * 10.0 for x in rng.choice(robot_.link_names, size=4, replace=False)}
+        oracle.inverse_dynamics(q, qd, qdd, wrenches)
+        found = rne.joint_reactions(robot_, q, qd, qdd, wrenches=wrenches)
+        for joint in robot_.tree.joints:
+            if joint.kind is JointKind.FIXED:
+                continue
+            force = oracle.data.f[oracle.model.getJointId(joint.name)]  # at the joint, in the child link's axes
+            expected = np.concatenate([force.linear, force.angular])
+            assert relative_error(found[joint.name], expected, scale=np.abs(found.wrench).max()) < 1e-10, joint.name
+        if base == "floating":
+            force = oracle.data.f[1]
+            assert relative_error(found.base, np.concatenate([force.linear, force.angular])) < 1e-10
+
+
+@pytest.mark.parametrize(("name", "base"), MODELS)
+def test_components_along_the_axes_are_the_efforts_less_the_rotors(name: str, base: str) -> None:
+    robot = model(name, base)
+    rng = np.random.default_rng(2)
+    q, qd, qdd = rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
+    wrenches = loads(robot, rng)
+    found = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches)
+    tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
+    summed = np.zeros(robot.n)
+    if base == "floating":
+        summed[:6] = found.base
+    for body, joint_name in enumerate(robot.body_names):
+        iv, gear = robot.topology[body, VELOCITY_INDEX], robot.parameters[body, MULTIPLIER]
+        if joint_name.startswith("puck"):
+            continue
+        if joint_name not in found.joint_names:
+            continue  # the floating base
+        joint = robot.tree.joint(joint_name)
+        if joint.kind is JointKind.FLOATING:
+            summed[iv : iv + 6] += found[joint_name]
+            continue
+        part = slice(0, 3) if robot.topology[body, KIND] == PRISMATIC else slice(3, 6)
+        along = found.actuated(joint_name)[part] @ joint.axis
+        assert along == pytest.approx(found[joint_name][part] @ joint.axis, rel=1e-13, abs=1e-12)
+        summed[iv] += gear * (along + robot.parameters[body, ROTOR] * gear * qdd[iv])
+    moved = [k for k, x in enumerate(robot.joint_names) if not x.startswith("puck")]
+    assert relative_error(summed[moved], tau[moved]) < 1e-12
+    if name == "puma560":
+        assert (robot.parameters[:, ROTOR] > 0.0).all(), "the rotors are what this test is about"
+
+
+@pytest.mark.parametrize("kind", list(JointKind))
+def test_a_joint_splits_into_constraint_and_actuated_components(kind: JointKind) -> None:
+    """Theorem 4.17: 6 − d constraint components and d actuated ones, which share no work."""
+    freedom = {JointKind.FIXED: 0, JointKind.PLANAR: 3, JointKind.FLOATING: 6}.get(kind, 1)
+    body = Inertia(1.0, np.array([0.1, 0.2, -0.1]), np.diag([0.1, 0.2, 0.15]))
+    joint = TreeJoint("joint", kind, "ground", "load", axis=np.array([1.0, 2.0, -2.0]))
+    robot = assemble(KinematicTree("one", (TreeLink("ground"), TreeLink("load", body)), (joint,)))
+    rng = np.random.default_rng(0)
+    q = rne.random_configuration(robot, rng, 20)
+    qd, qdd = rng.normal(size=(20, robot.n)), rng.normal(size=(20, robot.n))
+    wrenches = {"load": rng.normal(size=(20, 6)) * 5.0}
+    found = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches)
+    constraint, actuated = found.constraint("joint"), found.actuated("joint")
+    np.testing.assert_allclose(constraint + actuated, found["joint"], rtol=0.0, atol=1e-14)
+    assert np.linalg.matrix_rank(constraint, tol=1e-9) == 6 - freedom
+    assert np.linalg.matrix_rank(actuated, tol=1e-9) == freedom
+    # the actuated part alone drives the joint: its power on the child's velocity is that of the efforts
+    J = rne.jacobian(robot, q, "load")
+    R = rne.forward_kinematics(robot, q).rotation[:, 1]
+    twist = (J @ qd[..., None])[..., 0].reshape(20, 2, 3) @ R  # in child axes
+    power = (actuated * twist.reshape(20, 6)).sum(axis=1)
+    tau = rne.inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches)
+    assert relative_error(power, (tau * qd).sum(axis=1)) < 1e-12
+    assert relative_error((constraint * twist.reshape(20, 6)).sum(axis=1), np.zeros(20), scale=1.0) < 1e-12
+
+
+def test_at_rest_the_base_carries_the_weight() -> None:
+    robot = model("everything", "fixed")
+    rng = np.random.default_rng(4)
+    q = rne.random_configuration(robot, rng, 5)
+    still = np.zeros(robot.n)
+    base = rne.joint_reactions(robot, q, still, still).base
+    np.testing.assert_allclose(base[:, :3], np.broadcast_to(-robot.mass * robot.gravity, (5, 3)), rtol=1e-12)
+    lever = rne.center_of_mass(robot, q)
+    np.testing.assert_allclose(base[:, 3:], np.cross(lever, base[:, :3]), rtol=1e-11, atol=1e-11)
+
+
+def test_a_free_floating_base_is_held_by_nothing() -> None:
+    robot = floating_arm()
+    rng = np.random.default_rng(6)
+    q, qd = rne.random_configuration(robot, rng), rng.normal(size=robot.n)
+    tau = np.concatenate([np.zeros(6), rng.normal(size=2)])
+    wrenches = {"lower": rng.normal(size=6)}
+    qdd = rne.forward_dynamics(robot, q, qd, tau, wrenches=wrenches)
+    found = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches)
+    np.testing.assert_allclose(found.base, 0.0, atol=1e-12)
+
+
+def test_a_force_sensor_at_the_flange_reads_the_payload() -> None:
+    """The wheel's Panda has fixed joints after its last link; at rest the sensor reads the weight of what it holds."""
+    path = wheel_urdf("panda.urdf")
+    com = np.array([0.02, -0.01, 0.05])
+    bare = rne.load_urdf(path)
+    loaded = rne.with_payload(bare, Payload("panda_hand", 1.5, com, np.diag([1e-3, 2e-3, 3e-3])))
+    sensor = next(j for j in bare.tree.joints if j.child == "panda_hand")
+    assert sensor.kind is JointKind.FIXED
+    rng = np.random.default_rng(9)
+    q = rne.random_configuration(bare, rng)
+    still = np.zeros(bare.n)
+    reading = (
+        rne.joint_reactions(loaded, q, still, still)[sensor.name]
+        - rne.joint_reactions(bare, q, still, still)[sensor.name]
+    )
+    R = rne.forward_kinematics(bare, q)["panda_hand"][:3, :3]
+    weight = R.T @ (-1.5 * bare.gravity)
+    np.testing.assert_allclose(reading, np.concatenate([weight, np.cross(com, weight)]), rtol=1e-10, atol=1e-11)
+
+    # moving: the sensor reads what accelerates the payload, whatever the arm before it does
+    qd, qdd = rng.normal(size=bare.n), rng.normal(size=bare.n)
+    reading = rne.joint_reactions(loaded, q, qd, qdd)[sensor.name] - rne.joint_reactions(bare, q, qd, qdd)[sensor.name]
+    J, dJ = rne.jacobian(bare, q, "panda_hand"), rne.jacobian_rate(bare, q, qd, "panda_hand")
+    w, (a, dw) = R.T @ (J @ qd)[3:], ((J @ qdd + dJ @ qd).reshape(2, 3) @ R)
+    force = 1.5 * (a - R.T @ bare.gravity + skew(dw) @ com + skew(w) @ skew(w) @ com)
+    about_centre = np.diag([1e-3, 2e-3, 3e-3])
+    moment = about_centre @ dw + np.cross(w, about_centre @ w) + np.cross(com, force)
+    np.testing.assert_allclose(reading, np.concatenate([force, moment]), rtol=1e-9, atol=1e-10)
+
+
+def test_a_lock_changes_no_reaction() -> None:
+    """A joint that stands still and one that is locked there carry the same."""
+    robot = model("puma560", "fixed")
+    rng = np.random.default_rng(10)
+    q, qd, qdd = rng.normal(size=6), rng.normal(size=6), rng.normal(size=6)
+    qd[2] = qdd[2] = 0.0
+    joint = robot.joint_names[2]
+    locked = rne.with_lock(robot, {joint: q[2]})
+    rest = [0, 1, 3, 4, 5]
+    free = rne.joint_reactions(robot, q, qd, qdd)
+    stiff = rne.joint_reactions(locked, q[rest], qd[rest], qdd[rest])
+    for name in robot.joint_names:
+        if name != joint:
+            assert relative_error(stiff[name], free[name]) < 1e-11, name
+    # the locked joint's child frame is where the link was at zero, so only lengths can be compared
+    for part in (slice(0, 3), slice(3, 6)):
+        assert np.linalg.norm(stiff[joint][part]) == pytest.approx(np.linalg.norm(free[joint][part]), rel=1e-11)
+
+
+def test_bodies_engine_is_the_same_in_body_axes() -> None:
+    robot = model("everything", "fixed")
+    rng = np.random.default_rng(11)
+    q = rne.random_configuration(robot, rng, 4)
+    qd, qdd = rng.normal(size=(4, robot.n)), rng.normal(size=(4, robot.n))
+    base = robot.base_at_rest.reshape(1, 12)
+    bodies = joint_reactions_bodies(robot, base, q, qd, qdd, np.empty((1, 0, 6)))
+    assert bodies.shape == (4, robot.bodies, 6)
+    found = rne.joint_reactions(robot, q, qd, qdd)
+    for joint in robot.tree.joints:
+        if joint.kind is JointKind.FIXED:
+            continue
+        frame = robot.link(joint.child)
+        turned = bodies[:, frame.body].reshape(4, 2, 3) @ frame.rotation
+        np.testing.assert_allclose(found[joint.name], turned.reshape(4, 6), rtol=1e-12, atol=1e-12)
+
+
+def test_a_batch_is_its_rows() -> None:
+    robot = model("everything", "fixed")
+    rng = np.random.default_rng(12)
+    q = rne.random_configuration(robot, rng, 6).reshape(2, 3, robot.nq)
+    qd, qdd = rng.normal(size=(2, 3, robot.n)), rng.normal(size=robot.n)
+    wrenches = {"plate": rng.normal(size=(2, 3, 6)), "floor": rng.normal(size=6)}
+    motion = rne.BaseMotion(rng.normal(size=(2, 3, 3)), rng.normal(size=(2, 3, 3)), rng.normal(size=3))
+    batch = rne.joint_reactions(robot, q, qd, qdd, wrenches=wrenches, base_motion=motion)
+    assert batch.wrench.shape == (2, 3, len(robot.tree.joints), 6)
+    assert batch.base.shape == batch["slide"].shape == batch.constraint("slide").shape == (2, 3, 6)
+    for i in np.ndindex(2, 3):
+        one = rne.joint_reactions(
+            robot,
+            q[i],
+            qd[i],
+            qdd,
+            wrenches={"plate": wrenches["plate"][i], "floor": wrenches["floor"]},
+            base_motion=rne.BaseMotion(
+                np.asarray(motion.linear_acceleration)[i], np.asarray(motion.angular_velocity)[i],
+                motion.angular_acceleration,
+            ),
+        )  # fmt: skip
+        np.testing.assert_allclose(batch.wrench[i], one.wrench, rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose(batch.base[i], one.base, rtol=1e-12, atol=1e-12)
+    empty = rne.joint_reactions(robot, np.empty((0, robot.nq)), np.empty((0, robot.n)), np.empty((0, robot.n)))
+    assert empty.wrench.shape == (0, len(robot.tree.joints), 6)
+
+
+def test_a_robot_of_fixed_joints_only() -> None:
+    links = (TreeLink("ground"), TreeLink("post", Inertia(2.0, np.array([0.1, 0.0, 0.0]))))
+    joint = TreeJoint("bolt", JointKind.FIXED, "ground", "post", position=np.array([0.0, 0.0, 1.0]))
+    robot = assemble(KinematicTree("post", links, (joint,)))
+    found = rne.joint_reactions(robot, [], [], [], wrenches={"post": [0, 0, 0, 1.0, 0, 0]})
+    np.testing.assert_allclose(found["bolt"], [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
+    np.testing.assert_allclose(found.base, [0, 0, 19.62, -1.0, -1.962, 0], atol=1e-12)
+
+
+def test_wrong_arguments_are_named() -> None:
+    robot = model("puma560", "fixed")
+    found = rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6))
+    for ask in (found.__getitem__, found.constraint, found.actuated):
+        with pytest.raises(ModelError, match="no joint named 'elbow'"):
+            ask("elbow")
+    with pytest.raises(ArgumentError, match="qdd"):
+        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(5))
+    with pytest.raises(ModelError, match="no link named 'hand'"):
+        rne.joint_reactions(robot, np.zeros(6), np.zeros(6), np.zeros(6), wrenches={"hand": np.zeros(6)})
