@@ -56,6 +56,7 @@ def forward_dynamics(
         ``"nasser"``: O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky.
         ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
         ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs scipy.
+        ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
 
     Returns
     -------
