@@ -57,6 +57,7 @@ def wheels(distribution: str) -> list[str]:
 
 PLOT = ["matplotlib>=3.5"]
 XACRO = ["xacro>=2.0"]
+MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 
 setup(
     name=NAME,
@@ -86,9 +87,10 @@ setup(
         "ros-kilted": wheels("kilted"),
         "plot": PLOT,
         "xacro": XACRO,
+        "mesh": MESH,
         "test": [
             "pytest>=7", "hypothesis>=6", "pin>=2.7", "example-robot-data>=4", "catkin-pkg", "ruff", "mypy",
-            "types-PyYAML", "setuptools", "wheel", *PLOT, *XACRO,
+            "types-PyYAML", "setuptools", "wheel", *PLOT, *XACRO, *MESH,
         ],
     },
     entry_points={

@@ -15,6 +15,7 @@ COMMANDS = {
     "info": "the model as a table: joints, limits, masses, gravity torque",
     "check": "lint a robot description: what in it would mislead a controller, with line and mend",
     "verify": "all formulations on random states: largest disagreement, operation counts, time each",
+    "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
     "simulate": "simulate free motion or a controlled move without ROS",
 }
 EXIT_USAGE = 2

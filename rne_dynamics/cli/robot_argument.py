@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from rich.console import Console
@@ -40,6 +41,20 @@ def robot_source(args: argparse.Namespace) -> Source:
             raise ArgumentError(f"--arg is {text!r}; write NAME:=VALUE")
         mappings[name] = value
     return read_stdin() if args.robot == "-" else read_source(args.robot, mappings)
+
+
+def assignments(option: str, texts: list[str]) -> dict[str, float]:
+    """Values of an option that is written NAME=NUMBER and may be given several times; `ArgumentError` otherwise."""
+    values = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            values[name] = float(number)
+        except ValueError:
+            values[name] = math.nan
+        if not name or not math.isfinite(values[name]):
+            raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
+    return values
 
 
 def console() -> Console:

@@ -17,7 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
@@ -147,7 +147,7 @@ def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory
     """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
     if args.to:
         points = np.array([start_configuration(robot, args.start)] * 2)
-        for name, value in _assignments("--to", args.to).items():
+        for name, value in assignments("--to", args.to).items():
             j = robot.joint_index(name)
             if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
                 raise ArgumentError(
@@ -164,14 +164,14 @@ def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory
     return SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
 
 
-def start_configuration(robot: RobotModel, assignments: list[str]) -> Array:
+def start_configuration(robot: RobotModel, given: list[str]) -> Array:
     """Zero, or the nearest inside the limits, changed by JOINT=VALUE; shape (nq,)."""
     plant = ArmPlant(robot)
     q = np.array(robot.neutral)
     one_axis = plant.positions >= 0
     places = plant.positions[one_axis]
     q[places] = np.clip(q[places], robot.lower[one_axis], robot.upper[one_axis])
-    for name, value in _assignments("--start", assignments).items():
+    for name, value in assignments("--start", given).items():
         place = plant.positions[robot.joint_index(name)]
         if place < 0:
             raise ArgumentError(f"--start: {name!r} belongs to a floating joint, which always starts at zero")
@@ -183,22 +183,9 @@ def with_loads(robot: RobotModel, payload: str | None) -> RobotModel:
     """The robot that is simulated: with the point mass of --payload."""
     if payload is None:
         return robot
-    ((link, mass),) = _assignments("--payload", [payload]).items()
+    ((link, mass),) = assignments("--payload", [payload]).items()
     loaded = with_payload(robot, Payload(link, mass))
     return replace(loaded, effort_limit=robot.effort_limit)
-
-
-def _assignments(option: str, texts: list[str]) -> dict[str, float]:
-    values = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            values[name] = float(number)
-        except ValueError:
-            values[name] = float("nan")
-        if not name or not np.isfinite(values[name]):
-            raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
-    return values
 
 
 def _outputs(args: argparse.Namespace) -> list[Path]:

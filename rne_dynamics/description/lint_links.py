@@ -9,13 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-import numpy as np
-
 from rne_dynamics.description.findings import Finding, Reading, error, note, warning
 from rne_dynamics.description.lint_joints import lint_origin
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, lint_children
 from rne_dynamics.description.strict_numbers import read_number
+from rne_dynamics.model.principal import principal_moments, triangle_margin
 
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 #: URDFs carry about six digits: what is smaller, relative to the largest principal moment, is round-off.
@@ -112,7 +111,7 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
     element = inertial.first("inertia") or inertial
     where = f"{where} <inertia>"
     ixx, ixy, ixz, iyy, iyz, izz = moments
-    principal = np.linalg.eigvalsh([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    principal = principal_moments([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
     low, middle, high = principal.tolist()
     size = max(abs(low), abs(high))
     tolerance = _ROUND_OFF * max(size, _SMALL * mass)
@@ -134,7 +133,7 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
             + ("" if gross else "; the mass matrix may become indefinite"),
             "correct signs and units of the products ixy, ixz, iyz (URDF's are negative integrals)",
         )
-    elif low + middle < high - _ROUND_OFF * high - tolerance:
+    elif triangle_margin(principal) < -_ROUND_OFF * high - tolerance:
         yield warning(
             element.line,
             where,

@@ -23,6 +23,14 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     return array
 
 
+def rotation_matrix(value: ArrayLike, what: str) -> Array:
+    """`value` as a (3, 3) array, refused with `ModelError` where it is no rotation."""
+    R = frozen_array(value, (3, 3), what)
+    if np.abs(R.T @ R - np.eye(3)).max() > 1e-6 or np.linalg.det(R) < 0.0:
+        raise ModelError(f"{what} is {R.tolist()}; it must be a rotation: columns of length 1, square, right-handed")
+    return R
+
+
 def skew(v: ArrayLike) -> Array:
     """The matrix ṽ with ṽ u = v × u; shape (3, 3)."""
     x, y, z = np.asarray(v, dtype=np.float64)
@@ -71,8 +79,31 @@ class Inertia:
     @property
     def about_origin(self) -> Array:
         """Inertia about the frame's origin (parallel axis theorem), kg·m²; shape (3, 3)."""
-        c = skew(self.com)
-        return self.inertia - self.mass * c @ c
+        return self.about((0.0, 0.0, 0.0))
+
+    def about(self, point: ArrayLike, axes: ArrayLike | None = None) -> Array:
+        """Inertia about any point and along any axes, kg·m²; shape (3, 3).
+
+        Parameters
+        ----------
+        point
+            In the frame, m; shape (3,).
+        axes
+            ``R_FA``, whose columns are the wanted axes in the frame; shape (3, 3). The frame's own where not given.
+
+        Notes
+        -----
+        Parallel axis theorem in matrix form, I_P = I_C − m c̃ c̃ with c from the point to the mass centre, then the
+        rotation law, Rᵀ I_P R (section 4.2.3 of the textbook chapter, theorems 4.9 and 4.6).
+        """
+        c = skew(self.com - frozen_array(point, (3,), "point"))
+        inertia: Array = self.inertia - self.mass * c @ c
+        if axes is None:
+            return inertia
+        R = rotation_matrix(axes, "axes")
+        turned: Array = R.T @ inertia @ R
+        symmetric: Array = 0.5 * (turned + turned.T)
+        return symmetric
 
     def moved(self, R: ArrayLike, p: ArrayLike) -> Inertia:
         """The same body seen from frame A, where the present frame sits at ``R_AB = R``, ``p_AB = p``."""

@@ -1,0 +1,185 @@
+"""`rne inertia`: mass, mass centre and inertia of solids, meshes, composites and links, to paste into a URDF."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import json
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from rne_dynamics.cli.inertia_report import describe, print_report
+from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
+from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.parts import read_parts
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.dynamics.composite_inertia import composite_inertia
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.materials import MATERIALS, density_of
+from rne_dynamics.model.mesh import load_mesh, mesh_inertia
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.solids import SOLIDS
+
+EXAMPLES = """\
+examples:
+  rne inertia box 0.1 0.2 0.3 --mass 2
+  rne inertia tube 0.04 0.035 0.4 --material aluminium --xyz 0 0 0.2
+  rne inertia plate 0.2 0.3 --thickness 0.002 --density 7850
+  rne inertia mesh part.stl --material pla --scale 0.001
+  rne inertia composite parts.yaml --urdf
+  rne inertia robot puma560 --link link2 --about 0 0 0.2275
+  rne inertia robot puma560 --link link2 --subtree --at joint3=1.57
+  rne inertia materials
+
+Solids are centred, or stand on z = 0 where they have a flat base; `rne inertia SOLID --help` says which. --xyz and
+--rpy place the body in the link's frame, and the numbers printed are in that frame. --urdf prints the <inertial>
+element alone.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    kinds = parser.add_subparsers(dest="body", metavar="BODY", required=True)
+    for name, make in SOLIDS.items():
+        told = (make.__doc__ or "").strip()
+        solid = kinds.add_parser(name, help=told.partition(";")[0], description=told)
+        for p in inspect.signature(make).parameters.values():
+            if p.kind is p.POSITIONAL_OR_KEYWORD:
+                solid.add_argument(p.name, type=float, help="m")
+            elif p.name in ("thickness", "area"):
+                unit = "m" if p.name == "thickness" else "m^2"
+                solid.add_argument(f"--{p.name}", type=float, help=f"{unit}; with a density only")
+        _add_weight(solid)
+        _add_common(solid, placed=True)
+    mesh = kinds.add_parser("mesh", help="what a closed triangle mesh encloses (STL, OBJ, PLY, ...)")
+    mesh.add_argument("file", help="path of the mesh")
+    mesh.add_argument("--scale", type=float, default=1.0, help="metres per unit of the file, 0.001 for millimetres")
+    mesh.add_argument("--repair", action="store_true", help="let trimesh fill holes and turn triangles round")
+    _add_weight(mesh)
+    _add_common(mesh, placed=True)
+    parts = kinds.add_parser("composite", help="solids, meshes and holes listed in a YAML file")
+    parts.add_argument("file", help="path of the part file; its form is described in docs/textbook.md")
+    _add_common(parts, placed=True)
+    robot = kinds.add_parser("robot", help="a link of a robot, or all from that link on, held rigid")
+    add_robot(robot)
+    robot.add_argument("--link", help="the link, and the frame of the answer; the root link where not given")
+    robot.add_argument("--subtree", action="store_true", help="with every link after it; always so without --link")
+    robot.add_argument(
+        "--at", action="append", default=[], metavar="JOINT=VALUE", help="joint position, rad or m; others at zero"
+    )
+    _add_common(robot, placed=False)
+    table = kinds.add_parser("materials", help="the densities that --material knows, and their sources")
+    table.add_argument("--json", action="store_true", help="print them as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the body and return the exit code."""
+    if args.body == "materials":
+        return _materials(args.json)
+    body, name = _body(args)
+    if args.urdf:
+        print(inertial_xml(body, digits=args.digits))
+        return 0
+    asked = args.about is not None or args.axes is not None
+    about = (args.about or (0.0,) * 3, args.axes or (0.0,) * 3) if asked else None
+    report = describe(name, body, about, args.digits)
+    if args.json:
+        print(json.dumps(report, indent=2))
+    else:
+        print_report(console(), report)
+    return 0
+
+
+def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
+    """The body in the frame of the answer, and what to call it."""
+    if args.body == "robot":
+        return _of_robot(args)
+    if args.body == "composite":
+        parts = read_parts(args.file)
+        _warn(parts.doubts)
+        body, name = parts.inertia, f"{args.file}: {parts.count} parts"
+    elif args.body == "mesh":
+        mesh = load_mesh(args.file, scale=args.scale, repair=args.repair)
+        _warn(mesh.doubts())
+        body = mesh_inertia(mesh, mass=args.mass, density=_density(args))
+        name = f"{args.file}: {len(mesh.triangles)} triangles, {' x '.join(f'{x:.4g}' for x in mesh.extent)} m"
+    else:
+        make: Callable[..., Inertia] = SOLIDS[args.body]
+        wanted = inspect.signature(make).parameters
+        given = {key: getattr(args, key) for key in wanted if key not in ("mass", "density")}
+        body = make(**given, mass=args.mass, density=_density(args))
+        name = args.body
+    return body.moved(rotation_rpy(*args.rpy), np.array(args.xyz)), name
+
+
+def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
+    robot = load_urdf(robot_source(args))
+    link = robot.tree.root if args.link is None else args.link
+    whole = args.subtree or args.link is None
+    body = composite_inertia(robot, _configuration(robot, args.at), link, None if whole else (link,))
+    if body.mass == 0.0:
+        mend = "name another with --link" if whole else "add --subtree for what comes after it, or name another"
+        raise ArgumentError(f"link {link!r} of robot {robot.name!r} has no mass; {mend}")
+    return body, f"{robot.name}: {link}{' and all after it' if whole else ''}"
+
+
+def _configuration(robot: RobotModel, texts: list[str]) -> Array:
+    q: Array = robot.neutral.copy()
+    for name, value in assignments("--at", texts).items():
+        moved = robot.topology[robot.topology[:, layout.VELOCITY_INDEX] == robot.joint_index(name)]
+        if not len(moved):
+            raise ArgumentError(f"--at: {name!r} belongs to a floating joint, which stays at zero; leave it out")
+        q[moved[0, layout.POSITION_INDEX]] = value
+    return q
+
+
+def _density(args: argparse.Namespace) -> float | None:
+    if args.material is None:
+        density: float | None = args.density
+        return density
+    if args.density is not None:
+        raise ArgumentError(f"both --density {args.density:g} and --material {args.material} are given; give one")
+    return density_of(args.material)
+
+
+def _add_weight(parser: argparse.ArgumentParser) -> None:
+    weight = parser.add_argument_group("weight, exactly one")
+    weight.add_argument("--mass", type=float, help="kg")
+    weight.add_argument("--density", type=float, help="kg/m^3")
+    weight.add_argument("--material", help="whose density to take; `rne inertia materials` lists them")
+
+
+def _add_common(parser: argparse.ArgumentParser, *, placed: bool) -> None:
+    if placed:
+        place = parser.add_argument_group("where the body is in the link's frame")
+        place.add_argument("--xyz", type=float, nargs=3, default=(0.0,) * 3, metavar=("X", "Y", "Z"), help="m")
+        place.add_argument("--rpy", type=float, nargs=3, default=(0.0,) * 3, metavar=("R", "P", "Y"), help="rad")
+    other = parser.add_argument_group("inertia about another point and axes as well")
+    other.add_argument("--about", type=float, nargs=3, metavar=("X", "Y", "Z"), help="point in the frame, m")
+    other.add_argument("--axes", type=float, nargs=3, metavar=("R", "P", "Y"), help="rpy of the axes in the frame, rad")
+    output = parser.add_argument_group("output")
+    output.add_argument("--urdf", action="store_true", help="print the <inertial> element alone")
+    output.add_argument("--json", action="store_true", help="print everything as JSON")
+    output.add_argument(
+        "--digits", type=int, choices=range(3, 18), default=17, metavar="N",
+        help="significant digits of the <inertial> element, 3 to 17 (default 17: read back exactly)",
+    )  # fmt: skip
+
+
+def _warn(doubts: tuple[str, ...]) -> None:
+    for doubt in doubts:
+        print(f"rne inertia: warning: {doubt}", file=sys.stderr)
+
+
+def _materials(as_json: bool) -> int:
+    if as_json:
+        print(json.dumps({name: material._asdict() for name, material in MATERIALS.items()}, indent=2))
+        return 0
+    for name, material in MATERIALS.items():
+        print(f"{name:16} {material.density:8g} kg/m^3   {material.source}")
+    return 0

@@ -1,0 +1,145 @@
+"""What `rne inertia` tells of a body, as plain values and as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.principal import (
+    equivalent_box,
+    principal_axes,
+    symmetry_planes,
+    triangle_margin,
+)
+
+#: URDFs carry about six digits; moments and products closer than this are equal, or zero.
+_DIGITS = 1e-5
+
+
+class About(TypedDict):
+    """Inertia about a point and axes that were asked for: m, rad, kg·m²."""
+
+    point: list[float]
+    rpy: list[float]
+    inertia: list[list[float]]
+
+
+class Principal(TypedDict):
+    """Principal moments (kg·m², ascending) and axes (one a row, in the frame) about the mass centre."""
+
+    moments: list[float]
+    axes: list[list[float]]
+
+
+class Report(TypedDict):
+    """One body in its frame; SI units."""
+
+    name: str
+    mass: float
+    com: list[float]
+    inertia: list[list[float]]
+    about_origin: list[list[float]]
+    about: About | None
+    principal: Principal
+    symmetry: str
+    symmetry_axis: list[float] | None
+    symmetry_planes_of_inertia: list[str]
+    triangle_margin: float
+    physical: bool
+    equivalent_box: list[float] | None
+    urdf: str
+
+
+def describe(
+    name: str, body: Inertia, about: tuple[Sequence[float], Sequence[float]] | None = None, digits: int = 17
+) -> Report:
+    """Everything about a body that has mass.
+
+    Parameters
+    ----------
+    name
+        What to call it.
+    body
+        In the frame of the answer.
+    about
+        A point in the frame (m) and the rpy of axes in the frame (rad), where that inertia is wanted as well.
+    digits
+        Of the <inertial> element.
+    """
+    principal = principal_axes(body.inertia, tolerance=_DIGITS)
+    margin = triangle_margin(principal.moments)
+    size = float(np.abs(principal.moments).max())
+    box = equivalent_box(body.mass, principal.moments)
+    centred = body.moved(np.eye(3), -body.com)
+    asked: About | None = None
+    if about is not None:
+        point, rpy = about
+        there = body.about(point, rotation_rpy(*rpy))
+        asked = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
+    k = principal.symmetry_axis
+    return {
+        "name": name,
+        "mass": body.mass,
+        "com": body.com.tolist(),
+        "inertia": body.inertia.tolist(),
+        "about_origin": body.about_origin.tolist(),
+        "about": asked,
+        "principal": {"moments": principal.moments.tolist(), "axes": principal.axes.T.tolist()},
+        "symmetry": principal.symmetry.value,
+        "symmetry_axis": None if k is None else principal.axes[:, k].tolist(),
+        "symmetry_planes_of_inertia": list(symmetry_planes(centred, tolerance=_DIGITS)),
+        "triangle_margin": margin,
+        "physical": bool(margin >= -1e-6 * size and principal.moments[0] >= -1e-6 * size),
+        "equivalent_box": None if box is None else box.tolist(),
+        "urdf": inertial_xml(body, digits=digits),
+    }
+
+
+def print_report(out: Console, report: Report) -> None:
+    """Print the tables, then the element to paste."""
+    out.print(f"{report['name']}: {report['mass']:.6g} kg, mass centre {_vector(report['com'])} m")
+    matrices = Table("inertia, kg m^2", "xx", "yy", "zz", "xy", "xz", "yz", header_style="bold")
+    matrices.add_row("about the mass centre", *_moments(report["inertia"]))
+    matrices.add_row("about the frame's origin", *_moments(report["about_origin"]))
+    asked = report["about"]
+    if asked is not None:
+        label = f"about ({_vector(asked['point'])}), axes rpy ({_vector(asked['rpy'])})"
+        matrices.add_row(label, *_moments(asked["inertia"]))
+    out.print(matrices)
+    box = report["equivalent_box"]
+    principal = Table("principal moment", "axis in the frame", "side of the equivalent box, m", header_style="bold")
+    sides = ["-"] * 3 if box is None else [f"{x:.5g}" for x in box]
+    moments = report["principal"]["moments"]
+    for moment, axis, side in zip(moments, report["principal"]["axes"], sides, strict=True):
+        principal.add_row(f"{moment:.6g}", _vector(axis), side)
+    out.print(principal)
+    symmetry = report["symmetry"]
+    if report["symmetry_axis"] is not None:
+        symmetry += f" about ({_vector(report['symmetry_axis'])})"
+    planes = ", ".join(report["symmetry_planes_of_inertia"]) or "none"
+    out.print(f"symmetry of the inertia: {symmetry}; planes through the mass centre without products: {planes}")
+    verdict = "a body can have it" if report["physical"] else "no body can have it: see `rne check`"
+    out.print(Text(f"triangle inequality: margin {report['triangle_margin']:.4g} kg m^2; {verdict}"))
+    print(report["urdf"])
+
+
+def _vector(values: Sequence[float]) -> str:
+    return "  ".join(_shown(x, max(abs(v) for v in values)) for x in values)
+
+
+def _moments(matrix: list[list[float]]) -> list[str]:
+    tensor: Array = np.array(matrix)
+    size = float(np.abs(tensor).max())
+    return [_shown(float(tensor[i, j]), size) for i, j in ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))]
+
+
+def _shown(value: float, size: float) -> str:
+    return f"{0.0 if abs(value) < 1e-12 * size else value:.6g}"

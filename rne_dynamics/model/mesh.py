@@ -1,0 +1,229 @@
+"""Inertia of a uniform body bounded by triangles, by integration over its volume.
+
+Every triangle and a reference point span a tetrahedron, counted positive where the triangle turns its outside away from
+the point; volume, first and second moments of tetrahedra are exact polynomials of their corners, so the result is exact
+for the polyhedron. Reading files and repairing them is trimesh's part.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.principal import check_physical
+
+#: A part of an arm is not larger than this; its file is in millimetres.
+_VAST = 10.0
+#: Nor smaller than this; its file has been scaled twice.
+_TINY = 1e-4
+_REPAIR = "close and orient it in CAD, or let trimesh try: repair=True, `--repair`"
+
+
+@dataclass(frozen=True, eq=False)
+class TriangleMesh:
+    """Triangles that bound one or several bodies.
+
+    Parameters
+    ----------
+    vertices
+        m; shape (vertices, 3).
+    triangles
+        Corners as rows of `vertices`, counter-clockwise seen from outside; shape (triangles, 3).
+    name
+        What to call it in messages.
+
+    Raises
+    ------
+    ModelError
+        Wrong shapes, numbers that are not finite, corners that do not exist.
+    """
+
+    vertices: Array
+    triangles: NDArray[np.int64]
+    name: str = "mesh"
+
+    def __post_init__(self) -> None:
+        vertices = np.array(self.vertices, dtype=np.float64)
+        triangles = np.array(self.triangles, dtype=np.int64)
+        for what, array in (("vertices", vertices), ("triangles", triangles)):
+            if array.ndim != 2 or array.shape[1] != 3 or array.shape[0] == 0:
+                raise ModelError(f"{self.name}: {what} have shape {array.shape}; it must be (at least one, 3)")
+        if not np.isfinite(vertices).all():
+            raise ModelError(f"{self.name}: a vertex is not finite; every coordinate must be")
+        if triangles.min() < 0 or triangles.max() >= len(vertices):
+            raise ModelError(
+                f"{self.name}: a triangle names vertex {triangles.min() if triangles.min() < 0 else triangles.max()}; "
+                f"there are vertices 0 to {len(vertices) - 1}"
+            )
+        vertices.flags.writeable = triangles.flags.writeable = False
+        object.__setattr__(self, "vertices", vertices)
+        object.__setattr__(self, "triangles", triangles)
+
+    @property
+    def extent(self) -> Array:
+        """Sides of the bounding box along the axes, m; shape (3,)."""
+        used = self.vertices[np.unique(self.triangles)]
+        sides: Array = used.max(axis=0) - used.min(axis=0)
+        return sides
+
+    def doubts(self) -> tuple[str, ...]:
+        """What can be computed and yet looks wrong: a sentence each, with its mend."""
+        largest = float(self.extent.max())
+        if largest > _VAST:
+            return (f"{self.name} is {largest:.4g} m across; if the file is in millimetres, give scale 0.001",)
+        if largest < _TINY:
+            return (f"{self.name} is {largest:.4g} m across; if the file is in metres already, give scale 1",)
+        return ()
+
+
+def load_mesh(file: str | PathLike[str], *, scale: float = 1.0, repair: bool = False) -> TriangleMesh:
+    """Read a mesh file (STL, OBJ, PLY, OFF, GLB, …) with trimesh.
+
+    Parameters
+    ----------
+    file
+        Its path; the ending says the format.
+    scale
+        Metres per unit of the file: 0.001 for millimetres.
+    repair
+        Let trimesh fill holes and turn triangles that face the wrong way.
+
+    Raises
+    ------
+    MissingDependencyError
+        trimesh is not installed.
+    DescriptionError
+        No such file, or not a mesh.
+    ArgumentError
+        A scale that is not finite and above zero.
+    """
+    path = Path(file)
+    if not (np.isfinite(scale) and scale > 0.0):
+        raise ArgumentError(f"{path}: scale is {scale}; it must be finite and above 0, 0.001 for millimetres")
+    if not path.is_file():
+        raise DescriptionError(f"{path}: there is no such file")
+    trimesh = _trimesh()
+    try:
+        mesh = trimesh.load(str(path), force="mesh")
+    except Exception as error:  # trimesh raises whatever its readers do
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise DescriptionError(f"{path}: trimesh cannot read it: {said}; export it as STL, OBJ or PLY") from error
+    if len(getattr(mesh, "faces", ())) == 0:
+        raise DescriptionError(f"{path}: there is no triangle in it; export a surface as STL, OBJ or PLY")
+    # corners at one place are one corner: STL repeats them for every triangle, others for every normal or colour
+    mesh = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
+    mesh.merge_vertices(merge_tex=True, merge_norm=True)
+    if repair:
+        _repair(trimesh, mesh)
+    return TriangleMesh(scale * np.asarray(mesh.vertices), np.asarray(mesh.faces, dtype=np.int64), str(path))
+
+
+def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: float | None = None) -> Inertia:
+    """Inertia of the uniform body inside a closed mesh, in the mesh's frame.
+
+    Parameters
+    ----------
+    mesh
+        Closed, all triangles facing outwards. Surfaces inside that face the other way are cavities.
+    mass, density
+        kg or kg/m³; exactly one.
+
+    Raises
+    ------
+    ArgumentError
+        Both or neither of mass and density, or one that is not finite and above zero.
+    ModelError
+        The mesh is open, its triangles face different ways, or it is turned inside out.
+
+    Notes
+    -----
+    Surfaces that cross each other are not noticed: what two of them enclose counts twice.
+    """
+    if (mass is None) == (density is None):
+        given = "neither mass nor density is" if mass is None else "both mass and density are"
+        raise ArgumentError(f"{mesh.name}: {given} given; give exactly one of mass (kg) and density (kg/m^3)")
+    label, value, unit = ("mass", mass, "kg") if density is None else ("density", density, "kg/m^3")
+    if value is None or not (np.isfinite(value) and value > 0.0):
+        raise ArgumentError(f"{mesh.name}: {label} is {value} {unit}; it must be finite and above 0")
+    _check_closed(mesh)
+    volume, first, second = _volume_moments(mesh)
+    size = float(np.prod(np.maximum(mesh.extent, 1e-9 * mesh.extent.max())))
+    if volume < -1e-12 * size:
+        raise ModelError(f"{mesh.name}: its volume is {volume:.4g} m^3, for every triangle faces inwards; {_REPAIR}")
+    if volume <= 1e-12 * size:
+        raise ModelError(f"{mesh.name}: it encloses no volume; a surface without thickness has no mass; {_REPAIR}")
+    rho = value if mass is None else value / volume
+    com = first / volume
+    centred = second - volume * np.outer(com, com)
+    tensor = rho * (np.trace(centred) * np.eye(3) - centred)
+    body = Inertia(rho * volume, mesh.vertices[mesh.triangles[0, 0]] + com, 0.5 * (tensor + tensor.T))
+    return check_physical(body, mesh.name, mend=_REPAIR, tolerance=1e-6)
+
+
+def _volume_moments(mesh: TriangleMesh) -> tuple[float, Array, Array]:
+    """Volume, ∫ r dV and ∫ r rᵀ dV, with r from the first triangle's first corner (digits far from the origin)."""
+    corners = (mesh.vertices - mesh.vertices[mesh.triangles[0, 0]])[mesh.triangles]
+    six = np.einsum("ti,ti->t", corners[:, 0], np.cross(corners[:, 1], corners[:, 2]))
+    total = corners.sum(axis=1)
+    # a tetrahedron of volume V with a corner at r = 0 has ∫ r = V/4 Σ r_i, ∫ r rᵀ = V/20 (Σ r_i r_iᵀ + Σ r_i Σ r_jᵀ)
+    second = np.einsum("t,tki,tkj->ij", six, corners, corners) + np.einsum("t,ti,tj->ij", six, total, total)
+    return float(six.sum() / 6.0), six @ total / 24.0, second / 120.0
+
+
+def _check_closed(mesh: TriangleMesh) -> None:
+    """Refuse a mesh unless every edge is walked as often one way as the other."""
+    count = len(mesh.vertices)
+    start = mesh.triangles
+    end = np.roll(mesh.triangles, -1, axis=1)
+    low, high = np.minimum(start, end).ravel(), np.maximum(start, end).ravel()
+    edges, which = np.unique(low * count + high, return_inverse=True)
+    times = np.bincount(which, minlength=len(edges))
+    sides = (low == high)[np.unique(which, return_index=True)[1]]  # a triangle with two equal corners has such an edge
+    open_edges = (times % 2 == 1) & ~sides
+    if open_edges.any():
+        at = _middle(mesh, int(edges[np.argmax(open_edges)]))
+        raise ModelError(
+            f"{mesh.name}: it is not closed: {int(open_edges.sum())} of {len(edges)} edges bound an odd number of "
+            f"triangles, the first near {at}; an open surface encloses no volume; {_REPAIR}"
+        )
+    forward = np.bincount(which, weights=np.where(start < end, 1.0, -1.0).ravel(), minlength=len(edges))
+    crossed = (forward != 0.0) & ~sides
+    if crossed.any():
+        at = _middle(mesh, int(edges[np.argmax(crossed)]))
+        raise ModelError(
+            f"{mesh.name}: its triangles face different ways at {int(crossed.sum())} of {len(edges)} edges, the first "
+            f"near {at}; all must face outwards; {_REPAIR}"
+        )
+
+
+def _middle(mesh: TriangleMesh, edge: int) -> str:
+    a, b = divmod(edge, len(mesh.vertices))
+    return "({:.4g}, {:.4g}, {:.4g}) m".format(*(0.5 * (mesh.vertices[a] + mesh.vertices[b])))
+
+
+def _repair(trimesh: Any, mesh: Any) -> None:
+    try:
+        mesh.update_faces(mesh.unique_faces() & mesh.nondegenerate_faces())
+        trimesh.repair.fill_holes(mesh)
+        trimesh.repair.fix_normals(mesh, multibody=True)
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"trimesh needs {error.name or error} to repair a mesh; pip install networkx, or rne_dynamics[mesh]"
+        ) from None
+
+
+def _trimesh() -> Any:
+    try:
+        import trimesh  # optional, and slow to import
+    except ImportError:
+        raise MissingDependencyError(
+            "mesh files need trimesh, which is not installed; pip install trimesh, or rne_dynamics[mesh]"
+        ) from None
+    return trimesh

@@ -1,0 +1,194 @@
+"""What an inertia tells of its body: principal axes, symmetry, and whether a body could have it at all.
+
+Sections 4.2.3.2 and 4.2.3.4 of the textbook chapter on Newton–Euler formulations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+
+#: Planes of a frame by name, with the coordinate perpendicular to each.
+_PLANES = (("xy", 2), ("yz", 0), ("zx", 1))
+
+
+class Symmetry(Enum):
+    """How many principal moments agree."""
+
+    NONE = "none"
+    AXIAL = "axial"
+    SPHERICAL = "spherical"
+
+
+@dataclass(frozen=True, eq=False)
+class PrincipalAxes:
+    """Principal moments and axes of an inertia.
+
+    Parameters
+    ----------
+    moments
+        Ascending, kg·m²; shape (3,).
+    axes
+        ``R_FP``: column k is the axis of ``moments[k]`` in the frame; right-handed; shape (3, 3).
+    symmetry
+        Which moments agree.
+    symmetry_axis
+        The column about which an axial inertia is the same in every direction; `None` without axial symmetry.
+    """
+
+    moments: Array
+    axes: Array
+    symmetry: Symmetry
+    symmetry_axis: int | None
+
+
+def principal_moments(inertia: ArrayLike) -> Array:
+    """Principal moments of a symmetric (3, 3) matrix, ascending, kg·m²; shape (3,)."""
+    return np.asarray(np.linalg.eigvalsh(frozen_array(inertia, (3, 3), "inertia")), dtype=np.float64)
+
+
+def principal_axes(inertia: ArrayLike, *, tolerance: float = 1e-9) -> PrincipalAxes:
+    """Principal moments and axes, the same on every machine.
+
+    Parameters
+    ----------
+    inertia
+        About any point, symmetric, kg·m²; shape (3, 3).
+    tolerance
+        Moments that differ by less than this share of the largest count as equal. Published numbers carry about six
+        digits: use 1e-5 for those.
+
+    Notes
+    -----
+    Moments ascend. Of every axis that is unique the largest component is positive (of equal ones, the first), and
+    the last axis is then the cross product of the first two. In a plane or space of equal moments every direction
+    is principal: the frame's own axes serve as far as they lie in it, the others by projection.
+    """
+    matrix = frozen_array(inertia, (3, 3), "inertia")
+    moments, vectors = np.linalg.eigh(matrix)
+    size = float(np.abs(moments).max())
+    low, high = (moments[1] - moments[0] <= tolerance * size), (moments[2] - moments[1] <= tolerance * size)
+    if low and high:
+        return PrincipalAxes(moments, np.eye(3), Symmetry.SPHERICAL, None)
+    if low or high:
+        lone = 2 if low else 0
+        axis = _pointing_forward(vectors[:, lone])
+        across = _in_plane(axis)
+        columns = [across, np.cross(axis, across), axis] if low else [axis, across, np.cross(axis, across)]
+        return PrincipalAxes(moments, np.column_stack(columns), Symmetry.AXIAL, lone)
+    first, second = _pointing_forward(vectors[:, 0]), _pointing_forward(vectors[:, 1])
+    return PrincipalAxes(moments, np.column_stack([first, second, np.cross(first, second)]), Symmetry.NONE, None)
+
+
+def _pointing_forward(axis: Array) -> Array:
+    """The axis or its opposite, by the sign of its largest component; round-off must not decide between equal ones."""
+    magnitude = np.abs(axis)
+    k = int(np.argmax(magnitude > magnitude.max() - 1e-9))
+    turned: Array = axis if axis[k] > 0.0 else -axis
+    return turned + 0.0  # no −0
+
+
+def _in_plane(normal: Array) -> Array:
+    """The unit vector across `normal` that is nearest to one of the frame's axes (of equally near ones, the first)."""
+    k = int(np.argmax(np.abs(normal) < np.abs(normal).min() + 1e-9))
+    across = np.eye(3)[k] - normal[k] * normal
+    unit: Array = across / np.linalg.norm(across)
+    return unit
+
+
+def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...]:
+    """Coordinate planes (of "xy", "yz", "zx") that can be planes of symmetry of the body, as far as its inertia tells.
+
+    Parameters
+    ----------
+    body
+        In the frame whose planes are asked about; they go through its origin.
+    tolerance
+        Products of inertia below this share of the largest moment count as zero, and so does the share of the radius
+        of gyration by which the mass centre may be off the plane.
+
+    Notes
+    -----
+    A plane of symmetry holds the mass centre, and the products of inertia with the coordinate across it are zero
+    (theorem 4.10). The converse does not hold: a body without any symmetry can have zero products.
+    """
+    about = body.about_origin
+    size = float(np.abs(about).max())
+    reach = float(np.sqrt(size / body.mass)) if body.mass > 0.0 else 0.0
+    found = []
+    for name, across in _PLANES:
+        products = [abs(about[across, k]) for k in range(3) if k != across]
+        centred = body.mass == 0.0 or abs(body.com[across]) <= tolerance * reach
+        if max(products) <= tolerance * size and centred:
+            found.append(name)
+    return tuple(found)
+
+
+def triangle_margin(moments: ArrayLike) -> float:
+    """How far ascending principal moments are from breaking the triangle inequality, kg·m².
+
+    No principal moment of a body exceeds the sum of the other two; a flat body reaches it. Negative: no body is like
+    that.
+    """
+    low, middle, high = np.asarray(moments, dtype=np.float64).tolist()
+    return float(low + middle - high)
+
+
+def check_physical(body: Inertia, what: str, *, mend: str, tolerance: float = 1e-9) -> Inertia:
+    """The body itself, if one can exist: positive mass, no negative moment, the triangle inequality.
+
+    Parameters
+    ----------
+    body
+        Inertia in any frame.
+    what
+        What the body is, for the message.
+    mend
+        What to do about it, for the message.
+    tolerance
+        What is broken by less than this share of the largest moment is round-off.
+
+    Raises
+    ------
+    ModelError
+        No body is like that.
+    """
+    if body.mass <= 0.0:
+        raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {mend}")
+    moments = principal_moments(body.inertia)
+    shown = ", ".join(f"{x:.4g}" for x in moments)
+    allowed = -tolerance * float(np.abs(moments).max())
+    if moments[0] < allowed:
+        raise ModelError(f"{what}: principal moments are {shown} kg m^2; none may be negative; {mend}")
+    if triangle_margin(moments) < allowed:
+        raise ModelError(
+            f"{what}: principal moments are {shown} kg m^2; the largest must not exceed the sum of the others; {mend}"
+        )
+    return body
+
+
+def equivalent_box(mass: float, moments: ArrayLike) -> Array | None:
+    """Sides along the principal axes of the uniform box of that mass and those principal moments, m; shape (3,).
+
+    A picture in numbers of how large a body is. `None` where no such box exists: no mass, or a broken triangle
+    inequality.
+
+    Notes
+    -----
+    I_k = m/12 (a_i² + a_j²), so that a_k² = 6/m (I_i + I_j − I_k).
+    """
+    about = np.asarray(moments, dtype=np.float64)
+    if mass <= 0.0:
+        return None
+    squares = 6.0 / mass * (about.sum() - 2.0 * about)
+    floor = -6.0 / mass * 1e-9 * float(np.abs(about).max())
+    if squares.min() < floor:
+        return None
+    sides: Array = np.sqrt(np.maximum(squares, 0.0))
+    return sides
