@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
-    F,
     S_V,
     S_W,
+    WORK_COLUMNS,
+    F,
     V,
     W,
-    WORK_COLUMNS,
     composite_at,
     first_axes,
     gear,
@@ -73,24 +73,21 @@ def _pairs(
                 if j != i:
                     sv, sw = vector_at(axes, b, S_V), vector_at(axes, b, S_W)
                     rate_v, rate_w = motion_cross(v_j, w_j, sv, sw)
-                    C[column, row] += both * (
-                        dot(rate_v, momentum_v) + dot(rate_w, momentum_w) + dot(sw, turning)
-                    )
+                    C[column, row] += both * (dot(rate_v, momentum_v) + dot(rate_w, momentum_w) + dot(sw, turning))
             j = topology[j, PARENT]
 
 
 @kernel
-def coriolis_batch(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, C: Array
-) -> None:
-    """Fill C (B, n, n) for the rows of q (B, nq) and qd (B, n); base (1, 12) and qdd (B, n) hold zeros."""
+def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, C: Array) -> None:
+    """Fill C (B, n, n) for the rows of q (B, nq) and qd (B, n)."""
     bodies = topology.shape[0]
+    base, no_acceleration = np.zeros(12), np.zeros(qd.shape[1])
     first = first_axes(topology)
     work = np.empty((bodies + 1, WORK_COLUMNS))
     axes = np.empty((first[bodies], AXIS_COLUMNS))
     for b in range(q.shape[0]):
         C[b] = 0.0
-        ground_motion(topology, parameters, base[0], q[b], qd[b], qdd[b], first, work, axes)
+        ground_motion(topology, parameters, base, q[b], qd[b], no_acceleration, first, work, axes)
         for i in range(bodies):
             put_body(parameters, i, work)
         for i in range(bodies - 1, -1, -1):
@@ -124,6 +121,5 @@ def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     C = np.empty((positions.shape[0], robot.n, robot.n))
-    rest = np.zeros_like(velocities)
-    coriolis_batch(robot.topology, robot.parameters, np.zeros((1, 12)), positions, velocities, rest, C)
+    coriolis_batch(robot.topology, robot.parameters, positions, velocities, C)
     return C.reshape((*lead, robot.n, robot.n))

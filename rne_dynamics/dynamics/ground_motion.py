@@ -4,10 +4,10 @@ The algorithms that fill a matrix (`coriolis`, `inverse_derivatives`, `regressor
 one of its ancestors. They work in the root link's axes and refer everything to one point, so that two quantities
 can be added and multiplied without moving them first: a pair then costs a few dot products and no rotation.
 
-Velocities and accelerations are spatial ones here (Featherstone, Rigid Body Dynamics Algorithms, chapter 2): (v, ω) of the body's
-material that passes the point, and its rate (v̇, ω̇) at the point fixed in space. The point is where the origin
-of body 0 is now: with the world's origin, a floating robot far from it would lose digits. A uniform velocity changes no effort
-(Galileo), so the base's own linear velocity is left out.
+Velocities and accelerations are spatial ones here (Featherstone, Rigid Body Dynamics Algorithms, chapter 2): (v, ω) of
+the body's material that passes the point, and its rate (v̇, ω̇) at the point fixed in space. The point is where the
+origin of body 0 is now: with the world's origin, a floating robot far from it would lose digits. A uniform velocity
+changes no effort (Galileo), so the base's own linear velocity is left out.
 """
 
 from __future__ import annotations

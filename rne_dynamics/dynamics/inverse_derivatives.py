@@ -11,8 +11,8 @@ dynamics using spatial vector algebra, IEEE Robotics and Automation Letters 7 (2
     ∂τ_i/∂q_j = S_iᵀ (2 B ψ̇_j + I ψ̈_j)             ∂τ_j/∂q_i = S_jᵀ (2 B ψ̇_i + I ψ̈_i + S_i ×* f)
     ∂τ_i/∂q̇_j = S_iᵀ (2 B S_j + I (ψ̇_j + Ṡ_j))     ∂τ_j/∂q̇_i = S_jᵀ (2 B S_i + I (ψ̇_i + Ṡ_i))
 
-(the first of the last two pairs for i = j too). An external load is constant in its link's axes, turns with its body, and so
-enters only through f. The reference point, and why B is 12 numbers, are explained in `ground_motion`.
+(the left ones for i = j too). An external load is constant in its link's axes, turns with its body, and so enters
+only through f. The reference point, and why B is 12 numbers, are explained in `ground_motion`.
 """
 
 from __future__ import annotations
@@ -167,7 +167,8 @@ def inverse_derivatives_kernel(
 ) -> None:
     """Fill dq, dqd and M, each (n, n), for one state.
 
-    Arguments as for `inverse_dynamics_kernel`; first, work and axes as `derivatives_work` makes them.
+    Arguments as for `inverse_dynamics_kernel`, with `first` of `first_axes`, work (bodies + 1, WORK_COLUMNS) and
+    axes (first[−1], _COLUMNS).
     """
     bodies = topology.shape[0]
     for row in range(M.shape[0]):
@@ -188,14 +189,6 @@ def inverse_derivatives_kernel(
         hand_to_parent(topology, i, work, WORK_COLUMNS)
 
 
-@helper
-def derivatives_work(topology: NDArray[np.int64]) -> tuple[NDArray[np.int64], Array, Array]:
-    """The arrays first, work and axes of `inverse_derivatives_kernel`."""
-    bodies = topology.shape[0]
-    first = first_axes(topology)
-    return first, np.empty((bodies + 1, WORK_COLUMNS)), np.empty((first[bodies], _COLUMNS))
-
-
 @kernel
 def inverse_derivatives_batch(
     topology: NDArray[np.int64],
@@ -205,12 +198,12 @@ def inverse_derivatives_batch(
     qd: Array,
     qdd: Array,
     wrenches: Array,
-    dq: Array,
-    dqd: Array,
-    M: Array,
+    out: Array,
 ) -> None:
-    """`inverse_derivatives_kernel` over rows: shapes as for `inverse_dynamics_batch`, and dq, dqd, M (B, n, n)."""
-    first, work, axes = derivatives_work(topology)
+    """`inverse_derivatives_kernel` over rows: shapes as for `inverse_dynamics_batch`; out (3, B, n, n): dq, dqd, M."""
+    first = first_axes(topology)
+    work = np.empty((topology.shape[0] + 1, WORK_COLUMNS))
+    axes = np.empty((first[topology.shape[0]], _COLUMNS))
     for b in range(q.shape[0]):
         inverse_derivatives_kernel(
             topology,
@@ -223,9 +216,9 @@ def inverse_derivatives_batch(
             first,
             work,
             axes,
-            dq[b],
-            dqd[b],
-            M[b],
+            out[0, b],
+            out[1, b],
+            out[2, b],
         )
 
 
@@ -265,10 +258,6 @@ def inverse_dynamics_derivatives(
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    shape = (positions.shape[0], robot.n, robot.n)
-    dq, dqd, M = np.empty(shape), np.empty(shape), np.empty(shape)
-    inverse_derivatives_batch(
-        robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, dq, dqd, M
-    )
-    shape = (*lead, robot.n, robot.n)
-    return InverseDynamicsDerivatives(dq.reshape(shape), dqd.reshape(shape), M.reshape(shape))
+    out = np.empty((3, positions.shape[0], robot.n, robot.n))
+    inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
+    return InverseDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))

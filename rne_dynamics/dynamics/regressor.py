@@ -1,0 +1,145 @@
+"""Inverse dynamics as a linear function of the inertial parameters: τ = Y(q, q̇, q̈) π + (rotor inertia) q̈, O(n·depth).
+
+The effort of joint j is the power of all forces on the bodies it carries for unit speed of j. So the entries of
+Y for joint j and body i are the powers of the ten forces that unit parameters of body i ask for, on the motion
+(a, b) of body i's origin for unit speed of joint j, all in body i's axes. With the motion ω, ω̇, v̇ (gravity included)
+of body i:
+
+    m      a·v̇
+    m c    a × ω̇ + ω × (ω × a) + v̇ × b
+    I      the coefficients of the six numbers of I in b·(I ω̇ + ω × I ω)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.ground_motion import (
+    AXIS_COLUMNS,
+    DV,
+    DW,
+    POSITION,
+    ROTATION,
+    S_V,
+    S_W,
+    M,
+    V,
+    W,
+    first_axes,
+    gear,
+    ground_motion,
+)
+from rne_dynamics.dynamics.joint_motion import matrix_at, vector_at
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import INERTIA, MASS, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
+
+#: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
+PARAMETERS = 10
+
+
+@helper
+def _add_powers(
+    s: float, a: Vector, b: Vector, dv: Vector, dw: Vector, w: Vector, Y: Array, row: int, column: int
+) -> None:
+    """Add s times the ten powers on the motion (a, b) to Y[row, column …]."""
+    h = add(add(cross(a, dw), cross(w, cross(w, a))), cross(dv, b))
+    c = cross(b, w)
+    Y[row, column] += s * dot(a, dv)
+    for k in range(3):
+        Y[row, column + 1 + k] += s * h[k]
+    Y[row, column + 4] += s * (b[0] * dw[0] + c[0] * w[0])
+    Y[row, column + 5] += s * (b[0] * dw[1] + b[1] * dw[0] + c[0] * w[1] + c[1] * w[0])
+    Y[row, column + 6] += s * (b[0] * dw[2] + b[2] * dw[0] + c[0] * w[2] + c[2] * w[0])
+    Y[row, column + 7] += s * (b[1] * dw[1] + c[1] * w[1])
+    Y[row, column + 8] += s * (b[1] * dw[2] + b[2] * dw[1] + c[1] * w[2] + c[2] * w[1])
+    Y[row, column + 9] += s * (b[2] * dw[2] + c[2] * w[2])
+
+
+@kernel
+def regressor_batch(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, Y: Array
+) -> None:
+    """Fill Y (B, n, 10·bodies); base (1 or B, 12), q (B, nq), qd and qdd (B, n)."""
+    bodies = topology.shape[0]
+    first = first_axes(topology)
+    work = np.empty((bodies + 1, M))
+    axes = np.empty((first[bodies], AXIS_COLUMNS))
+    for b in range(q.shape[0]):
+        Y[b] = 0.0
+        ground_motion(topology, parameters, base[b if base.shape[0] > 1 else 0], q[b], qd[b], qdd[b], first, work, axes)
+        for i in range(bodies):
+            R, r = matrix_at(work, i, ROTATION), vector_at(work, i, POSITION)
+            w, dw = vector_at(work, i, W), vector_at(work, i, DW)
+            # from the material at the common point to the body's origin, and its acceleration as a point
+            v = add(vector_at(work, i, V), cross(w, r))
+            dv = add(add(vector_at(work, i, DV), cross(dw, r)), cross(w, v))
+            w, dw, dv = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, dv)
+            j = i
+            while j >= 0:
+                row = topology[j, VELOCITY_INDEX]
+                for axis in range(first[j], first[j + 1]):
+                    sv, sw = vector_at(axes, axis, S_V), vector_at(axes, axis, S_W)
+                    moved = rotate_back(R, add(sv, cross(sw, r)))
+                    ratio = gear(topology, parameters, j)
+                    _add_powers(ratio, moved, rotate_back(R, sw), dv, dw, w, Y[b], row, PARAMETERS * i)
+                    row += 1
+                j = topology[j, PARENT]
+
+
+def regressor(
+    robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, base_motion: BaseMotion | None = None
+) -> Array:
+    """The matrix Y with `inverse_dynamics` = Y `inertial_parameters` + `rotor_inertia` · q̈.
+
+    Parameters
+    ----------
+    robot
+        The model; its masses and inertias do not enter.
+    q, qd, qdd
+        Positions (…, nq), velocities and accelerations (…, n). Leading dimensions broadcast.
+    base_motion
+        As for `inverse_dynamics`.
+
+    Returns
+    -------
+    ndarray
+        Shape (…, n, 10·bodies); the columns are ordered as in `inertial_parameters`.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, or a base motion for a floating base.
+    """
+    lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
+    base = packed_base(robot, base_motion, lead)
+    Y = np.empty((positions.shape[0], robot.n, PARAMETERS * robot.bodies))
+    regressor_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, Y)
+    return Y.reshape((*lead, robot.n, PARAMETERS * robot.bodies))
+
+
+def inertial_parameters(robot: RobotModel) -> Array:
+    """The parameters that `regressor` multiplies, shape (10·bodies,).
+
+    For each body, in the order of `robot.body_names`: m (kg), m·c (3, kg·m), Ixx Ixy Ixz Iyy Iyz Izz (kg·m²) about the
+    origin of the body's frame, along its axes: the joint's frame, turned so that z is the joint's axis. Where such a
+    frame sits relative to a link's, `robot.link(name)` says (`rotation`, `position`).
+    """
+    return robot.parameters[:, MASS : INERTIA + 6].ravel()
+
+
+def rotor_inertia(robot: RobotModel) -> Array:
+    """Reflected rotor inertia of every coordinate, kg·m² or kg; shape (n,).
+
+    It is the part of inverse dynamics that is not in `inertial_parameters`: rotor inertia · q̈. Joints that mimic a
+    coordinate count with the square of their multiplier.
+    """
+    out = np.zeros(robot.n)
+    reflected = robot.parameters[:, MULTIPLIER] ** 2 * robot.parameters[:, ROTOR]
+    np.add.at(out, robot.topology[:, VELOCITY_INDEX], reflected)
+    return out
