@@ -73,8 +73,10 @@ def condition(M: np.ndarray) -> float:
     return len(d) / smallest if smallest > 0.0 else np.inf
 
 
-@pytest.mark.parametrize("method", ["nasser", "walker_orin"])
-def test_forward_dynamics(pair: tuple[rne.RobotModel, Oracle], method: Literal["nasser", "walker_orin"]) -> None:
+@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns"])
+def test_forward_dynamics(
+    pair: tuple[rne.RobotModel, Oracle], method: Literal["nasser", "walker_orin", "walker_orin_columns"]
+) -> None:
     robot, oracle = pair
     rng = np.random.default_rng(11)
     for q, qd, qdd, wrenches in states(robot):
