@@ -24,21 +24,17 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
-
-#: A pivot of W below this part of its diagonal entry is round-off: that motion carries no inertia.
-SINGULAR = 1e-13
+from rne_dynamics.spatial.cholesky import cholesky_solve
 
 
 def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     W, V = _equations(robot, base, q, qd, wrenches)
-    coordinate = _without_inertia(W)
-    if coordinate >= 0:
-        raise no_inertia(robot.joint_names[coordinate], robot.name)
-    # a unit diagonal, so that joints of different units and sizes of inertia lose no digits to each other
-    size = 1.0 / np.sqrt(np.diagonal(W, axis1=1, axis2=2))
-    scaled = size[:, :, None] * W * size[:, None, :]
-    qdd: Array = size * np.linalg.solve(scaled, (size * (tau + V))[:, :, None])[:, :, 0]
+    qdd = np.empty_like(V)
+    for row, (matrix, left) in enumerate(zip(W, tau + V, strict=True)):
+        coordinate = cholesky_solve(matrix, left, qdd[row])
+        if coordinate >= 0:
+            raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd
 
 
@@ -69,7 +65,7 @@ def _equations(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Ar
     # the rate of the base's velocity components, whose axes turn with it
     acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
     V = terms.V[:, 6:] - (terms.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
-    return terms.W[:, 6:, 6:], V
+    return np.ascontiguousarray(terms.W[:, 6:, 6:]), V
 
 
 def _with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
@@ -84,20 +80,3 @@ def _with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
     row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
     row[0, MULTIPLIER] = 1.0
     return np.concatenate([root, above]), np.concatenate([row, robot.parameters])
-
-
-def _without_inertia(W: Array) -> int:
-    """−1, or the coordinate at which one of the matrices (B, n, n) is not positive definite."""
-    try:
-        pivots = np.diagonal(np.linalg.cholesky(W), axis1=1, axis2=2) ** 2
-        if (pivots > SINGULAR * np.diagonal(W, axis1=1, axis2=2)).all():
-            return -1
-    except np.linalg.LinAlgError:  # it does not say where
-        pass
-    for matrix in W:
-        left = matrix.copy()
-        for j in range(len(left)):
-            if not left[j, j] > SINGULAR * matrix[j, j]:
-                return j
-            left[j + 1 :, j + 1 :] -= np.outer(left[j + 1 :, j], left[j, j + 1 :]) / left[j, j]
-    return -1

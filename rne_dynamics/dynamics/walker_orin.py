@@ -16,44 +16,13 @@ from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import SINGULAR, cholesky_solve
 from rne_dynamics.spatial.jit import kernel
+
+__all__ = ["SINGULAR", "cholesky_solve", "walker_orin_batch", "walker_orin_columns_forward", "walker_orin_forward"]
 
 _MASS_COLUMNS = mass_matrix.WORK_COLUMNS
 _FORCE_COLUMNS = newton_euler.WORK_COLUMNS
-
-#: A pivot below this part of its diagonal entry is round-off: that motion carries no inertia.
-SINGULAR = 1e-13
-
-
-@kernel
-def cholesky_solve(M: Array, b: Array, x: Array) -> int:
-    """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
-    n = b.shape[0]
-    for j in range(n):
-        diagonal = M[j, j]
-        s = diagonal
-        for k in range(j):
-            s -= M[j, k] * M[j, k]
-        if not s > SINGULAR * diagonal:
-            return j
-        root = np.sqrt(s)
-        M[j, j] = root
-        for i in range(j + 1, n):
-            t = M[i, j]
-            for k in range(j):
-                t -= M[i, k] * M[j, k]
-            M[i, j] = t / root
-    for i in range(n):
-        t = b[i]
-        for k in range(i):
-            t -= M[i, k] * x[k]
-        x[i] = t / M[i, i]
-    for i in range(n - 1, -1, -1):
-        t = x[i]
-        for k in range(i + 1, n):
-            t -= M[k, i] * x[k]
-        x[i] = t / M[i, i]
-    return -1
 
 
 @kernel
