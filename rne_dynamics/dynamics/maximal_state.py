@@ -1,0 +1,253 @@
+"""The state of a robot in maximal coordinates: pose and twist of every body, and what the joints demand of them.
+
+From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do not
+fit together; `consistent` moves them the least, weighed by mass, until they do: Gauss–Newton steps on the
+joints' position errors, then the twists by the impulses that the joints would give, which never adds kinetic energy.
+Both take the matrix of the equations of motion. The base is at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_kernel
+from rne_dynamics.dynamics.maximal_blocks import (
+    ANGULAR,
+    MOTION_COLUMNS,
+    POSITION,
+    RELATIVE_ANGULAR,
+    RELATIVE_LINEAR,
+    ROTATION,
+)
+from rne_dynamics.dynamics.maximal_system import MaximalSystem, factorised
+from rne_dynamics.dynamics.rotations import (
+    quaternion_matrices,
+    quaternion_product,
+    rotation_quaternions,
+    rotation_vectors,
+    vector_quaternions,
+    wrapped,
+)
+from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+_STEPS = 60  # Gauss–Newton converges in a handful; more is a mechanism that cannot be closed
+
+
+@dataclass(frozen=True, eq=False)
+class BodyStates:
+    """Pose and twist of every body, in the order of `robot.body_names`.
+
+    Parameters
+    ----------
+    position
+        Origins of the body frames in world axes, m; shape (bodies, 3).
+    quaternion
+        Orientations in the world, x y z w; shape (bodies, 4).
+    twist
+        Velocity of the origin and angular velocity in the body's own axes; shape (bodies, 6).
+    near
+        Joint positions once read off; angles are told apart by full turns as those nearest to these; shape (nq,).
+    """
+
+    position: Array
+    quaternion: Array
+    twist: Array
+    near: Array
+
+
+def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
+    """Consistent poses and twists from joint positions (nq,) and velocities (n,).
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    """
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    if lead:
+        raise ArgumentError(f"q has leading shape {lead}; one state at a time: q ({robot.nq},), qd ({robot.n},)")
+    poses = np.empty((robot.bodies, POSE_COLUMNS))
+    body_poses_kernel(robot.topology, robot.parameters, positions[0], poses)
+    quaternion = rotation_quaternions(poses[:, :9].reshape(-1, 3, 3))
+    states = BodyStates(poses[:, 9:], quaternion, np.zeros((robot.bodies, 6)), positions[0].copy())
+    if robot.bodies == 0:
+        return states
+    system = MaximalSystem.of(robot)
+    blocks = system.blocks(robot.base_at_rest, positions[0], velocities[0], np.empty((0, 6)))
+    right = system.along_axes(velocities[0]).ravel()
+    return replace(states, twist=factorised(system.constraint_matrix(blocks.transfer)).solve(right).reshape(-1, 6))
+
+
+def joint_motion(robot: RobotModel, states: BodyStates) -> Array:
+    """Placement and velocity of every body in its parent, as `free_body_kernel` takes them."""
+    R = quaternion_matrices(states.quaternion)
+    v, w = states.twist[:, :3], states.twist[:, 3:]
+    # a row for the world at the end, which is where −1 points
+    parent = robot.topology[:, layout.PARENT]
+    world = np.concatenate([R, np.eye(3)[None]])[parent]
+    behind = np.concatenate([states.position, np.zeros((1, 3))])[parent]
+    v_parent, w_parent = (np.concatenate([x, np.zeros((1, 3))])[parent] for x in (v, w))
+    back = world.transpose(0, 2, 1)
+    turn = back @ R
+    p = (back @ (states.position - behind)[:, :, None])[:, :, 0]
+    carried = np.concatenate([v_parent + np.cross(w_parent, p), w_parent], axis=1).reshape(-1, 2, 3) @ turn
+    motion = np.empty((robot.bodies, MOTION_COLUMNS))
+    motion[:, ROTATION : ROTATION + 9] = turn.reshape(-1, 9)
+    motion[:, POSITION : POSITION + 3] = p
+    motion[:, ANGULAR : ANGULAR + 3] = w
+    motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 3] = v - carried[:, 0]
+    motion[:, RELATIVE_ANGULAR : RELATIVE_ANGULAR + 3] = w - carried[:, 1]
+    return motion
+
+
+def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
+    """Joint positions (nq,) and velocities (n,) read off poses and twists; of mimic joints the leader counts."""
+    motion = joint_motion(robot, states)
+    turned, shifted = _in_joint_frames(robot, motion)
+    angles = _angles(turned)
+    q, qd = np.empty(robot.nq), np.empty(robot.n)
+    for i, (_, kind, iq, iv) in enumerate(robot.topology.tolist()):
+        if kind == layout.FLOATING:
+            quaternion = rotation_quaternions(turned[i : i + 1])[0]
+            sign = -1.0 if quaternion @ states.near[iq + 3 : iq + 7] < 0.0 else 1.0
+            q[iq : iq + 3], q[iq + 3 : iq + 7] = shifted[i], sign * quaternion
+            qd[iv : iv + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
+        elif robot.body_names[i] != robot.joint_names[iv]:
+            continue
+        elif kind == layout.PRISMATIC:
+            q[iq], qd[iv] = shifted[i, 2], motion[i, RELATIVE_LINEAR + 2]
+        else:
+            q[iq] = states.near[iq] + wrapped(angles[i] - states.near[iq])
+            qd[iv] = motion[i, RELATIVE_ANGULAR + 2]
+    return q, qd
+
+
+def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
+    """How far the bodies are from what their joints allow.
+
+    Returns
+    -------
+    tuple
+        Errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero along
+        what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.
+    """
+    motion = joint_motion(robot, states)
+    q, qd = joint_coordinates(robot, states)
+    turned, shifted = _in_joint_frames(robot, motion)
+    angles = _angles(turned)
+    kind = robot.topology[:, layout.KIND]
+    position = np.zeros((robot.bodies, 6))
+    position[:, :3] = (turned.transpose(0, 2, 1) @ shifted[:, :, None])[:, :, 0]
+    position[:, 3:] = np.where((kind == layout.PRISMATIC)[:, None], rotation_vectors(turned), _tilts(turned))
+    position[kind == layout.FLOATING] = 0.0
+    one_axis = kind != layout.FLOATING
+    iq = robot.topology[:, layout.POSITION_INDEX]
+    target = robot.parameters[:, layout.MULTIPLIER] * q[iq] + robot.parameters[:, layout.OFFSET]
+    sliding, turning = kind == layout.PRISMATIC, kind == layout.REVOLUTE
+    position[sliding, 2] = (shifted[:, 2] - target)[sliding]
+    position[turning, 5] = wrapped(angles - target)[turning]
+    leads = one_axis & np.array(
+        [robot.body_names[i] == robot.joint_names[iv] for i, iv in enumerate(robot.topology[:, layout.VELOCITY_INDEX])],
+        dtype=bool,
+    )
+    position[leads & sliding, 2] = 0.0
+    position[leads & turning, 5] = 0.0
+    velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - MaximalSystem.of(robot).along_axes(qd)
+    return position, velocity
+
+
+def consistent(robot: RobotModel, states: BodyStates) -> BodyStates:
+    """The nearest poses and twists, weighed by mass, that violate no joint; round-off remains.
+
+    Raises
+    ------
+    SimulationError
+        Poses from which the joints cannot be closed; names the joint that gapes most.
+    SingularInertiaError
+        A joint that moves no inertia; names it.
+    """
+    if robot.bodies == 0:
+        return states
+    system = MaximalSystem.of(robot)
+    return _fitting_twists(system, _fitting_poses(system, states))
+
+
+def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
+    robot = system.robot
+    error = constraint_errors(robot, states)[0]
+    enough = 2e-15 * (10.0 + np.abs(states.position).max())
+    for _ in range(_STEPS):
+        before = np.abs(error).max()
+        if before <= enough:
+            break
+        matrix = _matrix(system, states)
+        right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
+        step = system.solution(system.solve(matrix, right)).acceleration
+        for part in (1.0, 0.5, 0.25, 0.125):
+            moved = displaced(states, part * step)
+            error_moved = constraint_errors(robot, moved)[0]
+            if np.abs(error_moved).max() < before:
+                break
+        else:
+            if before < 1e-12 * (10.0 + np.abs(states.position).max()):
+                break  # round-off
+            moved, error_moved = displaced(states, step), constraint_errors(robot, displaced(states, step))[0]
+        states, error = moved, error_moved
+    else:
+        i, k = divmod(int(np.abs(error).argmax()), 6)
+        raise SimulationError(
+            f"the bodies of robot {robot.name!r} do not fit together: joint {robot.body_names[i]!r} stays open by "
+            f"{np.abs(error[i, k]):.3g} {'m' if k < 3 else 'rad'} after {_STEPS} steps; start nearer to a closed pose"
+        )
+    return replace(states, near=joint_coordinates(robot, states)[0])
+
+
+def _fitting_twists(system: MaximalSystem, states: BodyStates) -> BodyStates:
+    momentum = np.einsum("bij,bj->bi", system.inertia, states.twist)
+    _, qd = joint_coordinates(system.robot, states)
+    right = system.right_side(momentum, np.zeros_like(momentum), system.rotor * qd)
+    return replace(states, twist=system.solution(system.solve(_matrix(system, states), right)).acceleration)
+
+
+def displaced(states: BodyStates, step: Array) -> BodyStates:
+    """Poses after a small displacement (linear, angular) of every body in its own axes; shape (bodies, 6)."""
+    moved = (quaternion_matrices(states.quaternion) @ step[:, :3, None])[:, :, 0]
+    quaternion = quaternion_product(states.quaternion, vector_quaternions(step[:, 3:]))
+    quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
+    return replace(states, position=states.position + moved, quaternion=quaternion)
+
+
+def _matrix(system: MaximalSystem, states: BodyStates) -> Any:
+    robot = system.robot
+    motion = joint_motion(robot, states)
+    return system.matrix(system.blocks_of_motion(robot.base_at_rest, motion, np.empty((0, 6))).transfer)
+
+
+def _in_joint_frames(robot: RobotModel, motion: Array) -> tuple[Array, Array]:
+    """Rotation (bodies, 3, 3) and shift (bodies, 3) of every body from its joint's frame at q = 0."""
+    back = robot.parameters[:, layout.ROTATION : layout.ROTATION + 9].reshape(-1, 3, 3).transpose(0, 2, 1)
+    shift = motion[:, POSITION : POSITION + 3] - robot.parameters[:, layout.PLACEMENT : layout.PLACEMENT + 3]
+    turned: Array = back @ motion[:, ROTATION : ROTATION + 9].reshape(-1, 3, 3)
+    return turned, (back @ shift[:, :, None])[:, :, 0]
+
+
+def _angles(turned: Array) -> Array:
+    """Turn about z that a rotation is nearest to; shape (bodies,)."""
+    angles: Array = np.arctan2(turned[:, 1, 0] - turned[:, 0, 1], turned[:, 0, 0] + turned[:, 1, 1])
+    return angles
+
+
+def _tilts(turned: Array) -> Array:
+    """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3)."""
+    x, y = turned[:, 2, 1], -turned[:, 2, 0]
+    sine = np.hypot(x, y)
+    stretch = np.where(sine > 1e-9, np.arctan2(sine, turned[:, 2, 2]) / np.where(sine > 1e-9, sine, 1.0), 1.0)
+    return np.stack([stretch * x, stretch * y, np.zeros_like(x)], axis=1)
