@@ -13,12 +13,15 @@ from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange_engines import lagrange_forward
 from rne_dynamics.dynamics.nasser import nasser_forward
 from rne_dynamics.dynamics.newton_euler_dae import newton_euler_dae_forward
+from rne_dynamics.dynamics.operator_form import operator_forward
 from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
-Method = Literal["nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "lagrange"]
+Method = Literal[
+    "nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "newton_euler_operator", "lagrange"
+]
 
 #: What each method computes from checked rows: (robot, base, q, qd, tau, wrenches) to accelerations (B, n).
 FORWARD_ENGINES: Mapping[Method, Callable[[RobotModel, Array, Array, Array, Array, Array], Array]] = MappingProxyType(
@@ -27,6 +30,7 @@ FORWARD_ENGINES: Mapping[Method, Callable[[RobotModel, Array, Array, Array, Arra
         "walker_orin": walker_orin_forward,
         "walker_orin_columns": walker_orin_columns_forward,
         "newton_euler_dae": newton_euler_dae_forward,
+        "newton_euler_operator": operator_forward,
         "lagrange": lagrange_forward,
     }
 )
@@ -56,6 +60,7 @@ def forward_dynamics(
         ``"nasser"``: O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky.
         ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse dynamics.
         ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs scipy.
+        ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
         ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
 
     Returns
