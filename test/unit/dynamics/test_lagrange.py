@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import numpy as np
+import pytest
+from analytic.vukobratovic import Member, equations, relative_transition
+from support.arms import chain, gripper
+from support.errors import relative_error
+from support.robots import CASES, robot
+
+import rne_dynamics as rne
+from rne_dynamics.dynamics.arguments import bodies_wrenches
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.lagrange_engines import lagrange_forward, lagrange_inverse
+from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.model import layout
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink
+
+PACKAGE = Path(rne.__file__).parent
+STATES = 4
+DIFFERENCES = {1: 0.75, 2: -0.15, 3: 1.0 / 60.0}
+
+
+def body(rng: np.random.Generator) -> Inertia:
+    half = rng.normal(size=(3, 3))
+    return Inertia(rng.uniform(0.5, 2.0), 0.2 * rng.normal(size=3), 0.05 * (half @ half.T + np.eye(3)))
+
+
+def turn(rng: np.random.Generator) -> np.ndarray:
+    R = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return R * np.sign(np.linalg.det(R))
+
+
+def tree(*joints: TreeJoint, massless: tuple[str, ...] = (), base: str = "fixed") -> rne.RobotModel:
+    rng = np.random.default_rng(3)
+    names = ("base", *(j.child for j in joints))
+    links = tuple(TreeLink(name, None if name in massless else body(rng)) for name in names)
+    return assemble(KinematicTree("tree", links, joints), base=base)
+
+
+def joint(name: str, kind: JointKind, parent: str, seed: int = 0, **more) -> TreeJoint:
+    rng = np.random.default_rng((seed, *name.encode()))
+    return TreeJoint(
+        name, kind, parent, f"{name}_link", rotation=turn(rng), position=rng.normal(size=3), axis=rng.normal(size=3),
+        **more,
+    )  # fmt: skip
+
+
+def floating_in_the_middle() -> rne.RobotModel:
+    return tree(
+        joint("waist", JointKind.REVOLUTE, "base", rotor_inertia=0.3),
+        joint("loose", JointKind.FLOATING, "waist_link"),
+        joint("out", JointKind.PRISMATIC, "loose_link"),
+        joint("free", JointKind.FLOATING, "out_link"),
+        joint("side", JointKind.REVOLUTE, "loose_link"),
+    )
+
+
+def coupled_finger() -> rne.RobotModel:
+    """Mimics on their leader's own path, before and behind it, with rotors."""
+    return tree(
+        joint("near", JointKind.REVOLUTE, "base", mimic=Mimic("middle", 0.7, 0.2), rotor_inertia=0.1),
+        joint("middle", JointKind.REVOLUTE, "near_link", rotor_inertia=0.2),
+        joint("slide", JointKind.PRISMATIC, "middle_link", mimic=Mimic("middle", -1.3, 0.1), rotor_inertia=0.3),
+        joint("tip", JointKind.REVOLUTE, "slide_link", mimic=Mimic("middle", 0.4)),
+        joint("other", JointKind.REVOLUTE, "near_link"),
+    )
+
+
+BUILT = {
+    "floating_in_the_middle": floating_in_the_middle,
+    "coupled_finger": coupled_finger,
+    "gripper": gripper,
+    "chain12_with_rotors": lambda: chain(12, rotor=0.3),
+    "loose_body": lambda: tree(joint("loose", JointKind.FLOATING, "base")),
+}
+
+
+@pytest.fixture(scope="module", params=[*CASES, *((name, "") for name in BUILT)], ids=lambda x: "-".join(x).strip("-"))
+def model(request: pytest.FixtureRequest) -> rne.RobotModel:
+    name, base = request.param
+    return BUILT[name]() if name in BUILT else robot(name, base)
+
+
+def states(model: rne.RobotModel, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    q = np.array([rne.random_configuration(model, rng) for _ in range(STATES)])
+    return q, rng.normal(size=(STATES, model.n)), rng.normal(size=(STATES, model.n))
+
+
+def conditions(model: rne.RobotModel) -> list[tuple[dict[str, np.ndarray] | None, BaseMotion | None]]:
+    """External loads and base motions: none, the same in every state, different in every state."""
+    rng = np.random.default_rng(5)
+    links = [str(name) for name in rng.choice(model.link_names, size=min(5, len(model.link_names)), replace=False)]
+    same = {name: 10.0 * rng.normal(size=6) for name in links}
+    each = {name: 10.0 * rng.normal(size=(STATES, 6)) for name in links}
+    if model.base == "floating":
+        return [(None, None), (same, None), (each, None)]
+    R = turn(rng)
+    return [
+        (None, None),
+        (same, BaseMotion(*rng.normal(size=(4, 3)), rotation=R)),
+        (each, BaseMotion(*rng.normal(size=(4, STATES, 3)))),
+        (each, BaseMotion(linear_acceleration=rng.normal(size=(STATES, 3)), linear_velocity=(1.0, 2.0, 3.0))),
+        (None, BaseMotion(angular_acceleration=(1.0, 2.0, 3.0))),
+    ]
+
+
+def test_terms_agree_with_newton_euler(model):
+    q, qd, _ = states(model)
+    terms = rne.lagrange_terms(model, q, qd)
+    assert np.array_equal(terms.W, terms.W.swapaxes(-1, -2))
+    assert relative_error(terms.W, rne.mass_matrix(model, q)) < 1e-13
+    assert relative_error(terms.V, -rne.bias_torque(model, q, qd)) < 1e-12
+    weight = 1e-3 * np.linalg.norm(model.gravity) * model.mass
+    assert relative_error(terms.Y, -rne.gravity_torque(model, q), scale=weight) < 1e-12
+    assert np.array_equal(terms.W_dot, terms.W_dot.swapaxes(-1, -2))
+
+
+def test_inverse_dynamics_with_loads_and_base_motion(model):
+    q, qd, qdd = states(model, 1)
+    for wrenches, motion in conditions(model):
+        loads, base = bodies_wrenches(model, wrenches, (STATES,)), packed_base(model, motion, (STATES,))
+        tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
+        assert relative_error(lagrange_inverse(model, base, q, qd, qdd, loads), tau) < 1e-12
+
+
+def test_forward_dynamics_with_loads_and_base_motion(model):
+    q, qd, qdd = states(model, 2)
+    inverse = np.linalg.inv(rne.mass_matrix(model, q))
+    for wrenches, motion in conditions(model):
+        tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
+        back = rne.forward_dynamics(model, q, qd, tau, wrenches=wrenches, base_motion=motion, method="lagrange")
+        # what one digit lost in an effort costs, as in test_identities.py
+        bias = np.abs(tau) + np.abs(rne.bias_torque(model, q, qd))
+        assert relative_error(back, qdd, scale=(np.abs(inverse) @ bias[:, :, None]).max()) < 1e-12
+
+
+def test_rate_of_the_inertia_matrix(model):
+    q, qd, _ = states(model, 3)
+    h = 1e-3
+    W_dot = 0.0
+    for k, weight in DIFFERENCES.items():
+        ahead, behind = (rne.integrate_configuration(model, q, s * k * h * qd) for s in (1.0, -1.0))
+        change = rne.lagrange_terms(model, ahead, qd).W - rne.lagrange_terms(model, behind, qd).W
+        W_dot = W_dot + weight * change / h
+    terms = rne.lagrange_terms(model, q, qd)
+    assert relative_error(terms.W_dot, W_dot, scale=np.abs(terms.W).max()) < 1e-10
+
+
+def displaced(model: rne.RobotModel, q: np.ndarray, qd: np.ndarray, s: int, h: float) -> float:
+    """Kinetic energy after a displacement h of coordinate s, each joint's twist kept in its parent's axes."""
+    step = np.zeros(model.n)
+    step[s] = h
+    there, rates = rne.integrate_configuration(model, q, step), qd.copy()
+    for _, kind, _, iv in model.topology.tolist():
+        if kind == layout.FLOATING and iv <= s < iv + 6:
+            v, w = qd[iv : iv + 3], qd[iv + 3 : iv + 6]
+            if s < iv + 3:
+                rates[iv : iv + 3] = v + np.cross(w, step[iv : iv + 3])
+            else:
+                e = np.eye(3)[s - iv - 3]
+                for k, vector in ((iv, v), (iv + 3, w)):
+                    across = vector - (vector @ e) * e
+                    rates[k : k + 3] = vector - across + across * np.cos(h) - np.cross(e, vector) * np.sin(h)
+    return float(rne.kinetic_energy(model, there, rates))
+
+
+def test_partial_derivatives_of_the_kinetic_energy(model):
+    q, qd, _ = states(model, 4)
+    h = 1e-3
+    expected = [
+        sum(w * (displaced(model, q[0], qd[0], s, k * h) - displaced(model, q[0], qd[0], s, -k * h)) / h
+            for k, w in DIFFERENCES.items())
+        for s in range(model.n)
+    ]  # fmt: skip
+    size = float(rne.kinetic_energy(model, q[0], qd[0]))
+    assert relative_error(rne.lagrange_terms(model, q[0], qd[0]).dT_dq, expected, scale=size) < 1e-9
+
+
+def two_freedom_members(n: int, rng: np.random.Generator) -> tuple[Member, ...]:
+    def unit() -> np.ndarray:
+        v = rng.normal(size=3)
+        return v / np.linalg.norm(v)
+
+    bodies = [body(rng) for _ in range(n)]
+    return tuple(Member(unit(), rng.normal(size=3), unit(), unit(), b.mass, b.inertia) for b in bodies)
+
+
+def two_freedom_robot(members: tuple[Member, ...], gravity: np.ndarray) -> rne.RobotModel:
+    """Each joint of the document as a revolute one, a body without mass and a prismatic one along the link."""
+    links, joints, below = [TreeLink("base")], [], "base"
+    for i, m in enumerate(members, 1):
+        joints.append(
+            TreeJoint(f"phi{i}", JointKind.REVOLUTE, below, f"carrier{i}",
+                      rotation=relative_transition(m), position=-m.r_before, axis=m.e_own)
+        )  # fmt: skip
+        joints.append(TreeJoint(f"x{i}", JointKind.PRISMATIC, f"carrier{i}", f"member{i}", axis=m.r_own))
+        below = f"member{i}"
+        links += [TreeLink(f"carrier{i}"), TreeLink(below, Inertia(m.mass, np.zeros(3), m.J))]
+    return assemble(KinematicTree("two freedoms a joint", tuple(links), tuple(joints)), gravity=gravity)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+@pytest.mark.parametrize("seed", range(3))
+def test_joints_of_two_freedoms_as_the_document_writes_them(n, seed):
+    rng = np.random.default_rng((n, seed))
+    members, gravity = two_freedom_members(n, rng), 9.81 * rng.normal(size=3)
+    model = two_freedom_robot(members, gravity)
+    q, qd = rng.normal(size=2 * n), rng.normal(size=2 * n)
+    assert model.joint_names == tuple(name for i in range(1, n + 1) for name in (f"phi{i}", f"x{i}"))
+    ours, theirs = rne.lagrange_terms(model, q, qd), equations(members, q, qd, gravity)
+    for name in theirs._fields:
+        assert relative_error(getattr(ours, name), getattr(theirs, name)) < 1e-12, name
+
+
+def test_leading_dimensions():
+    model = chain(3)
+    rng = np.random.default_rng(0)
+    q, qd = rng.normal(size=(2, 1, 3)), rng.normal(size=(5, 3))
+    terms = rne.lagrange_terms(model, q, qd)
+    assert terms.W.shape == terms.W_dot.shape == (2, 5, 3, 3)
+    assert terms.V.shape == terms.dT_dq.shape == terms.Y.shape == (2, 5, 3)
+    one = rne.lagrange_terms(model, q[1, 0], qd[4])
+    for batch, single in zip(terms, one, strict=True):
+        assert np.array_equal(batch[1, 4], single)
+
+
+def test_a_robot_without_joints():
+    model = assemble(KinematicTree("post", (TreeLink("base", Inertia(1.0)),), ()))
+    terms = rne.lagrange_terms(model, np.zeros((2, 0)), np.zeros((2, 0)))
+    assert terms.W.shape == (2, 0, 0)
+    assert rne.forward_dynamics(model, np.zeros(0), np.zeros(0), np.zeros(0), method="lagrange").shape == (0,)
+
+
+def test_a_joint_that_moves_no_inertia_is_named():
+    model = tree(
+        joint("first", JointKind.REVOLUTE, "base"),
+        joint("empty", JointKind.REVOLUTE, "first_link"),
+        massless=("empty_link",),
+    )
+    with pytest.raises(SingularInertiaError, match="'empty'"):
+        lagrange_forward(model, model.base_at_rest.reshape(1, 12), *np.zeros((3, 1, 2)), np.empty((1, 0, 6)))
+
+
+def test_massless_bodies_carry_loads():
+    model = tree(
+        joint("first", JointKind.REVOLUTE, "base"),
+        joint("empty", JointKind.REVOLUTE, "first_link", rotor_inertia=0.1),
+        massless=("empty_link",),
+    )
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, 1, 2))
+    wrenches = {"empty_link": rng.normal(size=6)}
+    tau = lagrange_inverse(model, packed_base(model, None, (1,)), q, qd, qdd, bodies_wrenches(model, wrenches, (1,)))
+    assert relative_error(tau, rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches)) < 1e-13
+
+
+def test_arguments_are_checked():
+    model = chain(2)
+    with pytest.raises(ArgumentError, match=r"qd\[1\].*joint2"):
+        rne.lagrange_terms(model, [0.0, 0.0], [0.0, np.nan])
+    with pytest.raises(ArgumentError, match="wants"):
+        rne.lagrange_terms(model, np.zeros(3), np.zeros(2))
+
+
+def imported(path: Path) -> set[str]:
+    """Modules of the package that a file imports, by dotted name."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name} imports by a relative path, which this test does not follow"
+            names |= {str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return {name for name in names if name.startswith(PACKAGE.name)}
+
+
+def test_the_engine_shares_no_dynamics_with_the_others():
+    own = {f"{PACKAGE.name}.dynamics.{stem}" for stem in ("lagrange", "lagrange_columns", "lagrange_engines")}
+    reached, left = set(), set(own)
+    while left:
+        name = left.pop()
+        path = PACKAGE.parent.joinpath(*name.split(".")).with_suffix(".py")
+        if name not in reached and path.exists():
+            reached.add(name)
+            left |= imported(path)
+    dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
+    # what is left besides the engine itself checks arguments and holds no equation of motion
+    assert dynamics == own | {f"{PACKAGE.name}.dynamics.arguments"}
