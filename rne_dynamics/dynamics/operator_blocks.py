@@ -194,24 +194,24 @@ def rotor_inertia(robot: RobotModel) -> Array:
     return rotor
 
 
-class Operations(NamedTuple):
+class BlockOperations(NamedTuple):
     """Counted floating-point operations."""
 
     multiplications: int
     additions: int
 
 
-def solve_operations(robot: RobotModel, columns: int) -> Operations:
+def solve_operations(robot: RobotModel, columns: int) -> BlockOperations:
     """What one `outward` or `inward` solve costs: each off-diagonal block of Γ once, as a dense 6×6 block.
 
     A block times a column is 36 multiplications and 30 additions, and 6 more to add it; the zeros in a block (its lower
     left quarter) and in the columns of H are multiplied too, because the arrays as run hold them.
     """
     blocks = int((robot.topology[:, PARENT] >= 0).sum())
-    return Operations(36 * blocks * columns, 36 * blocks * columns)
+    return BlockOperations(36 * blocks * columns, 36 * blocks * columns)
 
 
-def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"]) -> Operations:
+def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"]) -> BlockOperations:
     """Multiplications and additions of one state outside the kernels: solves, block and matrix products.
 
     To be added for the whole: one run of `transfer_kernel` and of `velocity_terms_kernel`, and for ``"forward"``
@@ -228,4 +228,4 @@ def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"])
         columns = solve_operations(robot, 2 * n)  # Γ⁻¹ H and Γ⁻ᵀ, then the entries of Hᵀ
         multiplications += columns.multiplications + 36 * bodies * n + entries * n
         additions += columns.additions + 30 * bodies * n + entries * n + n + n
-    return Operations(multiplications, additions)
+    return BlockOperations(multiplications, additions)

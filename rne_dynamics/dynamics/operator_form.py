@@ -46,11 +46,11 @@ from rne_dynamics.dynamics.operator_blocks import (
     transfer_kernel,
     velocity_terms_kernel,
 )
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import cholesky_solve
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -110,7 +110,9 @@ class OperatorForm:
         moves = outward(parents, self.transfer, unit)  # how every coordinate moves every body
         # and the force that this asks of every joint
         forces = inward(parents, self.transfer, generalized_inertia(self.robot) @ moves)
-        return H.transposed_times(forces, n) + np.diag(rotor_inertia(self.robot))
+        M = H.transposed_times(forces, n)
+        M[:, np.arange(n), np.arange(n)] += rotor_inertia(self.robot)
+        return M
 
 
 def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> OperatorForm:
@@ -283,12 +285,14 @@ def operator_matrices(
         blocks.append(np.eye(6))
         columns.append(i)
         start.append(len(columns))
+    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
+    gamma.eliminate_zeros()
     H = joint_map(robot)
     on_base = robot.topology[:, PARENT] < 0
     of_base = np.zeros((bodies, 6))
     of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
     return OperatorMatrices(
-        gamma=csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size))),
+        gamma=gamma,
         joint_map=csr_array((H.value, (H.row, H.column)), shape=(size, robot.n)),
         inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
         rotor=rotor_inertia(robot),
