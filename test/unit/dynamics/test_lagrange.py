@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -292,3 +293,26 @@ def test_the_engine_shares_no_dynamics_with_the_others():
     dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
     # what is left besides the engine itself checks arguments and holds no equation of motion
     assert dynamics == own | {f"{PACKAGE.name}.dynamics.arguments"}
+
+
+def test_the_three_joint_lift_of_the_document():
+    path = Path(__file__).resolve().parents[3] / "examples" / "three_joint_lift.py"
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    lift = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(lift)
+
+    arm = lift.manipulator()
+    t = np.linspace(0.0, 1.0, 2001)
+    q, qd, qdd = lift.motion(arm, t)
+    assert relative_error(q[0], lift.START) < 1e-15
+    assert not qd[0].any()
+    tip = rne.forward_kinematics(arm, q)["tip"][:, :3, 3]
+    assert relative_error(tip - tip[0], np.outer(t**2, [0.0, 0.0, 1.0])) < 1e-14
+    torques = lift.driving_torques(arm, q, qd, qdd)
+    assert relative_error(torques, rne.inverse_dynamics(arm, q, qd, qdd)) < 1e-13
+    # what the torques do is what the arm gains: Simpson's rule over their power
+    power = np.einsum("tj,tj->t", torques, qd)
+    work = (power[0] + power[-1] + 4.0 * power[1::2].sum() + 2.0 * power[2:-1:2].sum()) / 6000.0
+    gain = rne.kinetic_energy(arm, q[-1], qd[-1]) + np.diff(rne.potential_energy(arm, q[[0, -1]]))[0]
+    assert work == pytest.approx(gain, rel=1e-11)
+    assert lift.tip_deviation(arm, lift.simulate(arm, torques, runge_kutta=True), t[::2]) < 1e-10
