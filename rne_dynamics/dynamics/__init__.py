@@ -11,6 +11,7 @@ from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reaction
 from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
 from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_terms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.momentum import Momentum, centroidal_momentum_matrix, momentum
 from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
 from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
 
@@ -19,9 +20,11 @@ __all__ = [
     "JointReactions",
     "LagrangeTerms",
     "LinkPoses",
+    "Momentum",
     "ReducedEquations",
     "bias_torque",
     "center_of_mass",
+    "centroidal_momentum_matrix",
     "forward_dynamics",
     "forward_kinematics",
     "friction_torque",
@@ -34,6 +37,7 @@ __all__ = [
     "kinetic_energy",
     "lagrange_terms",
     "mass_matrix",
+    "momentum",
     "potential_energy",
     "random_configuration",
     "reduced_equations",

@@ -20,6 +20,8 @@ from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rot
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
 _, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
+#: Where `body_motions_kernel` leaves the velocity of the origin and the angular velocity.
+LINEAR, ANGULAR = slice(_V, _W), slice(_W, WORK_COLUMNS)
 
 
 @helper
