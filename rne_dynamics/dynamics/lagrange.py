@@ -178,8 +178,8 @@ def lagrange_kernel(
             W_sum[j, k] = 0.0
             W_dot[j, k] = 0.0
     for i in range(topology.shape[0]):
-        add_link(topology, parameters, i, q, qd, path, links, table)
-        m, _, J = inertia_about_centre(parameters, i)
+        m, centre, J = inertia_about_centre(parameters, i)
+        add_link(topology, parameters, i, centre, q, qd, path, links, table)
         if wrenches.shape[0] > 0 or m > 0.0 or J[0] + J[3] + J[5] > 0.0:
             _derivatives_and_forces(m, J, i, field, wrenches, path, links, table, pairs, dT_dq, Y)
             _add_inertia(i, path, pairs, W_sum, W_dot)

@@ -164,6 +164,7 @@ def add_link(
     topology: NDArray[np.int64],
     parameters: Array,
     i: int,
+    centre: Vector,
     q: Array,
     qd: Array,
     path: NDArray[np.int64],
@@ -178,6 +179,8 @@ def add_link(
         Packed model (`rne_dynamics.model.layout`).
     i
         The body; its parent has been added before.
+    centre
+        Its mass centre in its own frame.
     q, qd
         Shapes (nq,), (n,).
     path
@@ -196,7 +199,6 @@ def add_link(
         A_parent, centre_parent = matrix_at(links, parent, A), vector_at(links, parent, CENTRE)
         w_parent, v_parent = vector_at(links, parent, W), vector_at(links, parent, V)
     A_i, p = _transition(topology, parameters, i, q, A_parent)
-    _, centre, _ = inertia_about_centre(parameters, i)
     turning, sliding = _own_motion(topology, parameters, i, qd, A_i)
     # from mass centre to mass centre: r_1 = −r_{i−1,i} to the joint, fixed in the parent but for the sliding,
     # and r_2 = r_ii from there

@@ -76,7 +76,7 @@ BUILT = {
     "floating_in_the_middle": floating_in_the_middle,
     "coupled_finger": coupled_finger,
     "gripper": gripper,
-    "chain12_with_rotors": lambda: chain(12, rotor=0.3),
+    "chain40_with_rotors": lambda: chain(40, rotor=0.3),
     "loose_body": lambda: tree(joint("loose", JointKind.FLOATING, "base")),
 }
 
