@@ -34,9 +34,9 @@ from rne_dynamics.dynamics.nasser_links import (
     joint_column,
     velocities,
 )
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at

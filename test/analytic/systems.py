@@ -75,6 +75,22 @@ class PlanarTwoLink:
         g1 = (self.m1 * self.c1 + self.m2 * self.l1) * G * cos(q[0]) + g2
         return self.mass_matrix(q) @ qdd + coriolis + np.array([g1, g2])
 
+    def efforts_on(self, q, qd, qdd, base, tip, force):
+        """On a base that moves in the arm's plane, a force (x, z) in base axes pulling the lower link at x = tip.
+
+        `base` is (a_x, a_z, Ω, Ω̇): the shoulder's acceleration in base axes and the base's turning, counted as the
+        joints' is. A turning base is a faster first joint; an accelerated one feels as much gravity the other way.
+        Gravity stays along −z of the base.
+        """
+        ax, az, spin, spin_rate = base
+        efforts = self.efforts(q, qd + np.array([spin, 0.0]), qdd + np.array([spin_rate, 0.0]))
+        a, b = q[0], q[0] + q[1]
+        near, far = self.m1 * self.c1 + self.m2 * self.l1, self.m2 * self.c2
+        pushed = ax * far * -sin(b) + az * far * cos(b)
+        efforts = efforts + np.array([ax * near * -sin(a) + az * near * cos(a) + pushed, pushed])
+        pulled = tip * (force[1] * cos(b) - force[0] * sin(b))
+        return efforts - np.array([self.l1 * (force[1] * cos(a) - force[0] * sin(a)) + pulled, pulled])
+
 
 @dataclass(frozen=True)
 class GearedTwoLink:
