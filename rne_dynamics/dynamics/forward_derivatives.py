@@ -6,7 +6,7 @@ Systems 2018), so that ∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M�
 
 M is factored once, as LᵀL from the free ends to the base: then L is zero wherever M is (Featherstone, Rigid Body
 Dynamics Algorithms, section 6.5), and a branched robot costs O(n·depth) for each column. Robots with mimic joints
-couple coordinates across branches; for them the same loops run over a chain, which leaves out nothing.
+couple coordinates across branches; `_elimination_tree` finds what then has to be filled.
 """
 
 from __future__ import annotations
@@ -47,17 +47,41 @@ class ForwardDynamicsDerivatives(NamedTuple):
 
 
 @helper
-def _coordinate_parents(topology: NDArray[np.int64], independent: bool, before: NDArray[np.int64]) -> None:
-    """The next coordinate towards the base for each of `before` (n,), −1 for the last; a superset for mimic joints."""
+def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
+    """Change the tree `before` so that coordinate `inner` < `outer` lies on the way from `outer` to the base."""
+    while inner >= 0:
+        while before[outer] > inner:
+            outer = before[outer]
+        if before[outer] == inner:
+            return
+        # between `outer` and what came next: which must then lie on the way from `inner`
+        following = before[outer]
+        before[outer] = inner
+        outer, inner = inner, following
+
+
+@helper
+def _elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> None:
+    """The next coordinate towards the base for each of `before` (n,), −1 where there is none.
+
+    Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
+    tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
+    """
     for k in range(before.shape[0]):
-        before[k] = k - 1
-    if independent:
-        for i in range(topology.shape[0]):
-            parent = topology[i, PARENT]
-            last = -1
-            if parent >= 0:
-                last = topology[parent, VELOCITY_INDEX] + (5 if topology[parent, KIND] == FLOATING else 0)
-            before[topology[i, VELOCITY_INDEX]] = last
+        before[k] = -1
+    for i in range(topology.shape[0]):
+        iv = topology[i, VELOCITY_INDEX]
+        last = iv + (5 if topology[i, KIND] == FLOATING else 0)
+        for k in range(iv, last):
+            _couple(before, k, k + 1)
+        j = topology[i, PARENT]
+        while j >= 0:
+            jv = topology[j, VELOCITY_INDEX]
+            if jv < iv:
+                _couple(before, jv + (5 if topology[j, KIND] == FLOATING else 0), iv)
+            elif jv > iv:  # joint j mimics a later one
+                _couple(before, last, jv)
+            j = topology[j, PARENT]
 
 
 @helper
@@ -91,29 +115,33 @@ def _solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
     """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
     n = L.shape[0]
     for i in range(n - 1, -1, -1):
+        s = 1.0 / L[i, i]
         for c in range(n):
-            X[i, c] /= L[i, i]
+            X[i, c] *= s
         j = before[i]
         while j >= 0:
+            s = L[i, j]
             for c in range(n):
-                X[j, c] -= L[i, j] * X[i, c]
+                X[j, c] -= s * X[i, c]
             j = before[j]
     for i in range(n):
         j = before[i]
         while j >= 0:
+            s = L[i, j]
             for c in range(n):
-                X[i, c] -= L[i, j] * X[j, c]
+                X[i, c] -= s * X[j, c]
             j = before[j]
+        s = 1.0 / L[i, i]
         for c in range(n):
-            X[i, c] /= L[i, i]
+            X[i, c] *= s
 
 
 @kernel
-def accelerations_from_efforts(topology: NDArray[np.int64], independent: bool, out: Array) -> int:
+def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
     before = np.empty(n, np.int64)
-    _coordinate_parents(topology, independent, before)
+    _elimination_tree(topology, before)
     L = np.empty((n, n))
     for b in range(out.shape[1]):
         for i in range(n):
@@ -171,7 +199,7 @@ def forward_dynamics_derivatives(
     accelerations = nasser_forward(robot, base, positions, velocities, efforts, loads)
     out = np.empty((3, positions.shape[0], robot.n, robot.n))
     inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
-    coordinate = accelerations_from_efforts(robot.topology, not robot.has_mimic, out)
+    coordinate = accelerations_from_efforts(robot.topology, out)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
