@@ -9,6 +9,8 @@
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics import (
     BaseMotion,
+    ForwardDynamicsDerivatives,
+    InverseDynamicsDerivatives,
     JointReactions,
     LagrangeTerms,
     LinkPoses,
@@ -17,12 +19,16 @@ from rne_dynamics.dynamics import (
     bias_torque,
     center_of_mass,
     centroidal_momentum_matrix,
+    coriolis_matrix,
     forward_dynamics,
+    forward_dynamics_derivatives,
     forward_kinematics,
     friction_torque,
     gravity_torque,
+    inertial_parameters,
     integrate_configuration,
     inverse_dynamics,
+    inverse_dynamics_derivatives,
     jacobian,
     jacobian_rate,
     joint_reactions,
@@ -33,6 +39,8 @@ from rne_dynamics.dynamics import (
     potential_energy,
     random_configuration,
     reduced_equations,
+    regressor,
+    rotor_inertia,
 )
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble, with_lock, with_payload
@@ -44,7 +52,9 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BaseMotion",
+    "ForwardDynamicsDerivatives",
     "Inertia",
+    "InverseDynamicsDerivatives",
     "JointReactions",
     "LagrangeTerms",
     "LinkPoses",
@@ -57,12 +67,16 @@ __all__ = [
     "bias_torque",
     "center_of_mass",
     "centroidal_momentum_matrix",
+    "coriolis_matrix",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
     "forward_kinematics",
     "friction_torque",
     "gravity_torque",
+    "inertial_parameters",
     "integrate_configuration",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "jacobian",
     "jacobian_rate",
     "joint_reactions",
@@ -74,6 +88,8 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "reduced_equations",
+    "regressor",
+    "rotor_inertia",
     "with_lock",
     "with_payload",
 ]

@@ -2,10 +2,13 @@
 
 from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
+from rne_dynamics.dynamics.coriolis import coriolis_matrix
 from rne_dynamics.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
+from rne_dynamics.dynamics.forward_derivatives import ForwardDynamicsDerivatives, forward_dynamics_derivatives
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.inverse_derivatives import InverseDynamicsDerivatives, inverse_dynamics_derivatives
 from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
 from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
@@ -14,9 +17,12 @@ from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.momentum import Momentum, centroidal_momentum_matrix, momentum
 from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
 from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
+from rne_dynamics.dynamics.regressor import inertial_parameters, regressor, rotor_inertia
 
 __all__ = [
     "BaseMotion",
+    "ForwardDynamicsDerivatives",
+    "InverseDynamicsDerivatives",
     "JointReactions",
     "LagrangeTerms",
     "LinkPoses",
@@ -25,12 +31,16 @@ __all__ = [
     "bias_torque",
     "center_of_mass",
     "centroidal_momentum_matrix",
+    "coriolis_matrix",
     "forward_dynamics",
+    "forward_dynamics_derivatives",
     "forward_kinematics",
     "friction_torque",
     "gravity_torque",
+    "inertial_parameters",
     "integrate_configuration",
     "inverse_dynamics",
+    "inverse_dynamics_derivatives",
     "jacobian",
     "jacobian_rate",
     "joint_reactions",
@@ -41,4 +51,6 @@ __all__ = [
     "potential_energy",
     "random_configuration",
     "reduced_equations",
+    "regressor",
+    "rotor_inertia",
 ]
