@@ -58,7 +58,7 @@ def test_forward_dynamics_undoes_inverse_dynamics(model, rng):
     tau = rne.inverse_dynamics(model, q, qd, qdd)
     M = rne.mass_matrix(model, q)
     one_by_one = (np.abs(np.linalg.inv(M)) @ (np.abs(tau) + np.abs(rne.bias_torque(model, q, qd)))).max()
-    for method in ("nasser", "walker_orin", "walker_orin_columns"):
+    for method in ("nasser", "walker_orin", "walker_orin_columns", "lagrange"):
         back = rne.forward_dynamics(model, q, qd, tau, method=method)
         assert relative_error(back, qdd, scale=one_by_one) < 1e-12
 

@@ -73,9 +73,9 @@ def condition(M: np.ndarray) -> float:
     return len(d) / smallest if smallest > 0.0 else np.inf
 
 
-@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns"])
+@pytest.mark.parametrize("method", ["nasser", "walker_orin", "walker_orin_columns", "lagrange"])
 def test_forward_dynamics(
-    pair: tuple[rne.RobotModel, Oracle], method: Literal["nasser", "walker_orin", "walker_orin_columns"]
+    pair: tuple[rne.RobotModel, Oracle], method: Literal["nasser", "walker_orin", "walker_orin_columns", "lagrange"]
 ) -> None:
     robot, oracle = pair
     rng = np.random.default_rng(11)
