@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement, slice_vector
-from rne_dynamics.model.inertia import Array, skew
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
     INERTIA,
@@ -176,13 +176,15 @@ def joint_map(robot: RobotModel) -> JointMap:
 
 def generalized_inertia(robot: RobotModel) -> Array:
     """The diagonal blocks of 𝓜 about each body's joint in its own axes; constant; shape (bodies, 6, 6)."""
+    mass, (hx, hy, hz) = robot.parameters[:, MASS], robot.parameters[:, MOMENT : MOMENT + 3].T
     blocks = np.zeros((robot.bodies, 6, 6))
-    for row, block in zip(robot.parameters, blocks, strict=True):
-        h = skew(row[MOMENT : MOMENT + 3])
-        block[:3, :3] = row[MASS] * np.eye(3)
-        block[:3, 3:], block[3:, :3] = -h, h
-        block[3:, 3:][np.triu_indices(3)] = row[INERTIA : INERTIA + 6]
-        block[3:, 3:][np.tril_indices(3)] = block[3:, 3:].T[np.tril_indices(3)]
+    for k in range(3):
+        blocks[:, k, k] = mass
+    for row, column, h in ((1, 2, hx), (2, 0, hy), (0, 1, hz)):  # m c̃ below the diagonal, its transpose above
+        blocks[:, 3 + row, column] = blocks[:, column, 3 + row] = -h
+        blocks[:, 3 + column, row] = blocks[:, row, 3 + column] = h
+    for k, (row, column) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+        blocks[:, 3 + row, 3 + column] = blocks[:, 3 + column, 3 + row] = robot.parameters[:, INERTIA + k]
     return blocks
 
 

@@ -27,7 +27,6 @@ with one block a row, so solving with it is substitution along the tree: `outwar
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -55,7 +54,7 @@ from rne_dynamics.spatial.cholesky import cholesky_solve
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-#: Largest number of floats in one array of Γ⁻¹ H; larger batches are cut into pieces.
+#: Largest number of floats in one array of Γ⁻¹ H; the mass matrices of larger batches are made piece by piece.
 _CHUNK = 1 << 21
 
 
@@ -105,12 +104,15 @@ class OperatorForm:
     def mass_matrix(self) -> Array:
         """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (B, n, n)."""
         bodies, n, parents = self.robot.bodies, self.robot.n, self.robot.topology[:, PARENT]
-        H = joint_map(self.robot)
-        unit = np.broadcast_to(H.dense(bodies, n), (len(self.transfer), bodies, 6, n))
-        moves = outward(parents, self.transfer, unit)  # how every coordinate moves every body
-        # and the force that this asks of every joint
-        forces = inward(parents, self.transfer, generalized_inertia(self.robot) @ moves)
-        M = H.transposed_times(forces, n)
+        H, inertia = joint_map(self.robot), generalized_inertia(self.robot)
+        unit = H.dense(bodies, n)
+        M = np.empty((len(self.transfer), n, n))
+        step = max(1, _CHUNK // max(1, unit.size))
+        for first in range(0, len(M), step):
+            transfer = self.transfer[first : first + step]
+            # how every coordinate moves every body, and the force that this asks of every joint
+            moves = outward(parents, transfer, np.broadcast_to(unit, (len(transfer), *unit.shape)))
+            M[first : first + step] = H.transposed_times(inward(parents, transfer, inertia @ moves), n)
         M[:, np.arange(n), np.arange(n)] += rotor_inertia(self.robot)
         return M
 
@@ -145,41 +147,25 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
     return OperatorForm(robot, transfer, velocity, acceleration, force)
 
 
-def _pieces(robot: RobotModel, base: Array, wrenches: Array, rows: int) -> Iterator[tuple[slice, Array, Array]]:
-    """Slices of the rows small enough for memory, with the base motions and loads that belong to them."""
-    step = max(1, _CHUNK // max(1, 6 * robot.bodies * max(1, robot.n)))
-    for first in range(0, rows, step):
-        piece = slice(first, first + step)
-        yield piece, base[piece] if len(base) > 1 else base, wrenches[piece] if len(wrenches) > 1 else wrenches
-
-
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    qdd = np.empty((q.shape[0], robot.n))
-    for piece, motion, loads in _pieces(robot, base, wrenches, q.shape[0]):
-        form = operator_form(robot, motion, q[piece], qd[piece], loads)
-        left = tau[piece] - form.bias
-        for b, M in enumerate(form.mass_matrix):
-            coordinate = cholesky_solve(M, left[b], qdd[piece][b])
-            if coordinate >= 0:
-                raise no_inertia(robot.joint_names[coordinate], robot.name)
+    form = operator_form(robot, base, q, qd, wrenches)
+    left, qdd = tau - form.bias, np.empty_like(tau)
+    for b, M in enumerate(form.mass_matrix):
+        coordinate = cholesky_solve(M, left[b], qdd[b])
+        if coordinate >= 0:
+            raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd
 
 
 def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Joint efforts (B, n) over checked rows."""
-    tau = np.empty((q.shape[0], robot.n))
-    for piece, motion, loads in _pieces(robot, base, wrenches, q.shape[0]):
-        tau[piece] = operator_form(robot, motion, q[piece], qd[piece], loads).efforts(qdd[piece])
-    return tau
+    return operator_form(robot, base, q, qd, wrenches).efforts(qdd)
 
 
 def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """What the parent exerts on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
-    reactions = np.empty((q.shape[0], robot.bodies, 6))
-    for piece, motion, loads in _pieces(robot, base, wrenches, q.shape[0]):
-        reactions[piece] = operator_form(robot, motion, q[piece], qd[piece], loads).reactions(qdd[piece])
-    return reactions
+    return operator_form(robot, base, q, qd, wrenches).reactions(qdd)
 
 
 @dataclass(frozen=True, eq=False)
