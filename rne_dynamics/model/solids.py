@@ -5,7 +5,7 @@ Every function takes lengths in metres and exactly one of ``mass`` (kg) and ``de
 joins several. Bodies of revolution turn about z. Thin bodies need a thickness (or, for rods, a cross-section) where a
 density is given, to weigh with; their inertia is that of zero thickness.
 
-Sources: integrals of mechanics textbooks; each is checked against integration of a fine mesh in the tests.
+Sources: integrals of mechanics textbooks; the tests check each against numerical integration.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def frustum(
 def cone(radius: float, height: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
     """Solid cone: base disc at z = 0, tip at z = height; mass centre at height/4."""
     r, h = _lengths("cone", radius=radius, height=height)
-    return frustum(r, 0.0, h, mass=mass, density=density)
+    return frustum(r, 0.0, h, mass=_mass("cone", math.pi * r * r * h / 3.0, mass, density))
 
 
 def torus(ring: float, tube_radius: float, *, mass: float | None = None, density: float | None = None) -> Inertia:
