@@ -57,9 +57,8 @@ def joint_reactions_batch(
 
 def _bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     work = np.empty((q.shape[0], robot.bodies, WORK_COLUMNS))
-    joint_reactions_batch(
-        robot.topology, robot.parameters, base, q, qd, qdd, wrenches, np.empty(robot.n), work
-    )  # fmt: skip
+    tau = np.empty(robot.n)
+    joint_reactions_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau, work)
     return work
 
 

@@ -16,7 +16,7 @@ velocity terms α of the accelerations, β of Euler's laws, and the loads W
     Γᵀ F = 𝓜 A + β − W             (4.73)
     τ    = Hᵀ F + I_rotor q̈        (4.78)
 
-The same Γ, transposed, carries velocities outward and forces inward. Eliminating A and F (4.76) leaves
+The same Γ carries velocities outward and, transposed, forces inward. Eliminating A and F (4.76) leaves
 
     M = Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor,   bias = Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ (α + base) + β − W).
 
