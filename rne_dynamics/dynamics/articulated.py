@@ -40,6 +40,12 @@ def apply(M: Symmetric, C: Matrix, J: Symmetric, dv: Vector, dw: Vector) -> tupl
 
 
 @helper
+def apply_linear(M: Symmetric, C: Matrix, dv: Vector) -> tuple[Vector, Vector]:
+    """A* (v̇, 0) as (force, moment)."""
+    return times(M, dv), rotate_back(C, dv)
+
+
+@helper
 def minus_outer(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector, s: float) -> Articulated:
     """A* − s (f, n)(f, n)ᵀ."""
     M2 = (

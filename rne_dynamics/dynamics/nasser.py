@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.articulated import apply, minus_outer, seen_from_parent, solve
+from rne_dynamics.dynamics.articulated import apply, apply_linear, minus_outer, seen_from_parent, solve
 from rne_dynamics.dynamics.nasser_geared import geared_batch
 from rne_dynamics.dynamics.nasser_links import (
     ANGULAR,
@@ -94,7 +94,7 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
             continue
         # (2.1.19.4)–(2.1.19.7): γ G A*, γ G B* seen from the parent
         M, C, J = minus_outer(M, C, J, af, an, 1.0 / d)
-        kf, kn = apply(M, C, J, vector_at(work, i, CENTRIPETAL), (0.0, 0.0, 0.0))
+        kf, kn = apply_linear(M, C, vector_at(work, i, CENTRIPETAL))
         R, p = matrix_at(work, i, TURN), vector_at(work, i, POSITION)
         f = rotate(R, add(add(bf, kf), scale(u / d, af)))
         n = add(rotate(R, add(add(bn, kn), scale(u / d, an))), cross(p, f))

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.articulated import apply, minus_outer, seen_from_parent, solve
+from rne_dynamics.dynamics.articulated import apply, apply_linear, minus_outer, seen_from_parent, solve
 from rne_dynamics.dynamics.nasser_links import (
     BIAS_FORCE,
     CENTRIPETAL,
@@ -119,7 +119,7 @@ def _inbound(
                 if group >= 0:  # what the drive must hold, the parent's motion and its rotor apart
                     sets[row, _U] = _along(kind, f, n) + parameters[i, ROTOR] * drive
                 if s == 0:
-                    kf, kn = apply(M, C, J, vector_at(work, i, CENTRIPETAL), ZERO)
+                    kf, kn = apply_linear(M, C, vector_at(work, i, CENTRIPETAL))
                     f, n = add(f, kf), add(n, kn)
             if parent >= 0:
                 above = s * bodies + parent

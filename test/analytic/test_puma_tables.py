@@ -28,7 +28,6 @@ import numpy as np
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.coriolis import coriolis_matrix
 from rne_dynamics.model.tree import Friction
 
 PI = np.pi
@@ -271,7 +270,7 @@ CORIOLIS = (
 @pytest.mark.parametrize(("q", "qd", "printed"), CORIOLIS, ids=["python", "matlab-half", "matlab-1", "matlab-2"])
 def test_coriolis_matrix(q, qd, printed) -> None:
     """The toolbox halves the products of two speeds between both columns: the Christoffel symbols, as here."""
-    C = coriolis_matrix(PUMA, q, qd)
+    C = rne.coriolis_matrix(PUMA, q, qd)
     same(C, printed)
     velocity_torque = rne.bias_torque(PUMA, q, qd) - rne.gravity_torque(PUMA, q)
     assert np.abs(C @ qd - velocity_torque).max() < 1e-13
