@@ -1,9 +1,9 @@
 """The state of a robot in maximal coordinates: pose and twist of every body, and what the joints demand of them.
 
-From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do not
-fit together; `consistent` moves them the least, weighed by mass, until they do: Gauss–Newton steps on the
-joints' position errors, then the twists by the impulses that the joints would give, which never adds kinetic energy.
-Both take the matrix of the equations of motion. The base is at rest.
+From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do
+not fit together; `consistent` moves them the least, weighed by mass, until they do: Gauss–Newton steps on the joints'
+position errors, then the twists by the impulses that the joints would give, which never adds kinetic energy. Both take
+the matrix of the equations of motion. The base is at rest.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.joint_motion import put, put_matrix, vector_at
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_kernel
 from rne_dynamics.dynamics.maximal_blocks import (
     ANGULAR,
@@ -36,7 +37,10 @@ from rne_dynamics.dynamics.rotations import (
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.vector import add, compose, cross, from_quaternion, rotate_back, subtract, transpose
 
 _STEPS = 60  # Gauss–Newton converges in a handful; more is a mechanism that cannot be closed
 
@@ -86,38 +90,51 @@ def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
     return replace(states, twist=factorised(system.constraint_matrix(blocks.transfer)).solve(right).reshape(-1, 6))
 
 
+@kernel
+def relative_motion_kernel(
+    topology: NDArray[np.int64], position: Array, quaternion: Array, twist: Array, motion: Array
+) -> None:
+    """Fill `motion`, shape (bodies, MOTION_COLUMNS), as `free_body_kernel` takes it, from poses and twists."""
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R = from_quaternion(quaternion[i, 0], quaternion[i, 1], quaternion[i, 2], quaternion[i, 3])
+        p, v, w = vector_at(position, i, 0), vector_at(twist, i, 0), vector_at(twist, i, 3)
+        put(motion, i, ANGULAR, w)
+        if parent >= 0:
+            world = from_quaternion(
+                quaternion[parent, 0], quaternion[parent, 1], quaternion[parent, 2], quaternion[parent, 3]
+            )
+            p = rotate_back(world, subtract(p, vector_at(position, parent, 0)))
+            R = compose(transpose(world), R)
+            w_parent = vector_at(twist, parent, 3)
+            v = subtract(v, rotate_back(R, add(vector_at(twist, parent, 0), cross(w_parent, p))))
+            w = subtract(w, rotate_back(R, w_parent))
+        put_matrix(motion, i, ROTATION, R)
+        put(motion, i, POSITION, p)
+        put(motion, i, RELATIVE_LINEAR, v)
+        put(motion, i, RELATIVE_ANGULAR, w)
+
+
 def joint_motion(robot: RobotModel, states: BodyStates) -> Array:
     """Placement and velocity of every body in its parent, as `free_body_kernel` takes them."""
-    R = quaternion_matrices(states.quaternion)
-    v, w = states.twist[:, :3], states.twist[:, 3:]
-    # a row for the world at the end, which is where −1 points
-    parent = robot.topology[:, layout.PARENT]
-    world = np.concatenate([R, np.eye(3)[None]])[parent]
-    behind = np.concatenate([states.position, np.zeros((1, 3))])[parent]
-    v_parent, w_parent = (np.concatenate([x, np.zeros((1, 3))])[parent] for x in (v, w))
-    back = world.transpose(0, 2, 1)
-    turn = back @ R
-    p = (back @ (states.position - behind)[:, :, None])[:, :, 0]
-    carried = np.concatenate([v_parent + np.cross(w_parent, p), w_parent], axis=1).reshape(-1, 2, 3) @ turn
     motion = np.empty((robot.bodies, MOTION_COLUMNS))
-    motion[:, ROTATION : ROTATION + 9] = turn.reshape(-1, 9)
-    motion[:, POSITION : POSITION + 3] = p
-    motion[:, ANGULAR : ANGULAR + 3] = w
-    motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 3] = v - carried[:, 0]
-    motion[:, RELATIVE_ANGULAR : RELATIVE_ANGULAR + 3] = w - carried[:, 1]
+    relative_motion_kernel(robot.topology, states.position, states.quaternion, states.twist, motion)
     return motion
 
 
 def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
     """Joint positions (nq,) and velocities (n,) read off poses and twists; of mimic joints the leader counts."""
-    motion = joint_motion(robot, states)
+    return _coordinates(robot, joint_motion(robot, states), states.near)
+
+
+def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, Array]:
     turned, shifted = _in_joint_frames(robot, motion)
     angles = _angles(turned)
     q, qd = np.empty(robot.nq), np.empty(robot.n)
     for i, (_, kind, iq, iv) in enumerate(robot.topology.tolist()):
         if kind == layout.FLOATING:
             quaternion = rotation_quaternions(turned[i : i + 1])[0]
-            sign = -1.0 if quaternion @ states.near[iq + 3 : iq + 7] < 0.0 else 1.0
+            sign = -1.0 if quaternion @ near[iq + 3 : iq + 7] < 0.0 else 1.0
             q[iq : iq + 3], q[iq + 3 : iq + 7] = shifted[i], sign * quaternion
             qd[iv : iv + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
         elif robot.body_names[i] != robot.joint_names[iv]:
@@ -125,7 +142,7 @@ def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Arr
         elif kind == layout.PRISMATIC:
             q[iq], qd[iv] = shifted[i, 2], motion[i, RELATIVE_LINEAR + 2]
         else:
-            q[iq] = states.near[iq] + wrapped(angles[i] - states.near[iq])
+            q[iq] = near[iq] + wrapped(angles[i] - near[iq])
             qd[iv] = motion[i, RELATIVE_ANGULAR + 2]
     return q, qd
 
@@ -139,8 +156,13 @@ def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Arr
         Errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero along
         what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.
     """
-    motion = joint_motion(robot, states)
-    q, qd = joint_coordinates(robot, states)
+    return motion_errors(MaximalSystem.of(robot), joint_motion(robot, states), states.near)
+
+
+def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Array, Array]:
+    """`constraint_errors` where the joints' placements and velocities are at hand."""
+    robot = system.robot
+    q, qd = _coordinates(robot, motion, near)
     turned, shifted = _in_joint_frames(robot, motion)
     angles = _angles(turned)
     kind = robot.topology[:, layout.KIND]
@@ -160,7 +182,7 @@ def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Arr
     )
     position[leads & sliding, 2] = 0.0
     position[leads & turning, 5] = 0.0
-    velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - MaximalSystem.of(robot).along_axes(qd)
+    velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
     return position, velocity
 
 
@@ -182,7 +204,7 @@ def consistent(robot: RobotModel, states: BodyStates) -> BodyStates:
 
 def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
     robot = system.robot
-    error = constraint_errors(robot, states)[0]
+    error = _gaps(system, states)
     enough = 2e-15 * (10.0 + np.abs(states.position).max())
     for _ in range(_STEPS):
         before = np.abs(error).max()
@@ -193,13 +215,14 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
         step = system.solution(system.solve(matrix, right)).acceleration
         for part in (1.0, 0.5, 0.25, 0.125):
             moved = displaced(states, part * step)
-            error_moved = constraint_errors(robot, moved)[0]
+            error_moved = _gaps(system, moved)
             if np.abs(error_moved).max() < before:
                 break
         else:
             if before < 1e-12 * (10.0 + np.abs(states.position).max()):
                 break  # round-off
-            moved, error_moved = displaced(states, step), constraint_errors(robot, displaced(states, step))[0]
+            moved = displaced(states, step)
+            error_moved = _gaps(system, moved)
         states, error = moved, error_moved
     else:
         i, k = divmod(int(np.abs(error).argmax()), 6)
@@ -208,6 +231,10 @@ def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
             f"{np.abs(error[i, k]):.3g} {'m' if k < 3 else 'rad'} after {_STEPS} steps; start nearer to a closed pose"
         )
     return replace(states, near=joint_coordinates(robot, states)[0])
+
+
+def _gaps(system: MaximalSystem, states: BodyStates) -> Array:
+    return motion_errors(system, joint_motion(system.robot, states), states.near)[0]
 
 
 def _fitting_twists(system: MaximalSystem, states: BodyStates) -> BodyStates:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ from rne_dynamics.dynamics.maximal_pattern import (
     INERTIA_ROWS,
     TRANSFER_NUMBERS,
     MaximalPattern,
+    Sparsity,
     maximal_pattern,
 )
 from rne_dynamics.errors import no_inertia
@@ -56,8 +58,8 @@ class MaximalSystem:
         Multiplier of every joint axis; shape (axes,).
     rotor
         J: rotor inertia of every coordinate; shape (n,).
-    template, constraint_template
-        Data of the whole matrix and of K with what depends on the state left zero.
+    whole, constraint
+        The whole matrix and K with what depends on the state left zero, scipy CSC.
     """
 
     robot: RobotModel
@@ -65,8 +67,8 @@ class MaximalSystem:
     inertia: Array
     gear: Array
     rotor: Array
-    template: Array
-    constraint_template: Array
+    whole: Any
+    constraint: Any
 
     @staticmethod
     def of(robot: RobotModel) -> MaximalSystem:
@@ -89,9 +91,10 @@ class MaximalSystem:
         template[slots["axis"]] = gear
         template[slots["axis_transposed"]] = gear
         template[slots["rotor"]] = rotor
-        constraint = np.zeros(len(pattern.constraint.indices))
-        constraint[pattern.constraint.slots["one"]] = 1.0
-        return MaximalSystem(robot, pattern, inertia, gear, rotor, template, constraint)
+        ones = np.zeros(len(pattern.constraint.indices))
+        ones[pattern.constraint.slots["one"]] = 1.0
+        whole, constraint = _csc(template, pattern.system), _csc(ones, pattern.constraint)
+        return MaximalSystem(robot, pattern, inertia, gear, rotor, whole, constraint)
 
     def blocks(self, base: Array, q: Array, qd: Array, wrenches: Array) -> Blocks:
         """The blocks of one state of the joints: base (12,), q (nq,), qd (n,), wrenches (bodies or 0, 6)."""
@@ -109,17 +112,17 @@ class MaximalSystem:
     def matrix(self, transfer: Array) -> Any:
         """The whole matrix, scipy CSC."""
         slots = self.pattern.system.slots
-        data = self.template.copy()
+        matrix = _copied(self.whole)
         numbers = transfer[self.pattern.children][:, TRANSFER_NUMBERS]
-        data[slots["transfer"]] = numbers
-        data[slots["transfer_transposed"]] = numbers
-        return _csc(data, self.pattern.system)
+        matrix.data[slots["transfer"]] = numbers
+        matrix.data[slots["transfer_transposed"]] = numbers
+        return matrix
 
     def constraint_matrix(self, transfer: Array) -> Any:
         """K, scipy CSC; unit lower triangular, since parents come first."""
-        data = self.constraint_template.copy()
-        data[self.pattern.constraint.slots["transfer"]] = -transfer[self.pattern.children][:, TRANSFER_NUMBERS]
-        return _csc(data, self.pattern.constraint)
+        matrix = _copied(self.constraint)
+        matrix.data[self.pattern.constraint.slots["transfer"]] = -transfer[self.pattern.children][:, TRANSFER_NUMBERS]
+        return matrix
 
     def right_side(self, balance: Array, joints: Array, drives: Array) -> Array:
         """The right sides in the matrix's order: (bodies, 6), (bodies, 6) and (n,), with any trailing dimension."""
@@ -212,9 +215,16 @@ def body_inertias(robot: RobotModel) -> Array:
     return out
 
 
-def _csc(data: Array, sparsity: Any) -> Any:
+def _csc(data: Array, sparsity: Sparsity) -> Any:
     from scipy.sparse import csc_matrix  # here: the ROS nodes start without scipy
 
     matrix = csc_matrix((data, sparsity.indices, sparsity.indptr), shape=(sparsity.size, sparsity.size))
     matrix.has_canonical_format = True  # by construction; saves a search for doubles
     return matrix
+
+
+def _copied(matrix: Any) -> Any:
+    """Another matrix with numbers of its own on the same pattern; scipy would check the pattern again."""
+    other = copy(matrix)
+    other.data = matrix.data.copy()
+    return other

@@ -67,6 +67,14 @@ def vector_quaternions(vector: Array) -> Array:
 
 def quaternion_product(a: Array, b: Array) -> Array:
     """The rotations b first, then a: R(a) R(b)."""
-    vector = a[:, 3:] * b[:, :3] + b[:, 3:] * a[:, :3] + np.cross(a[:, :3], b[:, :3])
-    scalar = a[:, 3:] * b[:, 3:] - np.sum(a[:, :3] * b[:, :3], axis=1, keepdims=True)
-    return np.concatenate([vector, scalar], axis=1)
+    ax, ay, az, aw = a.T
+    bx, by, bz, bw = b.T
+    return np.stack(
+        [
+            aw * bx + bw * ax + ay * bz - az * by,
+            aw * by + bw * ay + az * bx - ax * bz,
+            aw * bz + bw * az + ax * by - ay * bx,
+            aw * bw - ax * bx - ay * by - az * bz,
+        ],
+        axis=1,
+    )
