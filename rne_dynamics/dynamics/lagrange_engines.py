@@ -7,6 +7,8 @@ its acceleration acts as gravity does.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,23 +28,40 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
 
+#: Rows are worked through in pieces whose matrices have about this many entries, so that long batches fit the memory.
+ENTRIES = 2**20
+
 
 def lagrange_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
-    W, V = _equations(robot, base, q, qd, wrenches)
-    qdd = np.empty_like(V)
-    for row, (matrix, left) in enumerate(zip(W, tau + V, strict=True)):
-        coordinate = cholesky_solve(matrix, left, qdd[row])
-        if coordinate >= 0:
-            raise no_inertia(robot.joint_names[coordinate], robot.name)
+    qdd = np.empty_like(tau)
+    for piece, W, V in _pieces(robot, base, q, qd, wrenches):
+        for matrix, left, solution in zip(W, tau[piece] + V, qdd[piece], strict=True):
+            coordinate = cholesky_solve(matrix, left, solution)
+            if coordinate >= 0:
+                raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd
 
 
 def lagrange_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
     """Joint efforts P = W q̈ − V, (B, n) over checked rows."""
-    W, V = _equations(robot, base, q, qd, wrenches)
-    efforts: Array = (W @ qdd[:, :, None])[:, :, 0] - V
-    return efforts
+    tau = np.empty_like(qdd)
+    for piece, W, V in _pieces(robot, base, q, qd, wrenches):
+        tau[piece] = (W @ qdd[piece, :, None])[:, :, 0] - V
+    return tau
+
+
+def _pieces(
+    robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array
+) -> Iterator[tuple[slice, Array, Array]]:
+    """Slices of the rows, each with its W (rows, n, n) and V (rows, n)."""
+    rows = max(1, ENTRIES // max(1, robot.n**2))
+    for start in range(0, len(q), rows):
+        piece = slice(start, start + rows)
+        moving = base[piece] if len(base) > 1 else base
+        loads = wrenches[piece] if len(wrenches) > 1 else wrenches
+        W, V = _equations(robot, moving, q[piece], qd[piece], loads)
+        yield piece, W, V
 
 
 def _equations(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> tuple[Array, Array]:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from analytic.vukobratovic import Member, equations, relative_transition
 from support.arms import chain, gripper
 from support.errors import relative_error
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics import lagrange_engines
 from rne_dynamics.dynamics.arguments import bodies_wrenches
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange_engines import lagrange_forward, lagrange_inverse
@@ -183,40 +183,17 @@ def test_partial_derivatives_of_the_kinetic_energy(model):
     assert relative_error(rne.lagrange_terms(model, q[0], qd[0]).dT_dq, expected, scale=size) < 1e-9
 
 
-def two_freedom_members(n: int, rng: np.random.Generator) -> tuple[Member, ...]:
-    def unit() -> np.ndarray:
-        v = rng.normal(size=3)
-        return v / np.linalg.norm(v)
-
-    bodies = [body(rng) for _ in range(n)]
-    return tuple(Member(unit(), rng.normal(size=3), unit(), unit(), b.mass, b.inertia) for b in bodies)
-
-
-def two_freedom_robot(members: tuple[Member, ...], gravity: np.ndarray) -> rne.RobotModel:
-    """Each joint of the document as a revolute one, a body without mass and a prismatic one along the link."""
-    links, joints, below = [TreeLink("base")], [], "base"
-    for i, m in enumerate(members, 1):
-        joints.append(
-            TreeJoint(f"phi{i}", JointKind.REVOLUTE, below, f"carrier{i}",
-                      rotation=relative_transition(m), position=-m.r_before, axis=m.e_own)
-        )  # fmt: skip
-        joints.append(TreeJoint(f"x{i}", JointKind.PRISMATIC, f"carrier{i}", f"member{i}", axis=m.r_own))
-        below = f"member{i}"
-        links += [TreeLink(f"carrier{i}"), TreeLink(below, Inertia(m.mass, np.zeros(3), m.J))]
-    return assemble(KinematicTree("two freedoms a joint", tuple(links), tuple(joints)), gravity=gravity)
-
-
-@pytest.mark.parametrize("n", [1, 2, 3, 5])
-@pytest.mark.parametrize("seed", range(3))
-def test_joints_of_two_freedoms_as_the_document_writes_them(n, seed):
-    rng = np.random.default_rng((n, seed))
-    members, gravity = two_freedom_members(n, rng), 9.81 * rng.normal(size=3)
-    model = two_freedom_robot(members, gravity)
-    q, qd = rng.normal(size=2 * n), rng.normal(size=2 * n)
-    assert model.joint_names == tuple(name for i in range(1, n + 1) for name in (f"phi{i}", f"x{i}"))
-    ours, theirs = rne.lagrange_terms(model, q, qd), equations(members, q, qd, gravity)
-    for name in theirs._fields:
-        assert relative_error(getattr(ours, name), getattr(theirs, name)) < 1e-12, name
+def test_long_batches_go_through_in_pieces(monkeypatch):
+    monkeypatch.setattr(lagrange_engines, "ENTRIES", 3 * 5**2)
+    model = chain(5)
+    rng = np.random.default_rng(0)
+    q, qd, qdd = rng.normal(size=(3, 8, 5))
+    motion = BaseMotion(*rng.normal(size=(4, 8, 3)))
+    wrenches = {"link3": rng.normal(size=(8, 6))}
+    base, loads = packed_base(model, motion, (8,)), bodies_wrenches(model, wrenches, (8,))
+    tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=wrenches, base_motion=motion)
+    assert relative_error(lagrange_inverse(model, base, q, qd, qdd, loads), tau) < 1e-12
+    assert relative_error(lagrange_forward(model, base, q, qd, tau, loads), qdd) < 1e-11
 
 
 def test_leading_dimensions():
