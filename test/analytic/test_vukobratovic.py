@@ -19,9 +19,7 @@ def two_freedom_members(n: int, rng: np.random.Generator) -> tuple[Member, ...]:
         half = rng.normal(size=(3, 3))
         return 0.05 * (half @ half.T + np.eye(3))
 
-    return tuple(
-        Member(unit(), rng.normal(size=3), unit(), unit(), rng.uniform(0.5, 2.0), inertia()) for _ in range(n)
-    )
+    return tuple(Member(unit(), rng.normal(size=3), unit(), unit(), rng.uniform(0.5, 2.0), inertia()) for _ in range(n))
 
 
 def two_freedom_robot(members: tuple[Member, ...], gravity: np.ndarray) -> rne.RobotModel:
