@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from support.differences import along
 from support.errors import relative_error
 from support.robots import CASES, robot
 
@@ -26,17 +27,6 @@ def rng(request: pytest.FixtureRequest) -> np.random.Generator:
 
 def state(model: rne.RobotModel, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rne.random_configuration(model, rng), rng.normal(size=model.n), rng.normal(size=model.n)
-
-
-def along(model: rne.RobotModel, f, q: np.ndarray, direction: np.ndarray, h: float = 1e-3) -> np.ndarray:
-    """Derivative of f(q) along a velocity by sixth-order central differences."""
-    weights = {1: 0.75, 2: -0.15, 3: 1.0 / 60.0}
-    total = 0.0
-    for k, w in weights.items():
-        ahead = rne.integrate_configuration(model, q, k * h * direction)
-        behind = rne.integrate_configuration(model, q, -k * h * direction)
-        total = total + w * (np.asarray(f(ahead)) - np.asarray(f(behind)))
-    return np.asarray(total) / h
 
 
 def test_mass_matrix_is_symmetric_and_positive_definite(model, rng):

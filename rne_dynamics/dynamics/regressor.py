@@ -130,7 +130,7 @@ def inertial_parameters(robot: RobotModel) -> Array:
     origin of the body's frame, along its axes: the joint's frame, turned so that z is the joint's axis. Where such a
     frame sits relative to a link's, `robot.link(name)` says (`rotation`, `position`).
     """
-    return robot.parameters[:, MASS : INERTIA + 6].ravel()
+    return robot.parameters[:, MASS : INERTIA + 6].flatten()
 
 
 def rotor_inertia(robot: RobotModel) -> Array:

@@ -73,3 +73,27 @@ def floating_arm() -> RobotModel:
     return assemble(KinematicTree("floating_arm", links, joints), base="floating", gravity=(0.0, 0.0, 0.0))
 
 
+def docked_vehicle() -> RobotModel:
+    """All kinds of joints in one tree: a geared slide that carries a free body, and mimic joints across its branches.
+
+    Joint `a` mimics `c`, which comes later and on another branch, `d` mimics `b`, from which it hangs.
+    """
+    body = Inertia(
+        1.5, np.array([0.1, -0.03, 0.05]), np.array([[0.03, 0.002, 0.0], [0.002, 0.04, -0.003], [0, -0.003, 0.05]])
+    )
+    x, y, z = np.eye(3)
+    place = np.array([0.2, 0.1, -0.05])
+    joints = (
+        TreeJoint("slide", JointKind.PRISMATIC, "base", "sled", axis=y, rotor_inertia=0.7),
+        TreeJoint("dock", JointKind.FLOATING, "sled", "vehicle", position=place),
+        TreeJoint("a", JointKind.REVOLUTE, "vehicle", "la", position=place, axis=x, mimic=Mimic("c", 0.6, 0.2)),
+        TreeJoint("b", JointKind.REVOLUTE, "la", "lb", position=place, axis=z, rotor_inertia=0.3),
+        TreeJoint(
+            "d", JointKind.PRISMATIC, "lb", "ld", position=place, axis=x, mimic=Mimic("b", -1.5, 0.1),
+            rotor_inertia=0.2,
+        ),
+        TreeJoint("c", JointKind.REVOLUTE, "vehicle", "lc", position=-place, axis=y),
+        TreeJoint("e", JointKind.REVOLUTE, "sled", "le", position=-place, axis=x),
+    )  # fmt: skip
+    links = (TreeLink("base"), *(TreeLink(n, body) for n in ("sled", "vehicle", "la", "lb", "ld", "lc", "le")))
+    return assemble(KinematicTree("docked_vehicle", links, joints))

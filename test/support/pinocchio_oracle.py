@@ -60,11 +60,15 @@ class Oracle:
                 out[joint.idx_q] = x
         return out
 
-    def inverse_dynamics(self, q, qd, qdd, wrenches=None) -> np.ndarray:
+    def _forces(self, wrenches) -> pin.StdVec_Force:
         forces = pin.StdVec_Force([pin.Force.Zero() for _ in range(self.model.njoints)])
         for link, wrench in (wrenches or {}).items():
             frame = self.model.frames[self.model.getFrameId(link, pin.FrameType.BODY)]
             forces[frame.parentJoint] += frame.placement.act(pin.Force(wrench[:3], wrench[3:]))
+        return forces
+
+    def inverse_dynamics(self, q, qd, qdd, wrenches=None) -> np.ndarray:
+        forces = self._forces(wrenches)
         tau = pin.rnea(self.model, self.data, self.q(q), self.G @ qd, self.G @ qdd, forces)
         return self.G.T @ tau
 
@@ -73,15 +77,53 @@ class Oracle:
         if self.robot.has_mimic:
             bias = self.inverse_dynamics(q, qd, np.zeros(self.robot.n), wrenches)
             return np.linalg.solve(self.mass_matrix(q), tau - bias)
-        forces = pin.StdVec_Force([pin.Force.Zero() for _ in range(self.model.njoints)])
-        for link, wrench in (wrenches or {}).items():
-            frame = self.model.frames[self.model.getFrameId(link, pin.FrameType.BODY)]
-            forces[frame.parentJoint] += frame.placement.act(pin.Force(wrench[:3], wrench[3:]))
+        forces = self._forces(wrenches)
         return self.G.T @ pin.aba(self.model, self.data, self.q(q), self.G @ qd, self.G @ tau, forces)
 
     def mass_matrix(self, q) -> np.ndarray:
         M = np.triu(pin.crba(self.model, self.data, self.q(q)))
         return self.G.T @ (M + np.triu(M, 1).T) @ self.G
+
+    def coriolis(self, q, qd) -> np.ndarray:
+        return self.G.T @ pin.computeCoriolisMatrix(self.model, self.data, self.q(q), self.G @ qd) @ self.G
+
+    def inverse_derivatives(self, q, qd, qdd, wrenches=None) -> tuple[np.ndarray, np.ndarray]:
+        """∂τ/∂q and ∂τ/∂q̇; Pinocchio's tangent of a free flyer is ours."""
+        state = self.q(q), self.G @ qd, self.G @ qdd
+        pin.computeRNEADerivatives(self.model, self.data, *state, self._forces(wrenches))
+        return self.G.T @ self.data.dtau_dq @ self.G, self.G.T @ self.data.dtau_dv @ self.G
+
+    def forward_derivatives(self, q, qd, tau, wrenches=None) -> tuple[np.ndarray, np.ndarray]:
+        """∂q̈/∂q and ∂q̈/∂q̇ where every joint is independent."""
+        assert not self.robot.has_mimic
+        state = self.q(q), self.G @ qd, self.G @ tau
+        pin.computeABADerivatives(self.model, self.data, *state, self._forces(wrenches))
+        return self.G.T @ self.data.ddq_dq @ self.G, self.G.T @ self.data.ddq_dv @ self.G
+
+    def regressor(self, q, qd, qdd) -> np.ndarray:
+        """In our order and axes; Pinocchio's joint frames are not turned to have the axis along z."""
+        Y = pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.G @ qd, self.G @ qdd)
+        columns = []
+        for body, name in enumerate(self.robot.body_names):
+            k = self._joint(body, name)
+            child = next(
+                f.name for f in self.model.frames
+                if f.type == pin.FrameType.BODY and f.parentJoint == k and f.placement.isIdentity(1e-12)
+            )  # fmt: skip
+            frame = self.robot.link(child)
+            assert frame.body == body
+            assert not frame.position.any()
+            R = frame.rotation.T  # from our frame into Pinocchio's
+            theirs = np.zeros((10, 10))  # their parameters from ours
+            theirs[0, 0] = 1.0
+            theirs[1:4, 1:4] = R
+            for c, (a, b) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
+                S = np.zeros((3, 3))
+                S[a, b] = S[b, a] = 1.0
+                S = R @ S @ R.T
+                theirs[4:, 4 + c] = S[0, 0], S[0, 1], S[1, 1], S[0, 2], S[1, 2], S[2, 2]
+            columns.append(Y[:, 10 * (k - 1) : 10 * k] @ theirs)
+        return self.G.T @ np.hstack(columns)
 
     def gravity(self, q) -> np.ndarray:
         return self.G.T @ pin.computeGeneralizedGravity(self.model, self.data, self.q(q))

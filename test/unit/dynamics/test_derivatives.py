@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.arms import chain, docked_vehicle, floating_arm, gripper, slider
+from support.differences import gradient, rate
+from support.errors import relative_error
+from support.pinocchio_oracle import Oracle
+from support.robots import CASES, robot
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import share_file
+from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+
+SMALL = (
+    *(chain(3, rotor=0.4), gripper(), slider(), floating_arm(), docked_vehicle()),
+    *(robot("puma560"), robot("cylindrical"), robot("solo12.urdf", "floating")),
+)
+#: Pinocchio's own articulated-body derivatives treat mimic joints as independent.
+INDEPENDENT = [case for case in CASES if not robot(*case).has_mimic]
+
+
+@pytest.fixture(params=SMALL, ids=lambda x: x.name)
+def small(request: pytest.FixtureRequest) -> rne.RobotModel:
+    return request.param
+
+
+def oracle(name: str, base: str) -> Oracle:
+    return Oracle(robot(name, base), wheel_urdf(name) if name.endswith(".urdf") else share_file(f"urdf/{name}.urdf"))
+
+
+def state(model: rne.RobotModel, seed: int = 3) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    links = rng.choice(model.link_names, size=min(4, len(model.link_names)), replace=False)
+    wrenches = {str(link): 10.0 * rng.normal(size=6) for link in links}
+    return rne.random_configuration(model, rng), rng.normal(size=model.n), rng.normal(size=model.n), wrenches
+
+
+def moving(model: rne.RobotModel) -> rne.BaseMotion | None:
+    return rne.BaseMotion(*np.random.default_rng(4).normal(size=(4, 3))) if model.base == "fixed" else None
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
+def test_inverse_against_pinocchio(name, base):
+    model, pinocchio = robot(name, base), oracle(name, base)
+    q, qd, qdd, wrenches = state(model)
+    found = rne.inverse_dynamics_derivatives(model, q, qd, qdd, wrenches=wrenches)
+    dq, dqd = pinocchio.inverse_derivatives(q, qd, qdd, wrenches)
+    assert relative_error(found.q, dq) < 1e-11
+    assert relative_error(found.qd, dqd) < 1e-11
+    assert relative_error(found.qdd, rne.mass_matrix(model, q)) < 1e-13
+
+
+@pytest.mark.parametrize(("name", "base"), INDEPENDENT)
+def test_forward_against_pinocchio(name, base):
+    model, pinocchio = robot(name, base), oracle(name, base)
+    q, qd, tau, wrenches = state(model)
+    found = rne.forward_dynamics_derivatives(model, q, qd, tau, wrenches=wrenches)
+    dq, dqd = pinocchio.forward_derivatives(q, qd, tau, wrenches)
+    assert relative_error(found.q, dq) < 1e-9
+    assert relative_error(found.qd, dqd) < 1e-9
+    assert relative_error(found.tau, np.linalg.inv(rne.mass_matrix(model, q))) < 1e-11
+
+
+def test_inverse_against_differences(small):
+    q, qd, qdd, wrenches = state(small)
+    outside = {"wrenches": wrenches, "base_motion": moving(small)}
+    found = rne.inverse_dynamics_derivatives(small, q, qd, qdd, **outside)
+    dq = gradient(small, lambda x: rne.inverse_dynamics(small, x, qd, qdd, **outside), q)
+    # the efforts are quadratic in q̇: two values give the derivative exactly
+    at = [rne.inverse_dynamics(small, q, qd + s * np.eye(small.n), qdd, **outside) for s in (1.0, -1.0)]
+    scale = np.abs(at).max()
+    assert relative_error(found.q, dq, scale=scale) < 1e-11
+    assert relative_error(found.qd, 0.5 * (at[0] - at[1]).T, scale=scale) < 1e-13
+    assert relative_error(found.qdd, rne.mass_matrix(small, q)) < 1e-13
+
+
+def test_forward_against_differences(small):
+    q, qd, qdd, wrenches = state(small)
+    outside = {"wrenches": wrenches, "base_motion": moving(small)}
+    tau = rne.inverse_dynamics(small, q, qd, qdd, **outside)
+    found = rne.forward_dynamics_derivatives(small, q, qd, tau, **outside)
+    dq = gradient(small, lambda x: rne.forward_dynamics(small, x, qd, tau, **outside), q)
+    at = [rne.forward_dynamics(small, q, qd + s * np.eye(small.n), tau, **outside) for s in (1.0, -1.0)]
+    scale = np.abs(at).max()
+    assert relative_error(found.q, dq, scale=scale) < 1e-10
+    assert relative_error(found.qd, 0.5 * (at[0] - at[1]).T, scale=scale) < 1e-12
+    assert relative_error(found.tau @ rne.mass_matrix(small, q), np.eye(small.n)) < 1e-11
+
+
+@pytest.mark.parametrize(("name", "base"), CASES)
+def test_velocity_efforts_are_homogeneous_of_degree_two(name, base):
+    model = robot(name, base)
+    q, qd, qdd, _ = state(model)
+    twice = rne.inverse_dynamics_derivatives(model, q, qd, qdd).qd @ qd
+    C = rne.coriolis_matrix(model, q, qd)
+    assert relative_error(twice, 2.0 * C @ qd, scale=(np.abs(C) @ np.abs(qd)).max()) < 1e-13
+
+
+def test_at_rest_stiffness_is_the_symmetric_hessian_of_potential_energy():
+    arm = robot("puma560")
+    q, _, _, _ = state(arm)
+    K = rne.inverse_dynamics_derivatives(arm, q, np.zeros(arm.n), np.zeros(arm.n)).q
+    assert relative_error(K, K.T) < 1e-14
+    assert relative_error(K, gradient(arm, lambda x: rne.gravity_torque(arm, x), q)) < 1e-11
+
+
+def test_along_a_motion_the_parts_add_up_to_the_efforts_rate():
+    """A whole trajectory at once: τ̇ = ∂τ/∂q q̇ + ∂τ/∂q̇ q̈ + ∂τ/∂q̈ q⃛."""
+    for model in (docked_vehicle(), robot("talos_full_v2.urdf", "floating")):
+        q, qd, qdd, _ = state(model)
+        jerk = np.random.default_rng(6).normal(size=model.n)
+        D = rne.inverse_dynamics_derivatives(model, q, qd, qdd)
+        found = rate(
+            lambda t, m=model, q=q, qd=qd, qdd=qdd, jerk=jerk: rne.inverse_dynamics(
+                m, rne.integrate_configuration(m, q, t * qd), qd + t * qdd, qdd + t * jerk
+            )
+        )
+        assert relative_error(D.q @ qd + D.qd @ qdd + D.qdd @ jerk, found) < 1e-11
+
+
+def test_shifting_a_floating_base_changes_nothing_and_costs_no_digits():
+    model = robot("talos_full_v2.urdf", "floating")
+    q, qd, qdd, wrenches = state(model)
+    near = rne.inverse_dynamics_derivatives(model, q, qd, qdd, wrenches=wrenches)
+    assert not near.q[:, :3].any()
+    q[:3] = 1e6, -2e6, 3e5
+    far = rne.inverse_dynamics_derivatives(model, q, qd, qdd, wrenches=wrenches)
+    for a, b in zip(far, near, strict=True):
+        assert relative_error(a, b) < 1e-12
+
+
+def test_a_uniform_velocity_of_the_base_changes_nothing():
+    arm = chain(3)
+    q, qd, qdd, _ = state(arm)
+    still = rne.inverse_dynamics_derivatives(arm, q, qd, qdd)
+    sailing = rne.inverse_dynamics_derivatives(
+        arm, q, qd, qdd, base_motion=rne.BaseMotion(linear_velocity=(30.0, -20.0, 5.0))
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(still, sailing, strict=True))
+
+
+def test_batches_and_robots_without_joints():
+    model = docked_vehicle()
+    rng = np.random.default_rng(0)
+    q, qd, x = rne.random_configuration(model, rng, 3)[:, None], rng.normal(size=(2, model.n)), rng.normal(size=model.n)
+    wrenches = {"le": rng.normal(size=(3, 1, 6))}
+    motion = rne.BaseMotion(angular_velocity=rng.normal(size=(2, 3)))
+    for function in (rne.inverse_dynamics_derivatives, rne.forward_dynamics_derivatives):
+        whole = function(model, q, qd, x, wrenches=wrenches, base_motion=motion)
+        turning = rne.BaseMotion(angular_velocity=motion.angular_velocity[1])
+        one = function(model, q[2, 0], qd[1], x, wrenches={"le": wrenches["le"][2, 0]}, base_motion=turning)
+        for a, b in zip(whole, one, strict=True):
+            assert a.shape == (3, 2, model.n, model.n)
+            assert np.array_equal(a[2, 1], b)
+        rock = assemble(KinematicTree("rock", (TreeLink("base"),), ()))
+        assert all(a.shape == (5, 0, 0) for a in function(rock, np.zeros((5, 0)), np.zeros(0), np.zeros(0)))
+
+
+def test_a_joint_without_inertia_is_named():
+    joints = (
+        TreeJoint("first", JointKind.REVOLUTE, "base", "upper", axis=np.array([0.0, 1.0, 0.0])),
+        TreeJoint("second", JointKind.REVOLUTE, "upper", "lower", position=np.array([0.3, 0.0, 0.0])),
+    )
+    links = (TreeLink("base"), TreeLink("upper", Inertia(1.0, np.ones(3), np.eye(3))), TreeLink("lower"))
+    arm = assemble(KinematicTree("empty_hand", links, joints))
+    with pytest.raises(SingularInertiaError, match="'second' of robot 'empty_hand' moves no inertia"):
+        rne.forward_dynamics_derivatives(arm, np.zeros(2), np.zeros(2), np.zeros(2))
+    assert np.isfinite(rne.inverse_dynamics_derivatives(arm, np.zeros(2), np.ones(2), np.ones(2))).all()
+
+
+def test_bad_arguments_are_refused():
+    arm = floating_arm()
+    rest = np.zeros(arm.n)
+    with pytest.raises(ArgumentError, match=r"tau has shape \(3,\)"):
+        rne.forward_dynamics_derivatives(arm, arm.neutral, rest, np.zeros(3))
+    with pytest.raises(ArgumentError, match="floating base"):
+        rne.inverse_dynamics_derivatives(arm, arm.neutral, rest, rest, base_motion=rne.BaseMotion())
