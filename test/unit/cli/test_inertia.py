@@ -1,0 +1,294 @@
+from __future__ import annotations
+
+import json
+import math
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+import trimesh
+from support.errors import relative_error
+
+import rne_dynamics as rne
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.dynamics.composite_inertia import composite_inertia, subtree
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model import solids
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.materials import MATERIALS
+from rne_dynamics.model.tree import rotation_about
+
+SOLIDS = {
+    "box": "0.1 0.2 0.3", "cylinder": "0.1 0.4", "tube": "0.1 0.07 0.4", "elliptic_cylinder": "0.1 0.2 0.3",
+    "sphere": "0.2", "hollow_sphere": "0.2 0.15", "hemisphere": "0.2", "ellipsoid": "0.1 0.2 0.3",
+    "capsule": "0.1 0.3", "cone": "0.1 0.4", "frustum": "0.3 0.1 0.4", "torus": "0.3 0.1", "wedge": "0.1 0.2 0.3",
+    "rod": "0.4", "hoop": "0.4", "plate": "0.4 0.3", "disc": "0.4", "spherical_shell": "0.4",
+    "hemispherical_shell": "0.4", "cylindrical_shell": "0.4 0.3", "conical_shell": "0.4 0.3",
+}  # fmt: skip
+
+
+def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+    assert main(["inertia", *words, "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def pasted(element: str) -> Inertia:
+    """The element in a URDF, as the loader reads it."""
+    text = (
+        f'<robot name="r"><link name="a"/><link name="b">{element}</link><joint name="j" type="continuous">'
+        '<parent link="a"/><child link="b"/><axis xyz="0 0 1"/></joint></robot>'
+    )
+    return rne.load_urdf(text).tree.links[1].inertia
+
+
+def same(body: Inertia, other: Inertia, tolerance: float = 1e-12) -> None:
+    assert body.mass == pytest.approx(other.mass, rel=tolerance)
+    assert body.com == pytest.approx(other.com, abs=tolerance)
+    assert relative_error(body.inertia, other.inertia) < tolerance
+
+
+@pytest.mark.parametrize("name", solids.SOLIDS)
+def test_what_is_printed_for_a_solid_loads_back(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [name, *SOLIDS[name].split(), "--mass", "2.3", "--xyz", "0.1", "-0.2", "0.3", "--rpy", "0.3", "-1", "2"]
+    body = solids.SOLIDS[name](*map(float, SOLIDS[name].split()), mass=2.3)
+    expected = body.moved(rotation_rpy(0.3, -1.0, 2.0), (0.1, -0.2, 0.3))
+    assert main(["inertia", *words]) == 0
+    out = capsys.readouterr().out
+    same(pasted(out[out.index("<inertial>") :]), expected)
+    assert main(["inertia", *words, "--urdf"]) == 0
+    element = capsys.readouterr().out
+    assert ET.fromstring(element).tag == "inertial"
+    same(pasted(element), expected)
+    assert main(["inertia", *words, "--urdf", "--digits", "5"]) == 0
+    same(pasted(capsys.readouterr().out), expected, 1e-4)
+
+
+def test_a_box_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    report = told(capsys, "box", "0.1", "0.2", "0.3", "--mass", "12", "--xyz", "1", "0", "0")
+    assert report["mass"] == 12.0
+    assert report["com"] == [1.0, 0.0, 0.0]
+    assert np.diag(report["inertia"]) == pytest.approx([0.13, 0.10, 0.05])
+    assert np.diag(report["about_origin"]) == pytest.approx([0.13, 12.10, 12.05])
+    assert report["principal"]["moments"] == pytest.approx([0.05, 0.10, 0.13])
+    assert report["principal"]["axes"] == [[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]]
+    assert report["symmetry"] == "none"
+    assert report["symmetry_planes_of_inertia"] == ["xy", "yz", "zx"]
+    assert report["triangle_margin"] == pytest.approx(0.02)
+    assert report["equivalent_box"] == pytest.approx([0.3, 0.2, 0.1])
+    assert report["physical"] is True
+    assert report["about"] is None
+
+
+def test_about_another_point_and_axes(capsys: pytest.CaptureFixture[str]) -> None:
+    report = told(capsys, "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3", "--axes", "0", str(math.pi / 2), "0")
+    assert np.diag(report["about"]["inertia"]) == pytest.approx([0.0, 0.24, 0.24], abs=1e-15)
+    assert main(["inertia", "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3"]) == 0
+    out = capsys.readouterr().out
+    assert "about (0  0  0.3), axes rpy (0  0  0)" in out
+    assert "axial about (0  0  1)" in out
+
+
+def test_density_and_material(capsys: pytest.CaptureFixture[str]) -> None:
+    by_density = told(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--density", "2700")
+    assert by_density["mass"] == pytest.approx(0.2 * 0.3 * 0.002 * 2700)
+    assert told(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--material", "aluminium") == by_density
+    assert told(capsys, "rod", "1", "--area", "1e-4", "--material", "steel")["mass"] == pytest.approx(0.785)
+    assert main(["inertia", "materials"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"{name} " in out and m.source in out for name, m in MATERIALS.items())
+    assert main(["inertia", "materials", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steel"]["density"] == 7850.0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("box 1 2 3", "box: neither mass nor density is given; give exactly one of mass (kg) and density (kg/m^3)"),
+        ("box 1 2 3 --mass 1 --density 2", "box: both mass and density are given"),
+        ("box 1 2 3 --material steel --density 2", "both --density 2 and --material steel are given; give one"),
+        ("box 1 2 3 --material unobtainium", "no material named 'unobtainium'"),
+        ("box 1 -2 3 --mass 1", "box: y is -2 m; it must be finite and above 0"),
+        ("mesh nowhere.stl --mass 1", "nowhere.stl: there is no such file"),
+        ("composite nowhere.yaml", "nowhere.yaml: No such file or directory"),
+        ("robot puma560 --link link9", "no link named 'link9'; did you mean"),
+        ("robot puma560 --link base_link", "has no mass; add --subtree for what comes after it"),
+        ("robot puma560 --link tool0 --subtree", "has no mass; name another with --link"),
+        ("robot puma560 --at joint9=1", "no joint named 'joint9'"),
+        ("robot puma560 --at joint1=x", "--at is 'joint1=x'; write NAME=NUMBER"),
+    ],
+)
+def test_errors_are_one_line(words: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["inertia", *words.split()]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rne inertia: ")
+    assert err.count("\n") == 1
+    assert said in err
+
+
+def test_usage_errors_leave_with_2(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in ([], ["ball"], ["box", "1", "2"], ["box", "1", "2", "3", "--mass", "1", "--digits", "2"]):
+        with pytest.raises(SystemExit) as left:
+            main(["inertia", *words])
+        assert left.value.code == 2
+    with pytest.raises(SystemExit) as left:
+        main(["inertia", "cone", "--help"])
+    assert left.value.code == 0
+    assert "tip at z = height" in capsys.readouterr().out
+
+
+def test_a_mesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "part.stl"
+    trimesh.creation.box((100.0, 200.0, 300.0)).export(path)
+    words = ("mesh", str(path), "--scale", "0.001", "--density", "1000", "--xyz", "0", "0", "0.15")
+    report = told(capsys, *words)
+    box = solids.box(0.1, 0.2, 0.3, density=1000.0).moved(np.eye(3), (0.0, 0.0, 0.15))
+    same(pasted(report["urdf"]), box, 1e-6)
+    assert "12 triangles, 0.1 x 0.2 x 0.3 m" in report["name"]
+    assert main(["inertia", "mesh", str(path), "--mass", "1", "--urdf"]) == 0
+    out, err = capsys.readouterr()
+    assert "is 300 m across; if the file is in millimetres, give scale 0.001" in err
+    assert out.startswith("<inertial>")
+
+
+PARTS = """
+material: aluminium
+parts:
+  - box: {x: 0.10, y: 0.06, z: 0.02}
+  - cylinder: [0.02, 0.08]
+    xyz: [0, 0, 0.05]
+    rpy: [1.5707963267948966, 0, 0]
+    mass: 0.3
+  - mesh: cube.stl
+    scale: 1e-3
+    density: 1240
+    xyz: [0, 0.1, 0]
+  - plate: [0.1, 0.1]
+    thickness: 0.001
+  - sphere: 0.01
+    hole: true
+"""
+
+
+def test_a_composite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trimesh.creation.box((10.0, 10.0, 10.0)).export(tmp_path / "cube.stl")
+    path = tmp_path / "parts.yaml"
+    path.write_text(PARTS)
+    body = (
+        solids.box(0.1, 0.06, 0.02, density=2700.0)
+        + solids.cylinder(0.02, 0.08, mass=0.3).moved(rotation_about([1.0, 0, 0], math.pi / 2), (0.0, 0.0, 0.05))
+        + solids.box(0.01, 0.01, 0.01, density=1240.0).moved(np.eye(3), (0.0, 0.1, 0.0))
+        + solids.plate(0.1, 0.1, thickness=0.001, density=2700.0)
+    )
+    report = told(capsys, "composite", str(path))
+    rest = pasted(report["urdf"])
+    same(rest + solids.sphere(0.01, density=2700.0), body, 1e-6)  # the STL keeps float32
+    assert report["name"].endswith("parts.yaml: 5 parts")
+    # a list alone is a part file too
+    path.write_text("- sphere: 0.1\n  mass: 2\n")
+    same(pasted(told(capsys, "composite", str(path))["urdf"]), solids.sphere(0.1, mass=2.0))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("parts: []", "has no list of parts"),
+        ("{}", "has no list of parts"),
+        ("- 3", "part 1 is 3; it must be a mapping"),
+        ("[", "is not YAML"),
+        ("- box: [1, 2, 3]", "part 1 has neither; it must have exactly one of mass, density and material"),
+        ("- {box: [1, 2, 3], mass: 1, density: 1}", "part 1 has mass and density"),
+        ("- {box: [1, 2], mass: 1}", "part 1: box is [1, 2]; it must give x, y, z, in m"),
+        ("- {box: [1, 2, 3, 4], mass: 1}", "box is [1, 2, 3, 4]; it must give x, y, z"),
+        ("- {box: {x: 1, y: 2, w: 3}, mass: 1}", "no key 'w'; known: x, y, z"),
+        ("- {box: [1, 2, wide], mass: 1}", "box z is 'wide'; it must be a finite number"),
+        ("- {box: [1, 2, -3], mass: 1}", "part 1: box: z is -3 m; it must be finite and above 0"),
+        ("- {boks: [1, 2, 3], mass: 1}", "no key 'boks'; did you mean 'box'"),
+        ("- {box: [1, 2, 3], sphere: 1, mass: 1}", "part 1 has box and sphere; it must have exactly one of mesh, box"),
+        ("- {mass: 1}", "part 1 has no shape; it must have exactly one of mesh, box"),
+        ("- {box: [1, 2, 3], mass: 1, xyz: [1, 2]}", "part 1: xyz is [1, 2]; it must be three numbers"),
+        ("- {box: [1, 2, 3], mass: 1, colour: red}", "no key 'colour'"),
+        ("- {box: [1, 2, 3], mass: 1, thickness: 1}", "box takes no thickness; leave it out"),
+        ("- {box: [1, 2, 3], mass: 1, hole: 1}", "hole is 1; it must be true or false"),
+        ("- {box: [1, 2, 3], mass: true}", "mass is True; it must be a finite number"),
+        ("- {box: [1, 2, 3], material: cheese}", "no material named 'cheese'"),
+        ("- {box: [1, 2, 3], mass: 1, hole: true}", "a composite without parts"),
+        ("- {sphere: 1, mass: 1}\n- {sphere: 1, mass: 2, hole: true}", "some mass must be left"),
+        ("- {mesh: none.stl, mass: 1}", "none.stl: there is no such file"),
+        ("speed: 3\nparts: [{sphere: 1, mass: 1}]", "no key 'speed'; known: material, density"),
+    ],
+)
+def test_faulty_part_files(text: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "parts.yaml"
+    path.write_text(text)
+    assert main(["inertia", "composite", str(path)]) == 1
+    err = capsys.readouterr().err
+    assert said in err
+    assert "parts.yaml" in err or "none.stl" in err
+
+
+def test_a_link_and_a_subtree_of_a_robot(capsys: pytest.CaptureFixture[str]) -> None:
+    puma = rne.load_urdf("puma560")
+    report = told(capsys, "robot", "puma560", "--link", "link2", "--about", "0", "0", "0.2275")
+    assert report["mass"] == 17.4
+    assert report["com"] == [0.068, 0.006, 0.2275]
+    link2 = {x.name: x.inertia for x in puma.tree.links}["link2"]
+    assert relative_error(report["about"]["inertia"], link2.about((0.0, 0.0, 0.2275))) < 1e-15
+    outer = told(capsys, "robot", "puma560", "--link", "link2", "--subtree", "--at", "joint3=0.7")
+    assert outer["mass"] == pytest.approx(17.4 + 4.8 + 0.82 + 0.34 + 0.09)
+    # the moment about the shoulder's axis is what the joint feels, less its rotor
+    q = puma.neutral.copy()
+    q[2] = 0.7
+    felt = rne.mass_matrix(puma, q)[1, 1] - 200e-6 * 107.815**2
+    assert outer["about_origin"][2][2] == pytest.approx(felt, rel=1e-12)
+    whole = told(capsys, "robot", "puma560")
+    assert whole["mass"] == pytest.approx(puma.mass)
+    assert whole["com"] == pytest.approx(rne.center_of_mass(puma, puma.neutral))
+
+
+def test_composite_inertia_asks_for_one_configuration_and_known_links() -> None:
+    puma = rne.load_urdf("puma560")
+    with pytest.raises(ArgumentError, match=r"q has shape \(2, 6\); give one configuration"):
+        composite_inertia(puma, np.zeros((2, 6)), "link1")
+    with pytest.raises(ModelError, match="no link named 'hand'"):
+        composite_inertia(puma, puma.neutral, "link1", ["hand"])
+    assert subtree(puma, "link5") == ("link5", "link6", "tool0")
+    some = composite_inertia(puma, puma.neutral, "link6", ["link5", "link6"])
+    assert some.mass == pytest.approx(0.43)
+
+
+def test_a_floating_joint_cannot_be_placed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "float.urdf"
+    element = inertial_xml(solids.sphere(0.1, mass=1.0))
+    path.write_text(
+        f'<robot name="r"><link name="a">{element}</link><link name="b">{element}</link>'
+        '<joint name="f" type="floating"><parent link="a"/><child link="b"/></joint></robot>'
+    )
+    assert main(["inertia", "robot", str(path), "--at", "f/rot_x=1"]) == 1
+    assert "belongs to a floating joint, which stays at zero" in capsys.readouterr().err
+
+
+def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "odd.urdf"
+    odd = inertial_xml(Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
+    path.write_text(f'<robot name="r"><link name="a">{odd}</link></robot>')
+    assert main(["inertia", "robot", str(path), "--link", "a"]) == 0
+    assert "margin -1 kg m^2; no body can have it: see `rne check`" in capsys.readouterr().out
+    report = told(capsys, "robot", str(path), "--link", "a")
+    assert report["physical"] is False
+    assert report["equivalent_box"] is None
+
+
+def test_small_remainders_are_written_as_zero() -> None:
+    R = rotation_about([0.0, 0.0, 1.0], math.pi / 2)
+    element = inertial_xml(solids.box(1, 2, 3, mass=6).moved(R, -R @ np.array([0.0, 0.0, 0.5])), indent="    ")
+    assert element.splitlines() == [
+        "    <inertial>",
+        '      <origin xyz="0 0 -0.5" rpy="0 0 0"/>',
+        '      <mass value="6"/>',
+        '      <inertia ixx="5" ixy="0" ixz="0" iyy="6.5" iyz="0" izz="2.5"/>',
+        "    </inertial>",
+    ]
