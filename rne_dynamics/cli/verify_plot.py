@@ -10,6 +10,8 @@ from rne_dynamics.verification.counting import published
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.scaling import MECHANISMS, Sample
 
+_TICKS = (2, 5, 10, 20, 50, 100, 200)
+
 
 def plot(path: Path, samples: Sequence[Sample]) -> None:
     """Write the picture; its format follows the ending of `path`.
@@ -38,21 +40,21 @@ def plot(path: Path, samples: Sequence[Sample]) -> None:
                 if not chosen:
                     continue
                 look = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
-                counted = [(s.n, s.operations.total) for s in chosen if s.operations is not None]
-                if counted:
-                    counts.loglog(*zip(*counted, strict=True), **look)
-                times.loglog([s.n for s in chosen], [1e6 * s.seconds for s in chosen], **look)
+                n = [s.n for s in chosen]
+                counts.loglog(n, [s.operations for s in chosen], **look)
+                times.loglog(n, [1e6 * s.seconds for s in chosen], **look)
         if mechanism == "chain":
             n = sorted({s.n for s in samples})
             told = [published(k).total for k in n]
-            counts.loglog(n, told, ":", color="black", label="document 000: 449 n - 202")
+            counts.loglog(n, told, ":", color="black", label="nasser as document 000 counts: 449 n - 202")
         counts.set_title(f"{mechanism} of revolute joints")
         times.set_xlabel("joints n")
+        times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
+        times.minorticks_off()
         for axes in (counts, times):
             axes.grid(alpha=0.3, which="both")
     grid[0][0].set_ylabel("operations for one state")
     grid[1][0].set_ylabel("time for one state (µs)")
-    grid[0][0].legend(fontsize="small")
-    grid[1][1].legend(fontsize="small")
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)

@@ -62,3 +62,19 @@ def sparse_solve_operations(robot: RobotModel, q: ArrayLike, *, refined: bool = 
         additions=inner + solves * triangles + stored + (size if refined else 0),
         divisions=(1 + solves) * size,
     )
+
+
+def reaction_operations(robot: RobotModel) -> SparseOperations:
+    """Operations of `newton_euler_dae_inverse` outside the kernels: accelerations by K, reactions by Kᵀ.
+
+    K is unit triangular with 27 entries for each child off its diagonal: scaled once in the factors, then used in two
+    triangular solves, each with a division for every row. 𝓜 a is counted by dense 6×6 blocks, as it is run.
+    """
+    system = MaximalSystem.of(robot)
+    bodies, axes, n = robot.bodies, len(system.gear), robot.n
+    entries = 27 * len(system.pattern.children)
+    return SparseOperations(
+        multiplications=3 * entries + 36 * bodies + 2 * axes + n,
+        additions=2 * entries + 30 * bodies + 12 * bodies + axes + n,
+        divisions=3 * 6 * bodies,
+    )

@@ -106,6 +106,8 @@ def compare(
                 answers[engine.name] = engine.compute(quantity, robot, rows)
             except SingularInertiaError as error:
                 remarks.append(f"{quantity}, {engine.name}: {error}")
+        if len(answers) < 2:
+            continue
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
             found = _difference(a, b, *sizes)
@@ -139,7 +141,8 @@ def _sizes(quantity: Quantity, robot: RobotModel, rows: Rows, answers: Mapping[s
         return plain, plain
     M = mass_matrix(robot, rows.q)
     bias = rows.tau - np.einsum("bij,bj->bi", M, rows.qdd)  # loads and base motion included
-    return np.einsum("bij,bj->bi", np.abs(np.linalg.inv(M)), np.abs(rows.tau) + np.abs(bias)).max(axis=1), plain
+    one_by_one = np.abs(np.linalg.pinv(M, hermitian=True))
+    return np.einsum("bij,bj->bi", one_by_one, np.abs(rows.tau) + np.abs(bias)).max(axis=1), plain
 
 
 def _difference(a: Array, b: Array, size: Array, plain: Array) -> tuple[float, float]:

@@ -1,25 +1,31 @@
-"""Operations of every engine for one state of a robot."""
+"""Operations of every engine for one state of a robot, counted on the code that runs.
+
+Compiled recursions are run on counting numbers. What the two engines of document 001 leave to sparse or block solves is
+counted on the structure of what is solved, by functions beside those engines.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 
-from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as MASS_COLUMNS
-from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.nasser import WORK_COLUMNS as NASSER_COLUMNS
-from rne_dynamics.dynamics.nasser import nasser_kernel
-from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as FORCE_COLUMNS
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
+from rne_dynamics.dynamics.lagrange import lagrange_batch
+from rne_dynamics.dynamics.maximal_blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
+from rne_dynamics.dynamics.maximal_operations import reaction_operations, sparse_solve_operations
+from rne_dynamics.dynamics.nasser import nasser_batch
+from rne_dynamics.dynamics.nasser_geared import geared_batch
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.operator_blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
+from rne_dynamics.dynamics.walker_orin import walker_orin_batch
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.verification.engines import Quantity
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.operations import OperationCounter, Operations
 from rne_dynamics.verification.states import Rows, bare_states
 
-_Count = Callable[[RobotModel, Rows], Operations]
+Driven = Literal["inverse", "forward"]
 
 
 def published(n: int) -> Operations:
@@ -27,7 +33,7 @@ def published(n: int) -> Operations:
     return Operations(multiplications=258 * n - 119, additions=191 * n - 83)
 
 
-def count_operations(engine: str, quantity: Quantity, robot: RobotModel) -> Operations | None:
+def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operations | None:
     """Operations of an engine for one state without external loads; `None` where it does not compute the quantity.
 
     Parameters
@@ -35,55 +41,110 @@ def count_operations(engine: str, quantity: Quantity, robot: RobotModel) -> Oper
     engine
         Its name in `ENGINES`.
     quantity
-        ``"inverse"`` or ``"forward"``.
+        Efforts from accelerations, or the other way.
     robot
         The model. The count depends on its tree and kinds of joints, hardly on its numbers.
     """
     count = _COUNTS.get((engine, quantity))
-    return None if count is None else count(robot, bare_states(robot, 1, 0))
+    return None if count is None else count(_State(robot))
 
 
-def _inverse(robot: RobotModel, rows: Rows) -> Operations:
-    counter = OperationCounter()
-    _count_inverse(counter, robot, rows, rows.qdd[0])
-    return counter.operations
+class _State:
+    """One state of a robot as counting numbers, and what has been counted so far."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self.robot = robot
+        self.counter = OperationCounter()
+        self.rows: Rows = bare_states(robot, 1, 0)
+        array = self.counter.array
+        self.model = (robot.topology, array(robot.parameters))
+        self.base, self.q, self.qd = array(self.rows.base), array(self.rows.q), array(self.rows.qd)
+        self.qdd, self.tau = array(self.rows.qdd), array(self.rows.tau)
+        self.unloaded = self.counter.zeros(1, 0, 6)
+
+    @property
+    def operations(self) -> Operations:
+        return self.counter.operations
+
+    def zeros(self, *shape: int) -> Any:
+        return self.counter.zeros(*shape)
 
 
-def _count_inverse(counter: OperationCounter, robot: RobotModel, rows: Rows, qdd: np.ndarray) -> None:
-    counter.run(
-        inverse_dynamics_kernel, robot.topology, counter.array(robot.parameters), counter.array(rows.base[0]),
-        counter.array(rows.q[0]), counter.array(rows.qd[0]), counter.array(qdd), counter.zeros(0, 6),
-        counter.zeros(robot.bodies, FORCE_COLUMNS), counter.zeros(robot.n),
+def _newton_euler(state: _State) -> Operations:
+    state.counter.run(
+        inverse_dynamics_batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
+        state.zeros(1, state.robot.n),
     )  # fmt: skip
+    return state.operations
 
 
-def _nasser(robot: RobotModel, rows: Rows) -> Operations:
-    counter = OperationCounter()
-    counter.run(
-        nasser_kernel, robot.topology, counter.array(robot.parameters), counter.array(rows.base[0]),
-        counter.array(rows.q[0]), counter.array(rows.qd[0]), counter.array(rows.tau[0]), counter.zeros(0, 6),
-        counter.zeros(robot.bodies, NASSER_COLUMNS), counter.zeros(robot.n),
+def _nasser(state: _State) -> Operations:
+    batch = geared_batch if state.robot.has_mimic else nasser_batch
+    state.counter.run(
+        batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded, state.zeros(1, state.robot.n)
+    )
+    return state.operations
+
+
+def _walker_orin(state: _State, by_columns: bool) -> Operations:
+    state.counter.run(
+        walker_orin_batch, *state.model, by_columns, state.base, state.q, state.qd, state.tau, state.unloaded,
+        state.zeros(1, state.robot.n),
     )  # fmt: skip
-    return counter.operations
+    return state.operations
 
 
-def _walker_orin(robot: RobotModel, rows: Rows) -> Operations:
-    counter = OperationCounter()
-    _count_inverse(counter, robot, rows, np.zeros(robot.n))
-    M = counter.zeros(robot.n, robot.n)
-    counter.run(
-        mass_matrix_kernel, robot.topology, counter.array(robot.parameters), counter.array(rows.q[0]),
-        counter.zeros(robot.bodies, MASS_COLUMNS), M,
+def _lagrange(state: _State, quantity: Driven) -> Operations:
+    n = state.robot.n
+    W, V = state.zeros(1, n, n), state.zeros(1, n)
+    state.counter.run(
+        lagrange_batch, *state.model, state.counter.array(state.robot.gravity.reshape(1, 3)), state.q, state.qd,
+        state.unloaded, W, state.zeros(1, n, n), state.zeros(1, n), state.zeros(1, n), V,
     )  # fmt: skip
-    counter.run(cholesky_solve, M, counter.array(rows.tau[0]), counter.zeros(robot.n))
-    counter.operations.additions += robot.n  # τ − bias
-    return counter.operations
+    if quantity == "inverse":  # W q̈ − V
+        return state.operations + Operations(multiplications=n * n, additions=n * n)
+    state.counter.run(cholesky_solve, W[0], state.tau[0] + V[0], state.zeros(n))
+    return state.operations
 
 
-_COUNTS: Mapping[tuple[str, Quantity], _Count] = MappingProxyType(
+def _dae(state: _State, quantity: Driven) -> Operations:
+    bodies = state.robot.bodies
+    motion = state.zeros(bodies, MOTION_COLUMNS)
+    state.counter.run(joint_motion_kernel, *state.model, state.base[0], state.q[0], state.qd[0], motion)
+    state.counter.run(
+        free_body_kernel, *state.model, state.base[0], motion, state.unloaded[0], state.zeros(bodies, 18),
+        state.zeros(bodies, 6), state.zeros(bodies, 6),
+    )  # fmt: skip
+    if quantity == "inverse":
+        return state.operations + Operations(*reaction_operations(state.robot))
+    return state.operations + Operations(*sparse_solve_operations(state.robot, state.rows.q[0], refined=True))
+
+
+def _operator(state: _State, quantity: Driven) -> Operations:
+    robot, counter = state.robot, state.counter
+    transfer, arm = state.zeros(robot.bodies, 6, 6), state.zeros(robot.bodies, 3)
+    counter.run(transfer_kernel, *state.model, state.q[0], transfer, arm)
+    counter.run(
+        velocity_terms_kernel, *state.model, state.base[0], state.qd[0], transfer, arm, state.zeros(robot.bodies, 6),
+        state.zeros(robot.bodies, 6), state.zeros(robot.bodies, 6),
+    )  # fmt: skip
+    if quantity == "forward":
+        M = counter.array(np.eye(robot.n) + 1e-3)
+        counter.run(cholesky_solve, M, state.tau[0], state.zeros(robot.n))
+    return state.operations + Operations(*matrix_operations(robot, quantity))
+
+
+_COUNTS: Mapping[tuple[str, Driven], Callable[[_State], Operations]] = MappingProxyType(
     {
-        ("newton_euler", "inverse"): _inverse,
+        ("newton_euler", "inverse"): _newton_euler,
         ("nasser", "forward"): _nasser,
-        ("walker_orin", "forward"): _walker_orin,
+        ("walker_orin", "forward"): lambda state: _walker_orin(state, False),
+        ("walker_orin_columns", "forward"): lambda state: _walker_orin(state, True),
+        ("lagrange", "inverse"): lambda state: _lagrange(state, "inverse"),
+        ("lagrange", "forward"): lambda state: _lagrange(state, "forward"),
+        ("newton_euler_dae", "inverse"): lambda state: _dae(state, "inverse"),
+        ("newton_euler_dae", "forward"): lambda state: _dae(state, "forward"),
+        ("newton_euler_operator", "inverse"): lambda state: _operator(state, "inverse"),
+        ("newton_euler_operator", "forward"): lambda state: _operator(state, "forward"),
     }
 )

@@ -8,10 +8,25 @@ from typing import Literal
 
 import numpy as np
 
+from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
+from rne_dynamics.dynamics.lagrange import lagrange_terms
+from rne_dynamics.dynamics.lagrange_engines import lagrange_forward, lagrange_inverse
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.nasser import nasser_forward
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
-from rne_dynamics.dynamics.walker_orin import walker_orin_forward
+from rne_dynamics.dynamics.newton_euler_dae import (
+    newton_euler_dae_forward,
+    newton_euler_dae_inverse,
+    newton_euler_dae_reactions,
+)
+from rne_dynamics.dynamics.operator_form import (
+    operator_form,
+    operator_forward,
+    operator_inverse,
+    operator_reactions,
+)
+from rne_dynamics.dynamics.reduced_equations import reduced_equations
+from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.states import Rows
@@ -82,8 +97,65 @@ def _newton_euler_inverse(
     return tau
 
 
+def _columns_mass(robot: RobotModel, q: Array) -> Array:
+    return mass_matrix(robot, q, method="columns")
+
+
+def _lagrange_mass(robot: RobotModel, q: Array) -> Array:
+    return lagrange_terms(robot, q, np.zeros((len(q), robot.n))).W
+
+
+def _reduced_mass(robot: RobotModel, q: Array) -> Array:
+    return reduced_equations(robot, q, np.zeros((len(q), robot.n))).mass_matrix
+
+
+def _operator_mass(robot: RobotModel, q: Array) -> Array:
+    at_rest = np.zeros((len(q), robot.n))
+    return operator_form(robot, robot.base_at_rest.reshape(1, 12), q, at_rest, np.empty((1, 0, 6))).mass_matrix
+
+
 ENGINES: tuple[Engine, ...] = (
-    Engine("newton_euler", "recursive Newton-Euler", "000, 001", linear=True, inverse=_newton_euler_inverse),
+    Engine(
+        "newton_euler",
+        "recursive Newton-Euler",
+        "000, 001",
+        linear=True,
+        inverse=_newton_euler_inverse,
+        reactions=joint_reactions_bodies,
+    ),
     Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),
-    Engine("walker_orin", "composite bodies, Walker-Orin", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
+    Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
+    Engine(
+        "walker_orin_columns",
+        "columns by inverse dynamics, Cholesky",
+        "000, 002",
+        forward=walker_orin_columns_forward,
+        mass=_columns_mass,
+    ),
+    Engine(
+        "lagrange",
+        "Lagrange, Vukobratovic-Potkonjak",
+        "004",
+        inverse=lagrange_inverse,
+        forward=lagrange_forward,
+        mass=_lagrange_mass,
+    ),
+    Engine(
+        "newton_euler_dae",
+        "free bodies, joint reactions as unknowns",
+        "001",
+        inverse=newton_euler_dae_inverse,
+        forward=newton_euler_dae_forward,
+        mass=_reduced_mass,
+        reactions=newton_euler_dae_reactions,
+    ),
+    Engine(
+        "newton_euler_operator",
+        "block operators",
+        "001",
+        inverse=operator_inverse,
+        forward=operator_forward,
+        mass=_operator_mass,
+        reactions=operator_reactions,
+    ),
 )

@@ -84,14 +84,14 @@ class OperationCounter:
             elif value is np:
                 arrays = {"empty": self._empty, "zeros": self._empty}
                 scope[name] = _Stand(np, self._functions(np.sqrt, np.cos, np.sin) | arrays)
-            elif hasattr(value, "py_func"):
+            elif callable(value) and hasattr(value, "py_func"):
                 scope[name] = self.plain(value)
             elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
                 scope[name] = self.plain(value)  # where numba is missing, kernels are ordinary functions
         return copy
 
-    def _empty(self, shape: int | tuple[int, ...]) -> Any:
-        return self.zeros(*np.atleast_1d(shape))
+    def _empty(self, shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
+        return self.zeros(*np.atleast_1d(shape)) if dtype is np.float64 else np.zeros(shape, dtype)
 
     def _functions(self, *functions: Callable[[float], float]) -> dict[str, Callable[[float], float]]:
         def counted(function: Callable[[float], float]) -> Callable[[float], float]:

@@ -7,12 +7,16 @@ import math
 import numpy as np
 import pytest
 
+from support.arms import gripper
+
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import cross, dot, rotate
 from rne_dynamics.verification.counting import count_operations, published
+from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.mechanisms import chain, tree
 from rne_dynamics.verification.operations import OperationCounter, Operations
+from rne_dynamics.verification.scaling import polynomial
 from rne_dynamics.verification.states import bare_states
 
 
@@ -62,6 +66,24 @@ def test_recursions_cost_the_same_for_every_further_link(engine, quantity):
     step = totals[1] - totals[0]
     assert totals[2] - totals[1] == step
     assert totals[3] - totals[2] == 13 * step
+
+
+@pytest.mark.parametrize("engine", [e.name for e in ENGINES if e.forward])
+def test_forward_counts_of_chains_are_cubics_so_larger_ones_can_be_worked_out(engine):
+    counts = {n: count_operations(engine, "forward", chain(n)).total for n in (3, 4, 6, 8, 16)}
+    held_out = counts.pop(16)
+    assert polynomial(counts, 16) == held_out
+
+
+def test_every_engine_is_counted_in_what_it_computes():
+    robot = tree(3)
+    for engine in ENGINES:
+        for quantity in ("inverse", "forward"):
+            assert (count_operations(engine.name, quantity, robot) is not None) == engine.offers(quantity)
+
+
+def test_the_geared_recursion_is_the_one_counted_where_joints_mimic():
+    assert count_operations("nasser", "forward", gripper()).total > 0
 
 
 def test_the_published_count_is_the_documents_formula():
