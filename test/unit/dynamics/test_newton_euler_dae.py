@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.arms import chain, gripper
+from support.errors import relative_error
+from support.robots import CASES, robot
+
+import rne_dynamics as rne
+from rne_dynamics.dynamics.arguments import bodies_wrenches
+from rne_dynamics.dynamics.base_motion import packed_base
+from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_batch
+from rne_dynamics.dynamics.maximal_pattern import maximal_pattern
+from rne_dynamics.dynamics.maximal_system import MaximalSystem
+from rne_dynamics.dynamics.newton_euler_dae import (
+    newton_euler_dae_forward,
+    newton_euler_dae_inverse,
+    newton_euler_dae_reactions,
+)
+from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+
+STATES = 4
+
+
+class Case:
+    """Random states of a robot with external loads on some links, and a moving base where it is not floating."""
+
+    def __init__(self, model: rne.RobotModel, seed: int = 0, count: int = STATES) -> None:
+        rng = np.random.default_rng(seed)
+        self.model = model
+        self.q = rne.random_configuration(model, rng, count)
+        self.qd, self.qdd = rng.normal(size=(2, count, model.n))
+        links = [model.link_names[-1], model.link_names[len(model.link_names) // 2]]
+        self.given = {"wrenches": {link: 10.0 * rng.normal(size=(count, 6)) for link in links}}
+        if model.base == "fixed":
+            self.given["base_motion"] = rne.BaseMotion(*rng.normal(size=(4, count, 3)))
+        self.base = packed_base(model, self.given.get("base_motion"), (count,))
+        self.loads = bodies_wrenches(model, self.given["wrenches"], (count,))
+
+
+@pytest.fixture(params=CASES, ids="-".join, scope="module")
+def case(request: pytest.FixtureRequest) -> Case:
+    return Case(robot(*request.param))
+
+
+def test_inverse_dynamics_agrees_with_the_recursion(case):
+    tau = newton_euler_dae_inverse(case.model, case.base, case.q, case.qd, case.qdd, case.loads)
+    expected = rne.inverse_dynamics(case.model, case.q, case.qd, case.qdd, **case.given)
+    for row, right in zip(tau, expected, strict=True):
+        assert relative_error(row, right) < 1e-13
+
+
+def test_forward_dynamics_undoes_inverse_dynamics(case):
+    tau = rne.inverse_dynamics(case.model, case.q, case.qd, case.qdd, **case.given)
+    back = rne.forward_dynamics(case.model, case.q, case.qd, tau, **case.given, method="newton_euler_dae")
+    bias = rne.inverse_dynamics(case.model, case.q, case.qd, 0.0 * case.qdd, **case.given)
+    for k in range(STATES):
+        # what round-off in τ and bias alone would do to the answer, one by one
+        one_by_one = np.abs(np.linalg.inv(rne.mass_matrix(case.model, case.q[k]))) @ (np.abs(tau[k]) + np.abs(bias[k]))
+        assert relative_error(back[k], case.qdd[k], scale=one_by_one.max()) < 1e-12
+
+
+def test_the_drive_is_the_reaction_along_the_axis_and_the_rotor():
+    model = gripper()
+    case = Case(model)
+    force = newton_euler_dae_reactions(model, case.base, case.q, case.qd, case.qdd, case.loads)
+    tau = rne.inverse_dynamics(model, case.q, case.qd, case.qdd, **case.given)
+    assert np.allclose(tau[:, 0], force[:, 0, 5], rtol=1e-12)
+    assert np.allclose(tau[:, 1], force[:, 1, 5] - 1.5 * force[:, 2, 5], rtol=1e-12)
+
+
+def second_difference(values: np.ndarray, h: float) -> np.ndarray:
+    """Eighth-order second derivative at the middle of nine samples."""
+    weights = np.array([-1 / 560, 8 / 315, -1 / 5, 8 / 5, -205 / 72, 8 / 5, -1 / 5, 8 / 315, -1 / 560])
+    return np.tensordot(weights, values, axes=1) / h**2
+
+
+def motion(model: rne.RobotModel, rng: np.random.Generator, times: np.ndarray):
+    """q at all times, and qd, qdd at time zero: sines; a floating base turns about a fixed axis on its way."""
+    amplitude, rate, phase = rng.uniform(0.2, 0.8, (3, model.n))
+    amplitude[0] += 0.2
+    x = amplitude * np.sin(rate * times[:, None] + phase)
+    xd, xdd = amplitude * rate * np.cos(phase), -amplitude * rate**2 * np.sin(phase)
+    if model.base == "fixed":
+        return x, xd, xdd
+    axis = np.array([0.36, -0.48, 0.8])
+    half = 0.5 * x[:, 3:4]
+    q = np.hstack([x[:, :3], np.sin(half) * axis, np.cos(half), x[:, 6:]])
+    R = rotation_about(axis, x[len(x) // 2, 3])
+    w, dw = axis * xd[3], axis * xdd[3]
+    v = R.T @ xd[:3]
+    return q, np.hstack([v, w, xd[6:]]), np.hstack([R.T @ xdd[:3] - np.cross(w, v), dw, xdd[6:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [("puma560", "fixed"), ("scara", "fixed"), ("baxter.urdf", "fixed"), ("solo12.urdf", "floating"),
+     ("talos_full_v2.urdf", "floating"), ("gripper", "fixed")],
+)  # fmt: skip
+def test_every_particle_of_every_body_obeys_newton(name, base):
+    """Force = mass × acceleration, summed over the particles of each body, with positions differenced in time.
+
+    A body's particles lie at p + R ρ; of their masses only m, ∫ρ dm and ∫ρρᵀ dm are needed.
+    """
+    model = gripper() if name == "gripper" else robot(name, base)
+    rng = np.random.default_rng(5)
+    h = 0.02
+    q, qd, qdd = motion(model, rng, h * np.arange(-4, 5))
+    poses = np.empty((9, model.bodies, POSE_COLUMNS))
+    body_poses_batch(model.topology, model.parameters, q, poses)
+    R, p = poses[:, :, :9].reshape(9, -1, 3, 3), poses[:, :, 9:]
+    R_dd, p_dd = second_difference(R, h), second_difference(p, h)
+    R, p = R[4], p[4]
+
+    m = model.parameters[:, layout.MASS]
+    first = model.parameters[:, layout.MOMENT : layout.MOMENT + 3]
+    second = np.empty((model.bodies, 3, 3))
+    for i, (xx, xy, xz, yy, yz, zz) in enumerate(model.parameters[:, layout.INERTIA : layout.INERTIA + 6]):
+        inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        second[i] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    # Σ m ẍ, and Σ m x × (ẍ − g) about the world's origin, out of Σ m ẍ xᵀ
+    thrust = m[:, None] * p_dd + np.einsum("bij,bj->bi", R_dd, first) - m[:, None] * model.gravity
+    moved = np.einsum("bij,bj->bi", R, first)
+    spread = (
+        np.einsum("bi,bj,b->bij", p_dd - model.gravity, p, m)
+        + np.einsum("bi,bj->bij", p_dd - model.gravity, moved)
+        + np.einsum("bik,bk,bj->bij", R_dd, first, p)
+        + np.einsum("bik,bkl,bjl->bij", R_dd, second, R)
+    )
+    torque = np.stack([spread[:, (k + 2) % 3, (k + 1) % 3] - spread[:, (k + 1) % 3, (k + 2) % 3] for k in range(3)], 1)
+
+    loads = rng.normal(size=(1, model.bodies, 6))
+    force = newton_euler_dae_reactions(model, model.base_at_rest[None], q[4:5], qd[None], qdd[None], loads)[0]
+    total = np.zeros((model.bodies, 6))
+    for i, parent in enumerate(model.topology[:, layout.PARENT]):
+        for k, (body, sign, wrench) in enumerate(((i, 1.0, force[i]), (i, 1.0, loads[0, i]), (parent, -1.0, force[i]))):
+            if k == 2 and parent < 0:
+                continue
+            f = R[i] @ wrench[:3]
+            total[body, :3] += sign * f
+            total[body, 3:] += sign * (R[i] @ wrench[3:] + np.cross(p[i], f))
+    size = np.abs(force).max()
+    assert np.abs(total[:, :3] - thrust).max() < 1e-9 * size
+    assert np.abs(total[:, 3:] - torque).max() < 1e-9 * size
+
+
+def pendulum(length: float = 0.7, mass: float = 2.0) -> rne.RobotModel:
+    """A point mass on a light rod that hangs along −z at q = 0 and swings about y."""
+    joint = TreeJoint("pivot", JointKind.REVOLUTE, "base", "rod", axis=np.array([0.0, 1.0, 0.0]))
+    links = (TreeLink("base"), TreeLink("rod", Inertia(mass, np.array([0.0, 0.0, -length]))))
+    return rne.assemble(KinematicTree("pendulum", links, (joint,)))
+
+
+@pytest.mark.parametrize(("angle", "rate"), [(0.0, 0.0), (0.4, 1.3), (-2.0, -3.0), (np.pi, 0.0)])
+def test_reactions_of_the_pendulum_in_closed_form(angle, rate):
+    model, mass, length, g = pendulum(), 2.0, 0.7, 9.81
+    q, qd, rest = np.array([[angle]]), np.array([[rate]]), np.empty((1, 0, 6))
+    base = model.base_at_rest[None]
+    qdd = newton_euler_dae_forward(model, base, q, qd, np.zeros((1, 1)), rest)
+    assert qdd[0, 0] == pytest.approx(-g / length * np.sin(angle), rel=1e-13, abs=1e-14)
+    force = newton_euler_dae_reactions(model, base, q, qd, qdd, rest)[0, 0]
+    link = model.link("rod")
+    f = link.rotation.T @ force[:3]
+    # the rod pulls its mass upward along itself; swinging freely it carries nothing across and no moment
+    assert f[2] == pytest.approx(mass * (length * rate**2 + g * np.cos(angle)), rel=1e-12)
+    assert np.abs(f[:2]).max() < 1e-12
+    assert np.abs(force[3:]).max() < 1e-12
+
+
+def test_a_held_pendulum_rests_its_weight_and_its_moment_on_the_pivot():
+    model, zero = pendulum(), np.zeros((1, 1))
+    base, none = model.base_at_rest[None], np.empty((1, 0, 6))
+    force = newton_euler_dae_reactions(model, base, zero + 0.5 * np.pi, zero, zero, none)[0, 0]
+    link = model.link("rod")
+    # turned by 90° about y, its x axis points down
+    assert np.allclose(link.rotation.T @ force[:3], [-2.0 * 9.81, 0.0, 0.0], atol=1e-12)
+    assert np.allclose(link.rotation.T @ force[3:], [0.0, 2.0 * 9.81 * 0.7, 0.0], atol=1e-12)
+
+
+@pytest.mark.parametrize("tip", [Inertia(), Inertia(1e-30)], ids=["nothing", "next to nothing"])
+@pytest.mark.parametrize("moving", [0.0, 1.0])
+def test_a_joint_that_moves_no_inertia_is_named(tip, moving):
+    tree = chain(3).tree
+    joint = TreeJoint("empty", JointKind.REVOLUTE, "link2", "feather", position=np.array([0.1, 0.2, 0.0]))
+    model = rne.assemble(KinematicTree("arm", (*tree.links, TreeLink("feather", tip)), (*tree.joints, joint)))
+    q = moving * np.arange(4.0)
+    with pytest.raises(SingularInertiaError, match="'empty' of robot 'arm'"):
+        rne.forward_dynamics(model, q, q, q, method="newton_euler_dae")
+
+
+def test_massless_links_on_the_way_and_rotors_at_the_end_are_fine():
+    tree = chain(3, rotor=0.05).tree
+    links = (TreeLink("base"), TreeLink("link1"), tree.links[2], TreeLink("link3"))
+    model = rne.assemble(KinematicTree("light", links, tree.joints))
+    rng = np.random.default_rng(2)
+    q, qd, tau = rng.normal(size=(3, 3))
+    assert relative_error(
+        rne.forward_dynamics(model, q, qd, tau, method="newton_euler_dae"),
+        rne.forward_dynamics(model, q, qd, tau, method="walker_orin"),
+    ) < 1e-12
+
+
+def test_a_robot_without_joints_and_a_batch_without_rows():
+    nothing = rne.assemble(KinematicTree("block", (TreeLink("base", Inertia(1.0)),), ()))
+    assert rne.forward_dynamics(nothing, [], [], [], method="newton_euler_dae").shape == (0,)
+    rows = (nothing.base_at_rest[None], *np.empty((3, 1, 0)), np.empty((1, 0, 6)))
+    assert newton_euler_dae_inverse(nothing, *rows).shape == (1, 0)
+    assert newton_euler_dae_reactions(nothing, *rows).shape == (1, 0, 6)
+    model = chain(2)
+    assert rne.forward_dynamics(model, *np.empty((3, 0, 2)), method="newton_euler_dae").shape == (0, 2)
+
+
+def test_a_pattern_is_made_once_for_a_topology_and_its_fill_grows_with_the_bodies():
+    assert maximal_pattern(chain(5).topology) is maximal_pattern(chain(5, rotor=1.0).topology)
+    entries = [len(maximal_pattern(chain(n).topology).system.indices) for n in (10, 20, 30)]
+    assert entries[2] - entries[1] == entries[1] - entries[0]
+
+
+def test_the_system_is_symmetric_in_the_equations_own_order():
+    """[[𝓜, −Kᵀ, 0], [−K, 0, S], [0, Sᵀ, J]]: the same numbers carry motion outward and forces inward."""
+    model = gripper()
+    case = Case(model)
+    system = MaximalSystem.of(model)
+    blocks = system.blocks(case.base[0], case.q[0], case.qd[0], case.loads[0])
+    matrix, pattern = system.matrix(blocks.transfer).toarray(), system.pattern
+    F, a, q = pattern.force.ravel(), pattern.motion.ravel(), pattern.coordinate
+    ordered = matrix[np.ix_([*F, *a, *q], [*a, *F, *q])]
+    assert np.array_equal(ordered, ordered.T)
+    assert np.array_equal(-matrix[np.ix_(a, a)], system.constraint_matrix(blocks.transfer).toarray())
