@@ -17,6 +17,7 @@ from rne_dynamics.spatial.vector import (
     rotate,
     rotate_back,
     rotate_symmetric,
+    scale,
     subtract,
     times,
     transpose,
@@ -46,34 +47,41 @@ def apply_linear(M: Symmetric, C: Matrix, dv: Vector) -> tuple[Vector, Vector]:
 
 
 @helper
+def apply_angular(C: Matrix, J: Symmetric, dw: Vector) -> tuple[Vector, Vector]:
+    """A* (0, ω̇) as (force, moment)."""
+    return rotate(C, dw), times(J, dw)
+
+
+@helper
 def minus_outer(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector, s: float) -> Articulated:
     """A* − s (f, n)(f, n)ᵀ."""
+    a, b = scale(s, f), scale(s, n)
     M2 = (
-        M[0] - s * f[0] * f[0],
-        M[1] - s * f[0] * f[1],
-        M[2] - s * f[0] * f[2],
-        M[3] - s * f[1] * f[1],
-        M[4] - s * f[1] * f[2],
-        M[5] - s * f[2] * f[2],
+        M[0] - a[0] * f[0],
+        M[1] - a[0] * f[1],
+        M[2] - a[0] * f[2],
+        M[3] - a[1] * f[1],
+        M[4] - a[1] * f[2],
+        M[5] - a[2] * f[2],
     )
     C2 = (
-        C[0] - s * f[0] * n[0],
-        C[1] - s * f[0] * n[1],
-        C[2] - s * f[0] * n[2],
-        C[3] - s * f[1] * n[0],
-        C[4] - s * f[1] * n[1],
-        C[5] - s * f[1] * n[2],
-        C[6] - s * f[2] * n[0],
-        C[7] - s * f[2] * n[1],
-        C[8] - s * f[2] * n[2],
+        C[0] - a[0] * n[0],
+        C[1] - a[0] * n[1],
+        C[2] - a[0] * n[2],
+        C[3] - a[1] * n[0],
+        C[4] - a[1] * n[1],
+        C[5] - a[1] * n[2],
+        C[6] - a[2] * n[0],
+        C[7] - a[2] * n[1],
+        C[8] - a[2] * n[2],
     )
     J2 = (
-        J[0] - s * n[0] * n[0],
-        J[1] - s * n[0] * n[1],
-        J[2] - s * n[0] * n[2],
-        J[3] - s * n[1] * n[1],
-        J[4] - s * n[1] * n[2],
-        J[5] - s * n[2] * n[2],
+        J[0] - b[0] * n[0],
+        J[1] - b[0] * n[1],
+        J[2] - b[0] * n[2],
+        J[3] - b[1] * n[1],
+        J[4] - b[1] * n[2],
+        J[5] - b[2] * n[2],
     )
     return M2, C2, J2
 

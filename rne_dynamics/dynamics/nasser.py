@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.articulated import apply, apply_linear, minus_outer, seen_from_parent, solve
+from rne_dynamics.dynamics.articulated import apply_angular, apply_linear, minus_outer, seen_from_parent, solve
 from rne_dynamics.dynamics.nasser_geared import geared_batch
 from rne_dynamics.dynamics.nasser_links import (
     ANGULAR,
@@ -78,7 +78,10 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
             continue
         # A* Z, and the motion σ* that the joint's speed alone gives
         af, an = joint_column(M, C, J, kind)
-        sf, sn = apply(M, C, J, vector_at(work, i, SPEED_LINEAR), vector_at(work, i, SPEED_ANGULAR))
+        if kind == PRISMATIC:
+            sf, sn = apply_linear(M, C, vector_at(work, i, SPEED_LINEAR))
+        else:
+            sf, sn = apply_angular(C, J, vector_at(work, i, SPEED_ANGULAR))
         bf, bn = add(bf, sf), add(bn, sn)
         size = M[0] + M[3] + M[5] if kind == PRISMATIC else J[0] + J[3] + J[5]
         # −L's joint column of (2.1.19.1): the inertia the actuator moves, its own J^a included
