@@ -38,11 +38,10 @@ def composite_inertia(robot: RobotModel, q: ArrayLike, link: str, links: Sequenc
         raise ArgumentError(f"q has shape {np.shape(q)}; give one configuration, ({robot.nq},)")
     poses = forward_kinematics(robot, q)
     home = poses[link]
-    inertia = {x.name: x.inertia for x in robot.tree.links}
     whole = Inertia()
     for name in subtree(robot, link) if links is None else links:
         pose = poses[name]
-        own = inertia[name]
+        own = robot.tree.link(name).inertia
         if own is not None:
             R = home[:3, :3].T @ pose[:3, :3]
             whole = whole + own.moved(R, home[:3, :3].T @ (pose[:3, 3] - home[:3, 3]))

@@ -214,6 +214,13 @@ class KinematicTree:
             stack.extend(reversed(by_parent.get(joint.child, [])))
         return tuple(order)
 
+    def link(self, name: str) -> TreeLink:
+        """The link of that name; `ModelError` with the nearest names otherwise."""
+        for link in self.links:
+            if link.name == name:
+                return link
+        raise unknown_name("link", name, (x.name for x in self.links), f"robot {self.name!r}")
+
     def joint(self, name: str) -> TreeJoint:
         """The joint of that name; `ModelError` with the nearest names otherwise."""
         for joint in self.joints:

@@ -47,7 +47,7 @@ def state(robot: rne.RobotModel, seed: int) -> np.ndarray:
 
 
 def inertia_of(robot: rne.RobotModel, link: str) -> Inertia:
-    return {x.name: x.inertia for x in robot.tree.links}[link]
+    return robot.tree.link(link).inertia
 
 
 def derivative(f, h: float = 1e-3):

@@ -151,5 +151,4 @@ KINDS = {"puma560": Puma, "scara": Scara, "cylindrical": Cylindrical}
 
 def closed_form(robot: RobotModel):
     """The closed form of a shipped arm with the mass centres that `robot` has (its links may have been changed)."""
-    inertia = {x.name: x.inertia for x in robot.tree.links}
-    return KINDS[robot.name](tuple(inertia[name].com for name in LINKS))
+    return KINDS[robot.name](tuple(robot.tree.link(name).inertia.com for name in LINKS))

@@ -235,7 +235,7 @@ def test_a_link_and_a_subtree_of_a_robot(capsys: pytest.CaptureFixture[str]) -> 
     report = told(capsys, "robot", "puma560", "--link", "link2", "--about", "0", "0", "0.2275")
     assert report["mass"] == 17.4
     assert report["com"] == [0.068, 0.006, 0.2275]
-    link2 = {x.name: x.inertia for x in puma.tree.links}["link2"]
+    link2 = puma.tree.link("link2").inertia
     assert relative_error(report["about"]["inertia"], link2.about((0.0, 0.0, 0.2275))) < 1e-15
     outer = told(capsys, "robot", "puma560", "--link", "link2", "--subtree", "--at", "joint3=0.7")
     assert outer["mass"] == pytest.approx(17.4 + 4.8 + 0.82 + 0.34 + 0.09)
