@@ -1,15 +1,12 @@
 """The state of a robot in maximal coordinates: pose and twist of every body, and what the joints demand of them.
 
 From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do
-not fit together; `consistent` moves them the least, weighed by mass, until they do: Gauss–Newton steps on the joints'
-position errors, then the twists by the impulses that the joints would give, which never adds kinetic energy. Both take
-the matrix of the equations of motion. The base is at rest.
+not fit together: `constraint_errors` says by how much, `maximal_projection.consistent` mends them. The base is at rest.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,22 +24,17 @@ from rne_dynamics.dynamics.maximal_blocks import (
 )
 from rne_dynamics.dynamics.maximal_system import MaximalSystem, factorised
 from rne_dynamics.dynamics.rotations import (
-    quaternion_matrices,
-    quaternion_product,
     rotation_quaternions,
     rotation_vectors,
-    vector_quaternions,
     wrapped,
 )
-from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.spatial.vector import add, compose, cross, from_quaternion, rotate_back, subtract, transpose
-
-_STEPS = 60  # Gauss–Newton converges in a handful; more is a mechanism that cannot be closed
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +107,23 @@ def relative_motion_kernel(
         put(motion, i, RELATIVE_ANGULAR, w)
 
 
+def check_states(robot: RobotModel, states: BodyStates) -> None:
+    """`ArgumentError` where an array is not of the robot's size or not finite; names the body."""
+    bodies = robot.bodies
+    shapes = {"position": (bodies, 3), "quaternion": (bodies, 4), "twist": (bodies, 6), "near": (robot.nq,)}
+    for name, shape in shapes.items():
+        array = getattr(states, name)
+        if array.shape != shape:
+            raise ArgumentError(f"{name} of the bodies has shape {array.shape}; robot {robot.name!r} needs {shape}")
+        if not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0]
+            body = "" if name == "near" else f" of body {robot.body_names[where[0]]!r}"
+            raise ArgumentError(f"{name}{body} is {array[tuple(where)]}; every number must be finite")
+    if bodies and not np.linalg.norm(states.quaternion, axis=1).min() > 0.0:
+        body = robot.body_names[int(np.linalg.norm(states.quaternion, axis=1).argmin())]
+        raise ArgumentError(f"quaternion of body {body!r} is zero; it must have length 1")
+
+
 def joint_motion(robot: RobotModel, states: BodyStates) -> Array:
     """Placement and velocity of every body in its parent, as `free_body_kernel` takes them."""
     motion = np.empty((robot.bodies, MOTION_COLUMNS))
@@ -184,78 +193,6 @@ def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Ar
     position[leads & turning, 5] = 0.0
     velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
     return position, velocity
-
-
-def consistent(robot: RobotModel, states: BodyStates) -> BodyStates:
-    """The nearest poses and twists, weighed by mass, that violate no joint; round-off remains.
-
-    Raises
-    ------
-    SimulationError
-        Poses from which the joints cannot be closed; names the joint that gapes most.
-    SingularInertiaError
-        A joint that moves no inertia; names it.
-    """
-    if robot.bodies == 0:
-        return states
-    system = MaximalSystem.of(robot)
-    return _fitting_twists(system, _fitting_poses(system, states))
-
-
-def _fitting_poses(system: MaximalSystem, states: BodyStates) -> BodyStates:
-    robot = system.robot
-    error = _gaps(system, states)
-    enough = 2e-15 * (10.0 + np.abs(states.position).max())
-    for _ in range(_STEPS):
-        before = np.abs(error).max()
-        if before <= enough:
-            break
-        matrix = _matrix(system, states)
-        right = system.right_side(np.zeros_like(error), error, np.zeros(robot.n))
-        step = system.solution(system.solve(matrix, right)).acceleration
-        for part in (1.0, 0.5, 0.25, 0.125):
-            moved = displaced(states, part * step)
-            error_moved = _gaps(system, moved)
-            if np.abs(error_moved).max() < before:
-                break
-        else:
-            if before < 1e-12 * (10.0 + np.abs(states.position).max()):
-                break  # round-off
-            moved = displaced(states, step)
-            error_moved = _gaps(system, moved)
-        states, error = moved, error_moved
-    else:
-        i, k = divmod(int(np.abs(error).argmax()), 6)
-        raise SimulationError(
-            f"the bodies of robot {robot.name!r} do not fit together: joint {robot.body_names[i]!r} stays open by "
-            f"{np.abs(error[i, k]):.3g} {'m' if k < 3 else 'rad'} after {_STEPS} steps; start nearer to a closed pose"
-        )
-    return replace(states, near=joint_coordinates(robot, states)[0])
-
-
-def _gaps(system: MaximalSystem, states: BodyStates) -> Array:
-    return motion_errors(system, joint_motion(system.robot, states), states.near)[0]
-
-
-def _fitting_twists(system: MaximalSystem, states: BodyStates) -> BodyStates:
-    momentum = np.einsum("bij,bj->bi", system.inertia, states.twist)
-    _, qd = joint_coordinates(system.robot, states)
-    right = system.right_side(momentum, np.zeros_like(momentum), system.rotor * qd)
-    return replace(states, twist=system.solution(system.solve(_matrix(system, states), right)).acceleration)
-
-
-def displaced(states: BodyStates, step: Array) -> BodyStates:
-    """Poses after a small displacement (linear, angular) of every body in its own axes; shape (bodies, 6)."""
-    moved = (quaternion_matrices(states.quaternion) @ step[:, :3, None])[:, :, 0]
-    quaternion = quaternion_product(states.quaternion, vector_quaternions(step[:, 3:]))
-    quaternion /= np.linalg.norm(quaternion, axis=1, keepdims=True)
-    return replace(states, position=states.position + moved, quaternion=quaternion)
-
-
-def _matrix(system: MaximalSystem, states: BodyStates) -> Any:
-    robot = system.robot
-    motion = joint_motion(robot, states)
-    return system.matrix(system.blocks_of_motion(robot.base_at_rest, motion, np.empty((0, 6))).transfer)
 
 
 def _in_joint_frames(robot: RobotModel, motion: Array) -> tuple[Array, Array]:

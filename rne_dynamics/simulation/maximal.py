@@ -8,7 +8,7 @@ apart, linearly in velocity and with the square of time in position. Three answe
 - ``"baumgarte"``: the joint rows also ask for −2α·(velocity error) − α²·(position error), which pulls the errors back
   at the rate α, but never to zero; a large α also fights the errors that the stages of a step are meant to have, and
   spoils its order;
-- ``"projection"``: after each step the state is put back on the joints' manifold (`maximal_state.consistent`).
+- ``"projection"``: after each step the state is put back on the joints' manifold (`maximal_projection.consistent`).
 
 The steps are classical fourth-order Runge–Kutta ones. For an arm that is to be simulated, `simulation.step` with its n
 joint coordinates is the fast way; this one is there to check it, and to see what a formulation without joint
@@ -25,9 +25,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.maximal_projection import consistent
 from rne_dynamics.dynamics.maximal_state import (
     BodyStates,
-    consistent,
+    check_states,
     joint_coordinates,
     joint_motion,
     motion_errors,
@@ -114,6 +115,8 @@ def simulate_maximal(
 
     Raises
     ------
+    ArgumentError
+        Body states of a wrong shape, NaN or infinity.
     SimulationError
         An argument that makes no simulation, or a motion that is not finite any more.
     SingularInertiaError
@@ -131,6 +134,7 @@ def simulate_maximal(
     if not (np.isfinite(baumgarte_rate) and baumgarte_rate > 0.0):
         raise SimulationError(f"baumgarte_rate is {baumgarte_rate} 1/s; it must be finite and above 0")
     rate = float(baumgarte_rate) if stabilization == "baumgarte" else 0.0
+    check_states(robot, start)
     loads = bodies_wrenches(robot, wrenches, ())[0]
     motion = _Motion(MaximalSystem.of(robot), _effort_function(robot, effort), loads, rate)
     state, rows = start, [_row(motion.system, 0.0, start)]
@@ -160,29 +164,33 @@ class _Motion:
     loads: Array
     rate: float
 
-    def accelerations(self, t: float, state: BodyStates) -> Array:
-        """Rates of the twists' components; shape (bodies, 6)."""
+    def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
+        """Rates of positions, quaternions and the twists' components."""
         system, robot = self.system, self.system.robot
         motion = joint_motion(robot, state)
         blocks = system.blocks_of_motion(robot.base_at_rest, motion, self.loads)
         joints = -blocks.drift
         if self.rate > 0.0:
-            position, velocity = motion_errors(system, motion, state.near)
-            joints += 2.0 * self.rate * velocity + self.rate**2 * position
+            gap, slip = motion_errors(system, motion, state.near)
+            joints += 2.0 * self.rate * slip + self.rate**2 * gap
         right = system.right_side(blocks.force, joints, self.effort(t, state))
-        rates = system.solution(system.solve(system.matrix(blocks.transfer), right)).acceleration
+        acceleration = system.solution(system.solve(system.matrix(blocks.transfer), right)).acceleration
         # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
-        rates[:, :3] += robot.gravity @ quaternion_matrices(state.quaternion)
+        R = quaternion_matrices(state.quaternion)
         vx, vy, vz, wx, wy, wz = state.twist.T
-        rates[:, :3] -= np.stack([wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx], axis=1)
-        return rates
+        acceleration[:, :3] += robot.gravity @ R
+        acceleration[:, :3] -= np.stack([wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx], axis=1)
+        # ṗ = R v, and the quaternion's rate ½ q ∘ (ω, 0)
+        turning = np.concatenate([0.5 * state.twist[:, 3:], np.zeros((robot.bodies, 1))], axis=1)
+        position: Array = (R @ state.twist[:, :3, None])[:, :, 0]
+        return position, quaternion_product(state.quaternion, turning), acceleration
 
     def step(self, t: float, state: BodyStates, dt: float) -> BodyStates:
         """One Runge–Kutta step."""
         sums = [np.zeros_like(state.position), np.zeros_like(state.quaternion), np.zeros_like(state.twist)]
         stage = state
         for ahead, weight, delay in ((0.5, 1.0, 0.0), (0.5, 2.0, 0.5), (1.0, 2.0, 0.5), (0.0, 1.0, 1.0)):
-            rates = (*_pose_rates(stage), self.accelerations(t + delay * dt, stage))
+            rates = self.rates(t + delay * dt, stage)
             sums = [total + weight * rate for total, rate in zip(sums, rates, strict=True)]
             stage = _moved(state, rates, ahead * dt)
         end = _moved(state, sums, dt / 6.0)
@@ -194,13 +202,6 @@ def _moved(state: BodyStates, rates: list[Array] | tuple[Array, ...], h: float) 
     return BodyStates(
         state.position + h * position, state.quaternion + h * quaternion, state.twist + h * twist, state.near
     )
-
-
-def _pose_rates(state: BodyStates) -> tuple[Array, Array]:
-    """ṗ = R v, and the quaternion's rate ½ q ∘ (ω, 0)."""
-    turning = np.concatenate([0.5 * state.twist[:, 3:], np.zeros((len(state.twist), 1))], axis=1)
-    position: Array = (quaternion_matrices(state.quaternion) @ state.twist[:, :3, None])[:, :, 0]
-    return position, quaternion_product(state.quaternion, turning)
 
 
 def _row(system: MaximalSystem, t: float, state: BodyStates) -> tuple[float | Array, ...]:
