@@ -4,8 +4,8 @@ Each body gives Jᵀ (I J̇ + B J), where J is its Jacobian and B a factorisatio
 B (v, ω) = (v, ω) ×* I (v, ω), whose symmetric part is half the inertia's rate. Then C + Cᵀ = Ṁ. Among the many such
 B the one used here, B = ½ [(v×*) I − I (v×) + (I v)×̄*], makes C the matrix of the Christoffel symbols: S. Echeandia
 and P. M. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
-J. Comput. Nonlinear Dynam. 16 (2021). In `ground_motion` B turns out to be mostly zeros; B and I are summed up from the
-free ends, and every pair of a joint and one of its ancestors costs a few dot products.
+J. Comput. Nonlinear Dynam. 16 (2021). B turns out to be mostly zeros (`flow_of` in `ground_motion`); B and I are summed
+up from the free ends, and every pair of a joint and one of its ancestors costs a few dot products.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from rne_dynamics.dynamics.ground_motion import (
     S_V,
     S_W,
     WORK_COLUMNS,
-    F,
     V,
     W,
     composite_at,
@@ -29,6 +28,7 @@ from rne_dynamics.dynamics.ground_motion import (
     hand_to_parent,
     inertia_times,
     motion_cross,
+    moved_moment,
     power,
     put_body,
 )
@@ -74,6 +74,8 @@ def _pairs(
                     sv, sw = vector_at(axes, b, S_V), vector_at(axes, b, S_W)
                     rate_v, rate_w = motion_cross(v_j, w_j, sv, sw)
                     C[column, row] += both * (dot(rate_v, momentum_v) + dot(rate_w, momentum_w) + dot(sw, turning))
+            n = moved_moment(work, j, f, n)
+            momentum_w = moved_moment(work, j, momentum_v, momentum_w)
             j = topology[j, PARENT]
 
 
@@ -92,7 +94,7 @@ def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd:
             put_body(parameters, i, work)
         for i in range(bodies - 1, -1, -1):
             _pairs(topology, parameters, i, first, work, axes, C[b])
-            hand_to_parent(topology, i, work, F)
+            hand_to_parent(topology, i, work)
 
 
 def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:

@@ -1,13 +1,14 @@
-"""Motion of all bodies seen from one point fixed in space, and what hangs on them summed up at that point.
+"""Motion of all bodies along the root link's axes, and what hangs on them summed up at each joint.
 
 The algorithms that fill a matrix (`coriolis`, `inverse_derivatives`, `regressor`) meet every pair of a joint and
-one of its ancestors. They work in the root link's axes and refer everything to one point, so that two quantities
-can be added and multiplied without moving them first: a pair then costs a few dot products and no rotation.
+one of its ancestors. With all vectors along the same axes a pair costs a few dot and cross products and no rotation.
+Each body keeps its own origin as reference point, though: referred to one common point, the small inertia of an
+outer link would drown in the m r² of its distance (iCub's eyes lose six digits that way).
 
 Velocities and accelerations are spatial ones here (Featherstone, Rigid Body Dynamics Algorithms, chapter 2): (v, ω) of
-the body's material that passes the point, and its rate (v̇, ω̇) at the point fixed in space. The point is where the
-origin of body 0 is now: with the world's origin, a floating robot far from it would lose digits. A uniform velocity
-changes no effort (Galileo), so the base's own linear velocity is left out.
+the body at its origin, and the rate (v̇, ω̇) of (v, ω) of the body's material passing there, which is ω × v less than
+the origin's acceleration as a point. A uniform velocity changes no effort (Galileo), so the base's own linear
+velocity is left out.
 """
 
 from __future__ import annotations
@@ -46,18 +47,19 @@ from rne_dynamics.spatial.vector import (
     times,
 )
 
-# Columns of the work array: pose, motion; then what is additive: m, h = m c, J, momentum P = ∫ u dm, the matrix T of
-# `flow_of`, force and moment. One row a body, and the base in one row more, the last, which is where λ = −1 points.
+# Columns of the work array: axes R, origin seen from the parent's, motion; then what hangs on the joint: m, h = m c, J,
+# momentum P = ∫ u dm, the matrix T of `flow_of`, force and moment. One row a body, and the base in one row more, the
+# last, which is where λ = −1 points.
 (
-    ROTATION, POSITION, V, W, DV, DW,
+    ROTATION, OFFSET, V, W, DV, DW,
     M, H, J, P, T, F, N,
     WORK_COLUMNS,
 ) = columns(9, 3, 3, 3, 3, 3, 1, 3, 6, 3, 9, 3, 3)  # fmt: skip
 
-# columns of the array of axes, one row for each axis of each joint: the motion (v, ω) for unit speed
+# columns of the array of axes, one row for each axis of each joint: the motion (v, ω) of the body for unit speed
 S_V, S_W, AXIS_COLUMNS = columns(3, 3)
 
-#: (m, h, J, P, T) of a body or of all that hangs on a joint, about the common point.
+#: (m, h, J, P, T) of a body or of all that hangs on a joint, about the joint's origin.
 Composite = tuple[float, Vector, Symmetric, Vector, Matrix]
 
 
@@ -83,6 +85,14 @@ def motion_cross(v: Vector, w: Vector, sv: Vector, sw: Vector) -> tuple[Vector, 
 
 
 @helper
+def parent_motion(work: Array, parent: int, d: Vector) -> tuple[Vector, Vector, Vector, Vector]:
+    """(v, ω, v̇, ω̇) of the parent at the point d from its origin."""
+    w, dw = vector_at(work, parent, W), vector_at(work, parent, DW)
+    v = add(vector_at(work, parent, V), cross(w, d))
+    return v, w, add(vector_at(work, parent, DV), cross(dw, d)), dw
+
+
+@helper
 def ground_motion(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -94,31 +104,25 @@ def ground_motion(
     work: Array,
     axes: Array,
 ) -> None:
-    """Pose, velocity and acceleration of every body, and every joint axis, for one state.
+    """Axes, origin, velocity and acceleration of every body, and every joint axis, for one state.
 
     Arguments as for `inverse_dynamics_kernel`, with `first` of `first_axes`, work (bodies + 1, WORK_COLUMNS) and
     axes (first[−1], AXIS_COLUMNS).
     """
     bodies = topology.shape[0]
-    w, dw = slice_vector(base, 3), slice_vector(base, 9)
-    origin = (0.0, 0.0, 0.0)
-    if bodies > 0:
-        _, origin = joint_placement(topology, parameters, 0, q)
     put_matrix(work, bodies, ROTATION, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
-    put(work, bodies, POSITION, scale(-1.0, origin))
     put(work, bodies, V, (0.0, 0.0, 0.0))
-    put(work, bodies, W, w)
-    # the base's material at the common point, which v = 0 makes the spatial acceleration
-    put(work, bodies, DV, add(slice_vector(base, 6), add(cross(dw, origin), cross(w, cross(w, origin)))))
-    put(work, bodies, DW, dw)
+    put(work, bodies, W, slice_vector(base, 3))
+    put(work, bodies, DV, slice_vector(base, 6))  # with v = 0 the origin's acceleration is the spatial one
+    put(work, bodies, DW, slice_vector(base, 9))
     for i in range(bodies):
         parent = topology[i, PARENT]
         iv = topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
         R_parent = matrix_at(work, parent, ROTATION)
-        r = add(vector_at(work, parent, POSITION), rotate(R_parent, p))
+        d = rotate(R_parent, p)
         R = compose(R_parent, R)
-        v, w = vector_at(work, parent, V), vector_at(work, parent, W)
+        v, w, dv, dw = parent_motion(work, parent, d)
         # the joint's own velocity and acceleration
         jv, jw = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
         jdv, jdw = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
@@ -131,7 +135,7 @@ def ground_motion(
             else:
                 e = column(R, 2)
                 turns = topology[i, KIND] != PRISMATIC
-            sv, sw = (cross(r, e), e) if turns else (e, (0.0, 0.0, 0.0))
+            sv, sw = ((0.0, 0.0, 0.0), e) if turns else (e, (0.0, 0.0, 0.0))
             put(axes, a, S_V, sv)
             put(axes, a, S_W, sw)
             rate, acceleration = ratio * qd[iv + k], ratio * qdd[iv + k]
@@ -139,11 +143,11 @@ def ground_motion(
             jdv, jdw = add(jdv, scale(acceleration, sv)), add(jdw, scale(acceleration, sw))
         cv, cw = motion_cross(v, w, jv, jw)
         put_matrix(work, i, ROTATION, R)
-        put(work, i, POSITION, r)
+        put(work, i, OFFSET, d)
         put(work, i, V, add(v, jv))
         put(work, i, W, add(w, jw))
-        put(work, i, DV, add(vector_at(work, parent, DV), add(cv, jdv)))
-        put(work, i, DW, add(vector_at(work, parent, DW), add(cw, jdw)))
+        put(work, i, DV, add(dv, add(cv, jdv)))
+        put(work, i, DW, add(dw, add(cw, jdw)))
 
 
 @helper
@@ -172,13 +176,12 @@ def flow_of(h: Vector, inertia: Symmetric, v: Vector, w: Vector) -> Matrix:
 
 @helper
 def put_body(parameters: Array, i: int, work: Array) -> None:
-    """m, h, J, P and T of body i alone, about the common point."""
-    R, r = matrix_at(work, i, ROTATION), vector_at(work, i, POSITION)
+    """m, h, J, P and T of body i alone, about its origin."""
+    R = matrix_at(work, i, ROTATION)
     v, w = vector_at(work, i, V), vector_at(work, i, W)
     m, h, inertia = inertia_of(parameters, i)
     h = rotate(R, h)
-    inertia = moved_inertia(rotate_symmetric(R, inertia), h, m, r)
-    h = add(h, scale(m, r))
+    inertia = rotate_symmetric(R, inertia)
     work[i, M] = m
     put(work, i, H, h)
     for k in range(6):
@@ -198,9 +201,8 @@ def put_force(wrenches: Array, i: int, work: Array) -> None:
     n = add(n, add(cross(v, P_i), cross(w, L)))
     if wrenches.shape[0] > 0:
         R = matrix_at(work, i, ROTATION)
-        load = rotate(R, vector_at(wrenches, i, 0))
-        f = subtract(f, load)
-        n = subtract(n, add(rotate(R, vector_at(wrenches, i, 3)), cross(vector_at(work, i, POSITION), load)))
+        f = subtract(f, rotate(R, vector_at(wrenches, i, 0)))
+        n = subtract(n, rotate(R, vector_at(wrenches, i, 3)))
     put(work, i, F, f)
     put(work, i, N, n)
 
@@ -214,12 +216,42 @@ def composite_at(work: Array, i: int) -> Composite:
 
 
 @helper
-def hand_to_parent(topology: NDArray[np.int64], i: int, work: Array, end: int) -> None:
-    """Add what hangs on joint i to its parent's composite: columns M … end."""
+def hand_to_parent(topology: NDArray[np.int64], i: int, work: Array) -> None:
+    """Add what hangs on joint i to its parent's composite, about the parent's origin."""
+    parent = topology[i, PARENT]
+    if parent < 0:
+        return
+    d = vector_at(work, i, OFFSET)
+    m, h, inertia, P_i, T_i = composite_at(work, i)
+    inertia = moved_inertia(inertia, h, m, d)
+    work[parent, M] += m
+    put(work, parent, H, add(vector_at(work, parent, H), add(h, scale(m, d))))
+    put(work, parent, P, add(vector_at(work, parent, P), P_i))
+    for k in range(6):
+        work[parent, J + k] += inertia[k]
+    # T + (d·P) 1 − P dᵀ
+    along = dot(d, P_i)
+    for k in range(3):
+        for c in range(3):
+            work[parent, T + 3 * k + c] += T_i[3 * k + c] - P_i[k] * d[c]
+        work[parent, T + 4 * k] += along
+
+
+@helper
+def hand_force_to_parent(topology: NDArray[np.int64], i: int, work: Array) -> None:
+    """Add the force and moment that joint i carries to its parent's, about the parent's origin."""
     parent = topology[i, PARENT]
     if parent >= 0:
-        for k in range(M, end):
-            work[parent, k] += work[i, k]
+        f = vector_at(work, i, F)
+        n = moved_moment(work, i, f, vector_at(work, i, N))
+        put(work, parent, F, add(vector_at(work, parent, F), f))
+        put(work, parent, N, add(vector_at(work, parent, N), n))
+
+
+@helper
+def moved_moment(work: Array, i: int, f: Vector, n: Vector) -> Vector:
+    """The moment about the parent's origin of a force f and its moment n about body i's."""
+    return add(n, cross(vector_at(work, i, OFFSET), f))
 
 
 @helper

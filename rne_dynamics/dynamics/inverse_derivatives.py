@@ -12,7 +12,7 @@ dynamics using spatial vector algebra, IEEE Robotics and Automation Letters 7 (2
     ∂τ_i/∂q̇_j = S_iᵀ (2 B S_j + I (ψ̇_j + Ṡ_j))     ∂τ_j/∂q̇_i = S_jᵀ (2 B S_i + I (ψ̇_i + Ṡ_i))
 
 (the left ones for i = j too). An external load is constant in its link's axes, turns with its body, and so enters
-only through f. The reference point, and why B is 12 numbers, are explained in `ground_motion`.
+only through f. `ground_motion` has the axes, the reference points, and why B is 12 numbers.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arr
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
-    DV,
-    DW,
+    OFFSET,
     S_V,
     S_W,
     WORK_COLUMNS,
@@ -39,9 +38,12 @@ from rne_dynamics.dynamics.ground_motion import (
     first_axes,
     gear,
     ground_motion,
+    hand_force_to_parent,
     hand_to_parent,
     inertia_times,
     motion_cross,
+    moved_moment,
+    parent_motion,
     power,
     put_body,
     put_force,
@@ -80,8 +82,7 @@ class InverseDynamicsDerivatives(NamedTuple):
 def _axis_rates(topology: NDArray[np.int64], i: int, first: NDArray[np.int64], work: Array, axes: Array) -> None:
     parent = topology[i, PARENT]
     v, w = vector_at(work, i, V), vector_at(work, i, W)
-    v_parent, w_parent = vector_at(work, parent, V), vector_at(work, parent, W)
-    dv_parent, dw_parent = vector_at(work, parent, DV), vector_at(work, parent, DW)
+    v_parent, w_parent, dv_parent, dw_parent = parent_motion(work, parent, vector_at(work, i, OFFSET))
     for a in range(first[i], first[i + 1]):
         sv, sw = vector_at(axes, a, S_V), vector_at(axes, a, S_W)
         dv, dw = motion_cross(v_parent, w_parent, sv, sw)
@@ -146,6 +147,9 @@ def _pairs(
                     dqd[column, row] += both * power(fv, nv, axes, b)
                     M[column, row] += inertial
                 column += 1
+            n = moved_moment(work, j, f, n)
+            nq = moved_moment(work, j, fq, nq)
+            nv = moved_moment(work, j, fv, nv)
             j = topology[j, PARENT]
 
 
@@ -186,7 +190,8 @@ def inverse_derivatives_kernel(
             M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
         _pairs(topology, parameters, i, first, work, axes, dq, dqd, M)
-        hand_to_parent(topology, i, work, WORK_COLUMNS)
+        hand_to_parent(topology, i, work)
+        hand_force_to_parent(topology, i, work)
 
 
 @kernel

@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
     DV,
     DW,
-    POSITION,
+    OFFSET,
     ROTATION,
     S_V,
     S_W,
@@ -74,21 +74,21 @@ def regressor_batch(
         Y[b] = 0.0
         ground_motion(topology, parameters, base[b if base.shape[0] > 1 else 0], q[b], qd[b], qdd[b], first, work, axes)
         for i in range(bodies):
-            R, r = matrix_at(work, i, ROTATION), vector_at(work, i, POSITION)
+            R = matrix_at(work, i, ROTATION)
             w, dw = vector_at(work, i, W), vector_at(work, i, DW)
-            # from the material at the common point to the body's origin, and its acceleration as a point
-            v = add(vector_at(work, i, V), cross(w, r))
-            dv = add(add(vector_at(work, i, DV), cross(dw, r)), cross(w, v))
+            dv = add(vector_at(work, i, DV), cross(w, vector_at(work, i, V)))  # the origin's acceleration as a point
             w, dw, dv = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, dv)
+            arm = (0.0, 0.0, 0.0)  # from the origin of body j to that of body i
             j = i
             while j >= 0:
                 row = topology[j, VELOCITY_INDEX]
                 for axis in range(first[j], first[j + 1]):
                     sv, sw = vector_at(axes, axis, S_V), vector_at(axes, axis, S_W)
-                    moved = rotate_back(R, add(sv, cross(sw, r)))
+                    moved = rotate_back(R, add(sv, cross(sw, arm)))
                     ratio = gear(topology, parameters, j)
                     _add_powers(ratio, moved, rotate_back(R, sw), dv, dw, w, Y[b], row, PARAMETERS * i)
                     row += 1
+                arm = add(arm, vector_at(work, j, OFFSET))
                 j = topology[j, PARENT]
 
 
