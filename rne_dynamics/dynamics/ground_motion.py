@@ -3,7 +3,7 @@
 The algorithms that fill a matrix (`coriolis`, `inverse_derivatives`, `regressor`) meet every pair of a joint and
 one of its ancestors. With all vectors along the same axes a pair costs a few dot and cross products and no rotation.
 Each body keeps its own origin as reference point, though: referred to one common point, the small inertia of an
-outer link would drown in the m r² of its distance (iCub's eyes lose six digits that way).
+outer link would drown in the m r² of its distance (tried: it cost iCub's forward derivatives nearly four digits).
 
 Velocities and accelerations are spatial ones here (Featherstone, Rigid Body Dynamics Algorithms, chapter 2): (v, ω) of
 the body at its origin, and the rate (v̇, ω̇) of (v, ω) of the body's material passing there, which is ω × v less than

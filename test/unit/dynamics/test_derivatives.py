@@ -134,6 +134,28 @@ def test_shifting_a_floating_base_changes_nothing_and_costs_no_digits():
         assert relative_error(a, b) < 1e-12
 
 
+def test_small_links_far_out_keep_their_digits():
+    """Referred to one common point, a finger's 1e-8 kg·m² would drown in the m r² of the arm that carries it."""
+    long_arm = Inertia(20.0, np.array([1.0, 0.1, 0.0]), np.eye(3))
+    fingertip = Inertia(1e-3, np.full(3, 1e-3), np.eye(3) * 1e-8)
+    joints = (
+        TreeJoint("shoulder", JointKind.REVOLUTE, "base", "arm", axis=np.array([0.0, 1.0, 0.0])),
+        TreeJoint("finger", JointKind.REVOLUTE, "arm", "tip", position=np.array([3.0, 0.2, 0.4])),
+    )
+    links = (TreeLink("base"), TreeLink("arm", long_arm), TreeLink("tip", fingertip))
+    arm = assemble(KinematicTree("long_arm", links, joints))
+    q, qd, qdd, _ = state(arm)
+    D = rne.inverse_dynamics_derivatives(arm, q, qd, qdd)
+    assert relative_error(D.qdd / rne.mass_matrix(arm, q), np.ones((2, 2))) < 1e-14
+    # what the finger feels, relative to its own size
+    carried = rne.regressor(arm, q, qd, qdd)[1] @ rne.inertial_parameters(arm)
+    assert carried == pytest.approx(rne.inverse_dynamics(arm, q, qd, qdd)[1], rel=1e-13)
+    dq = gradient(arm, lambda x: rne.inverse_dynamics(arm, x, qd, qdd), q)
+    assert relative_error(D.q[1], dq[1]) < 1e-11
+    twice = 2.0 * rne.coriolis_matrix(arm, q, qd)[1] @ qd
+    assert (D.qd @ qd)[1] == pytest.approx(twice, rel=1e-13)
+
+
 def test_a_uniform_velocity_of_the_base_changes_nothing():
     arm = chain(3)
     q, qd, qdd, _ = state(arm)
