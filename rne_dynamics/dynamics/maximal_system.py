@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,8 +72,9 @@ class MaximalSystem:
     constraint: Any
 
     @staticmethod
+    @lru_cache(maxsize=16)
     def of(robot: RobotModel) -> MaximalSystem:
-        """The system of a robot; cheap, since patterns are kept."""
+        """The system of a robot; those of the last few models are kept, which never change."""
         pattern = maximal_pattern(robot.topology)
         inertia = body_inertias(robot)
         gear = robot.parameters[pattern.axis_body, MULTIPLIER]
