@@ -59,7 +59,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     mesh = kinds.add_parser("mesh", help="what a closed triangle mesh encloses (STL, OBJ, PLY, ...)")
     mesh.add_argument("file", help="path of the mesh")
     mesh.add_argument("--scale", type=float, default=1.0, help="metres per unit of the file, 0.001 for millimetres")
-    mesh.add_argument("--repair", action="store_true", help="let trimesh fill holes and turn triangles round")
+    mend = mesh.add_mutually_exclusive_group()
+    mend.add_argument("--repair", action="store_true", help="let trimesh fill small holes and turn triangles round")
+    mend.add_argument("--hull", action="store_true", help="take the convex hull: rough, and there for every mesh")
     _add_weight(mesh)
     _add_common(mesh, placed=True)
     parts = kinds.add_parser("composite", help="solids, meshes and holes listed in a YAML file")
@@ -104,7 +106,7 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
         _warn(parts.doubts)
         body, name = parts.inertia, f"{args.file}: {parts.count} parts"
     elif args.body == "mesh":
-        mesh = load_mesh(args.file, scale=args.scale, repair=args.repair)
+        mesh = load_mesh(args.file, scale=args.scale, repair=args.repair, hull=args.hull)
         _warn(mesh.doubts())
         body = mesh_inertia(mesh, mass=args.mass, density=_density(args))
         name = f"{args.file}: {len(mesh.triangles)} triangles, {' x '.join(f'{x:.4g}' for x in mesh.extent)} m"

@@ -38,7 +38,7 @@ from rne_dynamics.model.solids import SOLIDS
 
 _WEIGHT = ("mass", "density", "material")
 _KEYS = ("xyz", "rpy", "hole", "thickness", "area", *_WEIGHT)
-_MESH_KEYS = ("scale", "repair")
+_MESH_KEYS = ("scale", "repair", "hull")
 #: A part file is a page of text; what is larger is something else.
 _MOST_BYTES = 1_000_000
 
@@ -95,9 +95,7 @@ def read_parts(file: str | PathLike[str]) -> Parts:
         if not isinstance(entry, Mapping):
             raise DescriptionError(f"{where} is {entry!r}; it must be a mapping such as 'box: [0.1, 0.2, 0.3]'")
         part = {str(key): value for key, value in entry.items()}
-        hole = part.get("hole", False)
-        if not isinstance(hole, bool):
-            raise DescriptionError(f"{where}: hole is {hole!r}; it must be true or false")
+        hole = _truth(where, "hole", part.get("hole", False))
         try:
             body, said = _part(where, part, common, path.parent)
         except (ArgumentError, ModelError) as error:
@@ -138,10 +136,9 @@ def _part(
     weight = _weight(where, part, common)
     doubts: tuple[str, ...] = ()
     if shape == "mesh":
-        repair = part.get("repair", False)
-        mesh = load_mesh(
-            folder / str(part["mesh"]), scale=_number(where, "scale", part.get("scale", 1.0)), repair=repair is True
-        )
+        mends = {key: _truth(where, key, part.get(key, False)) for key in ("repair", "hull")}
+        scale = _number(where, "scale", part.get("scale", 1.0))
+        mesh = load_mesh(folder / str(part["mesh"]), scale=scale, **mends)
         doubts = mesh.doubts()
         body = mesh_inertia(mesh, **weight)
     else:
@@ -193,6 +190,12 @@ def _number(where: str, name: str, value: object) -> float:
         if math.isfinite(number):
             return number
     raise DescriptionError(f"{where}: {name} is {value!r}; it must be a finite number")
+
+
+def _truth(where: str, name: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise DescriptionError(f"{where}: {name} is {value!r}; it must be true or false")
 
 
 def _three(where: str, name: str, value: object) -> tuple[float, float, float]:

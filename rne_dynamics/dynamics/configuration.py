@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import slice_vector
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
 
 

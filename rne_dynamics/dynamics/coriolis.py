@@ -32,11 +32,11 @@ from rne_dynamics.dynamics.ground_motion import (
     power,
     put_body,
 )
-from rne_dynamics.dynamics.joint_motion import vector_at
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back
 
 

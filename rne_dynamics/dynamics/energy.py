@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement, put, slice_vector, vector_at
+from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_batch
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
@@ -24,6 +24,7 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
 
 # columns of the work array, one row a body: v, ω

@@ -20,11 +20,11 @@ from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arr
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.inverse_derivatives import inverse_derivatives_batch
 from rne_dynamics.dynamics.nasser import nasser_forward
-from rne_dynamics.dynamics.walker_orin import SINGULAR
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import SINGULAR
 from rne_dynamics.spatial.jit import helper, kernel
 
 

@@ -11,14 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.dynamics.base_motion import packed_base
-from rne_dynamics.dynamics.joint_motion import (
-    joint_placement,
-    matrix_at,
-    put,
-    put_matrix,
-    slice_vector,
-    vector_at,
-)
+from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -33,6 +26,7 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
 # columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment

@@ -16,21 +16,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.joint_motion import (
-    inertia_of,
-    joint_placement,
-    matrix_at,
-    put,
-    put_matrix,
-    slice_vector,
-    symmetric_at,
-    vector_at,
-)
+from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.mass_matrix import moved_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,

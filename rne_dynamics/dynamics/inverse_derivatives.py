@@ -48,12 +48,12 @@ from rne_dynamics.dynamics.ground_motion import (
     put_body,
     put_force,
 )
-from rne_dynamics.dynamics.joint_motion import put, vector_at
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import put, vector_at
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate, rotate_back, scale
 
 # further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ, each linear, then angular

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import joint_placement, matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rotate, scale, subtract
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity

@@ -21,7 +21,7 @@ from rne_dynamics.model.layout import (
     ROTATION,
 )
 from rne_dynamics.spatial.jit import helper
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, symmetric_at, vector_at
+from rne_dynamics.spatial.rows import matrix_at, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,
@@ -33,10 +33,6 @@ from rne_dynamics.spatial.vector import (
     from_quaternion,
     rotate,
 )
-
-__all__ = [
-    "inertia_of", "joint_placement", "matrix_at", "put", "put_matrix", "slice_vector", "symmetric_at", "vector_at",
-]  # fmt: skip
 
 
 @helper

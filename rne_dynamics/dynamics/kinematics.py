@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import joint_placement, matrix_at, put, put_matrix, vector_at
+from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import add, compose, rotate
 
 # columns of a pose: R_WB row after row, then p_WB

@@ -15,15 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import (
-    inertia_of,
-    joint_placement,
-    matrix_at,
-    put,
-    put_matrix,
-    symmetric_at,
-    vector_at,
-)
+from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_batch
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -39,6 +31,7 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Symmetric,
     Vector,

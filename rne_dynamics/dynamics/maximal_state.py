@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
-from rne_dynamics.dynamics.joint_motion import put, put_matrix, vector_at
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_kernel
 from rne_dynamics.dynamics.maximal_blocks import (
     ANGULAR,
@@ -34,6 +33,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import add, compose, cross, from_quaternion, rotate_back, subtract, transpose
 
 

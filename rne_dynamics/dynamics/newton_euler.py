@@ -13,15 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.joint_motion import (
-    inertia_of,
-    joint_placement,
-    matrix_at,
-    put,
-    put_matrix,
-    slice_vector,
-    vector_at,
-)
+from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -35,6 +27,7 @@ from rne_dynamics.model.layout import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
 # columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n

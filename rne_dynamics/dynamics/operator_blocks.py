@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement, slice_vector
+from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -23,6 +23,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
 
 

@@ -32,11 +32,11 @@ from rne_dynamics.dynamics.ground_motion import (
     gear,
     ground_motion,
 )
-from rne_dynamics.dynamics.joint_motion import matrix_at, vector_at
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.

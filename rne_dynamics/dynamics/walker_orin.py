@@ -9,20 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics import mass_matrix, newton_euler
+from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_kernel
+from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import SINGULAR, cholesky_solve
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import kernel
-
-__all__ = ["SINGULAR", "cholesky_solve", "walker_orin_batch", "walker_orin_columns_forward", "walker_orin_forward"]
-
-_MASS_COLUMNS = mass_matrix.WORK_COLUMNS
-_FORCE_COLUMNS = newton_euler.WORK_COLUMNS
 
 
 @kernel

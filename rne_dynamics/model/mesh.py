@@ -23,7 +23,9 @@ from rne_dynamics.model.principal import check_physical
 _VAST = 10.0
 #: Nor smaller than this; its file has been scaled twice.
 _TINY = 1e-4
-_REPAIR = "close and orient it in CAD, or let trimesh try: repair=True, `--repair`"
+_REPAIR = "close and orient it in CAD, let trimesh try (repair, --repair), or take its convex hull (hull, --hull)"
+#: Corners closer than this share of the mesh's size are one corner to a repair.
+_WELD = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,9 @@ class TriangleMesh:
         return ()
 
 
-def load_mesh(file: str | PathLike[str], *, scale: float = 1.0, repair: bool = False) -> TriangleMesh:
+def load_mesh(
+    file: str | PathLike[str], *, scale: float = 1.0, repair: bool = False, hull: bool = False
+) -> TriangleMesh:
     """Read a mesh file (STL, OBJ, PLY, OFF, GLB, …) with trimesh.
 
     Parameters
@@ -93,7 +97,10 @@ def load_mesh(file: str | PathLike[str], *, scale: float = 1.0, repair: bool = F
     scale
         Metres per unit of the file: 0.001 for millimetres.
     repair
-        Let trimesh fill holes and turn triangles that face the wrong way.
+        Where the mesh is not one to integrate over, weld its corners and let trimesh fill small holes and turn
+        triangles that face the wrong way; cavities may be lost. What stays broken is refused by `mesh_inertia`.
+    hull
+        Take the convex hull instead: rough, larger than the body, and there for every mesh.
 
     Raises
     ------
@@ -120,7 +127,9 @@ def load_mesh(file: str | PathLike[str], *, scale: float = 1.0, repair: bool = F
     # corners at one place are one corner: STL repeats them for every triangle, others for every normal or colour
     mesh = trimesh.Trimesh(mesh.vertices, mesh.faces, process=False)
     mesh.merge_vertices(merge_tex=True, merge_norm=True)
-    if repair:
+    if hull:
+        mesh = _hull(trimesh, mesh, path)
+    elif repair and not (mesh.is_watertight and mesh.is_winding_consistent and mesh.volume > 0.0):
         _repair(trimesh, mesh)
     return TriangleMesh(scale * np.asarray(mesh.vertices), np.asarray(mesh.faces, dtype=np.int64), str(path))
 
@@ -209,14 +218,30 @@ def _middle(mesh: TriangleMesh, edge: int) -> str:
 
 
 def _repair(trimesh: Any, mesh: Any) -> None:
+    digits = int(np.ceil(-np.log10(max(_WELD * mesh.extents.max(), np.finfo(float).tiny))))
+    mesh.merge_vertices(merge_tex=True, merge_norm=True, digits_vertex=digits)
+    a, b, c = mesh.faces.T
+    mesh.update_faces((a != b) & (b != c) & (a != c))
     try:
-        mesh.update_faces(mesh.unique_faces() & mesh.nondegenerate_faces())
         trimesh.repair.fill_holes(mesh)
         trimesh.repair.fix_normals(mesh, multibody=True)
     except ImportError as error:
         raise MissingDependencyError(
             f"trimesh needs {error.name or error} to repair a mesh; pip install networkx, or rne_dynamics[mesh]"
         ) from None
+
+
+def _hull(trimesh: Any, mesh: Any, path: Path) -> Any:
+    """The convex hull; trimesh's own drops triangles without area and so leaves holes."""
+    from scipy.spatial import ConvexHull, QhullError  # slow to import, and used here alone
+
+    try:
+        hull = ConvexHull(np.asarray(mesh.vertices))
+    except QhullError:
+        raise ModelError(f"{path}: has no convex hull: its corners lie in a plane, or are too few") from None
+    closed = trimesh.Trimesh(hull.points, hull.simplices, process=False)
+    trimesh.repair.fix_normals(closed, multibody=False)
+    return closed
 
 
 def _trimesh() -> Any:

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import helper, kernel
 
 #: Status of a row: w = 0, r at its lower edge, r at its upper edge.

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.motion import mass_and_bias
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import helper
 
 

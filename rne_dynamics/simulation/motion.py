@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.joint_motion import slice_vector
 from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.nasser import WORK_COLUMNS as _NASSER_COLUMNS
 from rne_dynamics.dynamics.nasser import nasser_kernel
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
-from rne_dynamics.dynamics.walker_orin import cholesky_solve
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.simulation.plant import VISCOUS
+from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
 
 

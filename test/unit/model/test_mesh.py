@@ -132,6 +132,32 @@ def test_triangles_that_face_different_ways_are_refused_and_repaired_when_asked(
     close(mesh_inertia(load_mesh(path, repair=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 1e-6)
 
 
+def test_repair_leaves_good_meshes_alone_and_welds_loose_corners(tmp_path: Path) -> None:
+    hole = trimesh.creation.box((0.02, 0.03, 0.04))
+    hole.invert()
+    hollow = trimesh.util.concatenate([CUBE, hole])
+    path = tmp_path / "hollow.ply"
+    hollow.export(path)
+    # PLY keeps float32; turning the cavity's triangles round would have added it
+    assert mesh_inertia(load_mesh(path, repair=True), density=1.0).mass == pytest.approx(0.006 - 0.000024, rel=1e-6)
+    loose = np.random.default_rng(1).uniform(-4e-7, 4e-7, size=(12, 3, 3)) + CUBE.vertices[CUBE.faces]
+    path = tmp_path / "loose.off"
+    trimesh.Trimesh(loose.reshape(-1, 3), np.arange(36).reshape(12, 3), process=False).export(path, digits=12)
+    with pytest.raises(ModelError, match="it is not closed"):
+        mesh_inertia(load_mesh(path), mass=1.0)
+    close(mesh_inertia(load_mesh(path, repair=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 2e-5)
+
+
+def test_the_convex_hull_closes_everything_that_is_not_flat(tmp_path: Path) -> None:
+    path = tmp_path / "half.stl"
+    trimesh.Trimesh(CUBE.vertices, CUBE.faces[:9], process=False).export(path)
+    assert len(set(CUBE.faces[:9].ravel())) == 8  # every corner is there
+    close(mesh_inertia(load_mesh(path, hull=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 1e-6)
+    trimesh.Trimesh(CUBE.vertices, CUBE.faces[:1], process=False).export(path)
+    with pytest.raises(ModelError, match="has no convex hull: its corners lie in a plane"):
+        load_mesh(path, hull=True)
+
+
 def test_a_mesh_inside_out_or_flat_is_refused() -> None:
     with pytest.raises(ModelError, match=r"its volume is -0.006 m\^3, for every triangle faces inwards"):
         mesh_inertia(TriangleMesh(CUBE.vertices, CUBE.faces[:, ::-1]), mass=1.0)

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-
 from support.arms import gripper
 
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
@@ -84,6 +83,14 @@ def test_every_engine_is_counted_in_what_it_computes():
 
 def test_the_geared_recursion_is_the_one_counted_where_joints_mimic():
     assert count_operations("nasser", "forward", gripper()).total > 0
+
+
+@pytest.mark.parametrize("n", [3, 9])
+def test_the_counts_that_the_documentation_gives(n):
+    nasser = count_operations("nasser", "forward", chain(n))
+    assert nasser == Operations(383 * n - 262, 325 * n - 228, divisions=4 * n - 3, functions=2 * n)
+    recursion = count_operations("newton_euler", "inverse", chain(n))
+    assert recursion == Operations(140 * n - 24, 109 * n - 24, functions=2 * n)
 
 
 def test_the_published_count_is_the_documents_formula():

@@ -1,0 +1,185 @@
+"""A robot with closed loops: the tree that is left when they are cut, the loops, and what is driven."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.layout import FLOATING, KIND
+from rne_dynamics.model.loop import Loop
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
+from rne_dynamics.spatial.columns import columns
+
+#: One row a loop: for each of the two frames its rotation and position in its body's frame, then six flags.
+ROTATION_A, POSITION_A, ROTATION_B, POSITION_B, BLOCKED, LOOP_COLUMNS = columns(9, 3, 9, 3, 6)
+
+
+@dataclass(frozen=True, eq=False)
+class Mechanism:
+    """A mechanism ready for computation; never changed afterwards.
+
+    Its joint vectors, in the order of `joint_names`, hold the actuated joints only: they are its coordinates, as for an
+    open arm. All joints of the tree stand in `robot.joint_names`; where a vector holds those, it is said.
+
+    Parameters
+    ----------
+    robot
+        The open tree: the mechanism with every loop cut. Fixed base, joints of one freedom.
+    loops
+        What closes it.
+    joint_names
+        The actuated joints, independent joints of the tree.
+    posture
+        Positions of all joints of the tree, shape (nq of the tree,), near which the mechanism works: where assembly
+        starts from, and so which branch (elbow up or down) it finds. Made exact by `closed_chain.assembly.assembled`.
+
+    Raises
+    ------
+    ModelError
+        No loops, an unknown link or joint, a floating base or joint, a joint driven twice, a posture of a wrong
+        shape or outside finite numbers.
+    """
+
+    robot: RobotModel
+    loops: tuple[Loop, ...]
+    joint_names: tuple[str, ...]
+    posture: Array
+    #: bodies of each loop's frames A and B, −1 for the base; shape (loops, 2)
+    loop_bodies: NDArray[np.int64] = field(init=False, repr=False)
+    #: packed loops; shape (loops, LOOP_COLUMNS)
+    loop_frames: Array = field(init=False, repr=False)
+    #: places of the actuated and of the other joints among the tree's coordinates
+    actuated: NDArray[np.int64] = field(init=False, repr=False)
+    passive: NDArray[np.int64] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        robot = self.robot
+        if not self.loops:
+            raise ModelError(f"mechanism {robot.name!r} has no loop; without one it is an ordinary robot")
+        if (robot.topology[:, KIND] == FLOATING).any():
+            raise ModelError(
+                f"mechanism {robot.name!r} has a floating base or joint; closed loops are supported on a fixed base "
+                "with joints of one freedom"
+            )
+        names = [loop.name for loop in self.loops]
+        for name in names:
+            if names.count(name) > 1:
+                raise ModelError(f"mechanism {robot.name!r}: loop {name!r} is there twice; names must be unique")
+        for name in self.joint_names:
+            if self.joint_names.count(name) > 1:
+                raise ModelError(f"mechanism {robot.name!r}: joint {name!r} is listed twice as actuated")
+        places = np.array([robot.joint_index(name) for name in self.joint_names], dtype=np.int64)
+        if not len(places):
+            raise ModelError(f"mechanism {robot.name!r} has no actuated joint; name at least one")
+        object.__setattr__(self, "posture", frozen_array(self.posture, (robot.nq,), f"posture of {robot.name!r}"))
+        bodies = np.empty((len(self.loops), 2), dtype=np.int64)
+        frames = np.empty((len(self.loops), LOOP_COLUMNS))
+        for k, loop in enumerate(self.loops):
+            for side, frame in enumerate((loop.a, loop.b)):
+                if frame.link not in robot.links:
+                    raise unknown_name("link", frame.link, robot.links, f"loop {loop.name!r} of {robot.name!r}")
+                link = robot.links[frame.link]
+                start = (ROTATION_A, ROTATION_B)[side]
+                bodies[k, side] = link.body
+                frames[k, start : start + 9] = (link.rotation @ frame.rotation).ravel()
+                frames[k, start + 9 : start + 12] = link.position + link.rotation @ frame.position
+            if bodies[k, 0] == bodies[k, 1]:
+                raise ModelError(
+                    f"loop {loop.name!r} of {robot.name!r}: links {loop.a.link!r} and {loop.b.link!r} are one body, so "
+                    "the loop closes nothing; name two links with a joint between them"
+                )
+            frames[k, BLOCKED:] = loop.blocked
+        for label, array in (
+            ("loop_bodies", bodies),
+            ("loop_frames", frames),
+            ("actuated", places),
+            ("passive", np.setdiff1d(np.arange(robot.n), places)),
+        ):
+            array.flags.writeable = False
+            object.__setattr__(self, label, array)
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.robot.name
+
+    @property
+    def n(self) -> int:
+        """Number of actuated joints."""
+        return len(self.joint_names)
+
+    @property
+    def nq(self) -> int:
+        """Length of position vectors; the same as `n`."""
+        return self.n
+
+    @property
+    def passive_names(self) -> tuple[str, ...]:
+        """The joints that no motor drives."""
+        return tuple(self.robot.joint_names[k] for k in self.passive)
+
+    @property
+    def constraints(self) -> int:
+        """Number of blocked directions of all loops, redundant ones included."""
+        return int(self.loop_frames[:, BLOCKED:].sum())
+
+    @property
+    def gravity(self) -> Array:
+        """In world axes, m/s²; shape (3,)."""
+        return self.robot.gravity
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return self.robot.mass
+
+    @property
+    def neutral(self) -> Array:
+        """Positions of the actuated joints in the posture; shape (n,)."""
+        neutral: Array = self.posture[self.actuated]
+        return neutral
+
+    @property
+    def lower(self) -> Array:
+        """Lower position limits of the actuated joints; shape (n,)."""
+        lower: Array = self.robot.lower[self.actuated]
+        return lower
+
+    @property
+    def upper(self) -> Array:
+        """Upper position limits of the actuated joints; shape (n,)."""
+        upper: Array = self.robot.upper[self.actuated]
+        return upper
+
+    @property
+    def velocity_limit(self) -> Array:
+        """Velocity limits of the actuated joints; shape (n,)."""
+        limit: Array = self.robot.velocity_limit[self.actuated]
+        return limit
+
+    @property
+    def effort_limit(self) -> Array:
+        """Effort limits of the actuated joints; shape (n,)."""
+        limit: Array = self.robot.effort_limit[self.actuated]
+        return limit
+
+    def joint_index(self, name: str) -> int:
+        """Place of an actuated joint in every joint vector; `ModelError` with the nearest names if there is none."""
+        try:
+            return self.joint_names.index(name)
+        except ValueError:
+            raise unknown_name("actuated joint", name, self.joint_names, f"mechanism {self.name!r}") from None
+
+    def with_payload(self, payload: Payload) -> Mechanism:
+        """The same mechanism carrying a payload; `ModelError` for an unknown link."""
+        return replace(self, robot=with_payload(self.robot, payload))
+
+    def with_posture(self, posture: ArrayLike) -> Mechanism:
+        """The same mechanism working near another posture of all joints of the tree."""
+        return replace(self, posture=np.asarray(posture, dtype=np.float64))
