@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import re
 import sys
 from collections.abc import Sequence
+from decimal import Decimal
 
 from rne_dynamics.errors import RneDynamicsError
 
@@ -18,6 +20,7 @@ COMMANDS = {
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
     "simulate": "simulate free motion or a controlled move without ROS",
 }
+_NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 EXIT_USAGE = 2
 EXIT_ERROR = 1
 
@@ -46,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     module.configure(sub)
     try:
-        code: int = module.run(sub.parse_args(arguments[1:]))
+        code: int = module.run(sub.parse_args([_plain(word) for word in arguments[1:]]))
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)
         return EXIT_ERROR
@@ -57,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.close()  # the reader has gone; nothing more can be said
         return EXIT_ERROR
     return code
+
+
+def _plain(word: str) -> str:
+    """A negative number without exponent: argparse before Python 3.14 takes -1e-3 for an option."""
+    return f"{Decimal(word):f}" if _NEGATIVE.fullmatch(word) else word
 
 
 if __name__ == "__main__":

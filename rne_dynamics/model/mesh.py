@@ -8,6 +8,7 @@ for the polyhedron. Reading files and repairing them is trimesh's part.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,7 @@ def load_mesh(
     Raises
     ------
     MissingDependencyError
-        trimesh is not installed.
+        trimesh is not installed, or networkx to repair with.
     DescriptionError
         No such file, or not a mesh.
     ArgumentError
@@ -116,7 +117,7 @@ def load_mesh(
         raise ArgumentError(f"{path}: scale is {scale}; it must be finite and above 0, 0.001 for millimetres")
     if not path.is_file():
         raise DescriptionError(f"{path}: there is no such file")
-    trimesh = _trimesh()
+    trimesh = _trimesh(("trimesh", "networkx") if repair or hull else ("trimesh",))
     try:
         mesh = trimesh.load(str(path), force="mesh")
     except Exception as error:  # trimesh raises whatever its readers do
@@ -222,13 +223,8 @@ def _repair(trimesh: Any, mesh: Any) -> None:
     mesh.merge_vertices(merge_tex=True, merge_norm=True, digits_vertex=digits)
     a, b, c = mesh.faces.T
     mesh.update_faces((a != b) & (b != c) & (a != c))
-    try:
-        trimesh.repair.fill_holes(mesh)
-        trimesh.repair.fix_normals(mesh, multibody=True)
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"trimesh needs {error.name or error} to repair a mesh; pip install networkx, or rne_dynamics[mesh]"
-        ) from None
+    trimesh.repair.fill_holes(mesh)
+    trimesh.repair.fix_normals(mesh, multibody=True)
 
 
 def _hull(trimesh: Any, mesh: Any, path: Path) -> Any:
@@ -244,11 +240,13 @@ def _hull(trimesh: Any, mesh: Any, path: Path) -> Any:
     return closed
 
 
-def _trimesh() -> Any:
-    try:
-        import trimesh  # optional, and slow to import
-    except ImportError:
-        raise MissingDependencyError(
-            "mesh files need trimesh, which is not installed; pip install trimesh, or rne_dynamics[mesh]"
-        ) from None
-    return trimesh
+def _trimesh(needed: tuple[str, ...]) -> Any:
+    """The module trimesh; networkx is what it orients triangles with. Both are optional, and slow to import."""
+    for name in needed:
+        try:
+            import_module(name)
+        except ImportError:
+            raise MissingDependencyError(
+                f"mesh files need {name}, which is not installed; pip install {name}, or rne_dynamics[mesh]"
+            ) from None
+    return import_module("trimesh")

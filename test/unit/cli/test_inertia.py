@@ -82,6 +82,11 @@ def test_a_box_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
     assert report["about"] is None
 
 
+def test_negative_numbers_with_exponents(capsys: pytest.CaptureFixture[str]) -> None:
+    report = told(capsys, "box", "1", "1", "1", "--mass", "1", "--xyz", "-1.5e-3", "-2E+0", "-.5e1")
+    assert report["com"] == [-0.0015, -2.0, -5.0]
+
+
 def test_about_another_point_and_axes(capsys: pytest.CaptureFixture[str]) -> None:
     report = told(capsys, "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3", "--axes", "0", str(math.pi / 2), "0")
     assert np.diag(report["about"]["inertia"]) == pytest.approx([0.0, 0.24, 0.24], abs=1e-15)

@@ -9,6 +9,7 @@ import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.errors import relative_error
+from support.wheel import wheel_urdf
 
 from rne_dynamics.errors import ArgumentError, DescriptionError, MissingDependencyError, ModelError
 from rne_dynamics.model import solids
@@ -148,6 +149,15 @@ def test_repair_leaves_good_meshes_alone_and_welds_loose_corners(tmp_path: Path)
     close(mesh_inertia(load_mesh(path, repair=True), mass=1.0), solids.box(0.1, 0.2, 0.3, mass=1.0), 2e-5)
 
 
+@pytest.mark.parametrize("name", ["link0", "link5", "hand", "finger"])
+def test_meshes_of_a_real_arm(name: str) -> None:
+    """The Panda's collision meshes are hulls as they ship, so that the convex hull changes next to nothing."""
+    path = next(wheel_urdf("panda.urdf").parents[1].rglob(f"collision/{name}.stl"))
+    body, hull = (mesh_inertia(load_mesh(path, hull=h), density=1000.0) for h in (False, True))
+    assert 0.0 < body.mass <= hull.mass * (1.0 + 1e-6)
+    assert relative_error(body.inertia, hull.inertia) < 1e-3
+
+
 def test_the_convex_hull_closes_everything_that_is_not_flat(tmp_path: Path) -> None:
     path = tmp_path / "half.stl"
     trimesh.Trimesh(CUBE.vertices, CUBE.faces[:9], process=False).export(path)
@@ -219,6 +229,11 @@ def test_without_trimesh_it_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     monkeypatch.setitem(sys.modules, "trimesh", None)
     with pytest.raises(MissingDependencyError, match=r"pip install trimesh, or rne_dynamics\[mesh\]"):
         load_mesh(path)
+    monkeypatch.undo()
+    monkeypatch.setitem(sys.modules, "networkx", None)
+    load_mesh(path)
+    with pytest.raises(MissingDependencyError, match="need networkx, which is not installed; pip install networkx"):
+        load_mesh(path, repair=True)
 
 
 def test_materials() -> None:
