@@ -18,19 +18,22 @@ from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import free_motion, simulate
 
 
-def move(robot, **options):
+def move(robot, duration=1.0, **options):
     law = ComputedTorque(robot, Gains.critically_damped(robot.n, 40.0), FrictionCompensation())
     middle = 0.5 * (np.maximum(robot.lower, -2.0) + np.minimum(robot.upper, 2.0))
     reach = 0.1 * (np.minimum(robot.upper, 2.0) - np.maximum(robot.lower, -2.0))
-    return simulate(ArmPlant(robot), law, Quintic(middle - reach, middle + reach, 1.0), **options)
+    return simulate(ArmPlant(robot), law, Quintic(middle - reach, middle + reach, duration), **options)
 
 
 @pytest.mark.parametrize("name", shipped_robots())
 def test_shipped_arms_track_a_quintic_on_a_matched_model(name):
     """At 1 kHz, friction, sticking and effort limits included: below 2e-4 rad or m RMS on every joint."""
-    log = move(load_urdf(name))
+    # the Shuttle's arm is slow and cannot hold itself up on the ground
+    in_orbit = name == "shuttle_arm"
+    robot = load_urdf(name, gravity=(0.0, 0.0, 0.0)) if in_orbit else load_urdf(name)
+    log = move(robot, 15.0 if in_orbit else 1.0)
     assert log.rms_error.max() < 2e-4
-    assert (log.largest_effort < load_urdf(name).effort_limit).all()
+    assert (log.largest_effort < robot.effort_limit).all()
 
 
 def test_the_log_holds_what_happened():
