@@ -40,10 +40,10 @@ from rne_dynamics.dynamics import (
     random_configuration,
     reduced_equations,
     regressor,
-    rotor_inertia,
 )
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload

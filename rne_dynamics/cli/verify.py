@@ -148,7 +148,8 @@ def _print(robot: RobotModel, args: argparse.Namespace, agreement: Agreement, co
         f"document 000 gives 258 n - 119 = {paper.multiplications} multiplications and 191 n - 83 = {paper.additions} "
         f"additions for nasser, n = {robot.bodies}"
     )
-    out.print(_pair_table(robot, agreement, f"{args.states} states {kinds}, seed {args.seed}"))
+    out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
+    out.print(_pair_table(agreement))
     for remark in agreement.remarks:
         out.print(f"not compared: {remark}")
     worst = agreement.worst()
@@ -188,8 +189,8 @@ def _operation_cells(operations: dict[str, int] | None) -> list[str]:
     return [str(counted.multiplications), str(counted.additions), str(counted.divisions + counted.functions)]
 
 
-def _pair_table(robot: RobotModel, agreement: Agreement, title: str) -> Table:
-    table = Table("pair", title=f"largest relative disagreement: {title}", header_style="bold")
+def _pair_table(agreement: Agreement) -> Table:
+    table = Table("pair", header_style="bold")
     for quantity in QUANTITIES:
         table.add_column(quantity, justify="right")
     found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}

@@ -17,7 +17,7 @@ from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.momentum import Momentum, centroidal_momentum_matrix, momentum
 from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
 from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
-from rne_dynamics.dynamics.regressor import inertial_parameters, regressor, rotor_inertia
+from rne_dynamics.dynamics.regressor import inertial_parameters, regressor
 
 __all__ = [
     "BaseMotion",
@@ -52,5 +52,4 @@ __all__ = [
     "random_configuration",
     "reduced_equations",
     "regressor",
-    "rotor_inertia",
 ]

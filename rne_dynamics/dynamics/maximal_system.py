@@ -19,8 +19,9 @@ from rne_dynamics.dynamics.maximal_pattern import (
     maximal_pattern,
 )
 from rne_dynamics.errors import no_inertia
+from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, INERTIA, KIND, MASS, MOMENT, MULTIPLIER, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER
 from rne_dynamics.model.robot import RobotModel
 
 #: A solution that one step of refinement still changes by more than this part of itself means nothing.
@@ -76,16 +77,10 @@ class MaximalSystem:
     def of(robot: RobotModel) -> MaximalSystem:
         """The system of a robot; those of the last few models are kept, which never change."""
         pattern = maximal_pattern(robot.topology)
-        inertia = body_inertias(robot)
+        inertia = generalized_inertia(robot)
         gear = robot.parameters[pattern.axis_body, MULTIPLIER]
         gear[robot.topology[pattern.axis_body, KIND] == FLOATING] = 1.0
-        rotor = np.zeros(robot.n)
-        one_axis = robot.topology[:, KIND] != FLOATING
-        np.add.at(
-            rotor,
-            robot.topology[one_axis, VELOCITY_INDEX],
-            robot.parameters[one_axis, ROTOR] * robot.parameters[one_axis, MULTIPLIER] ** 2,
-        )
+        rotor = rotor_inertia(robot)
         slots = pattern.system.slots
         template = np.zeros(len(pattern.system.indices))
         template[slots["inertia"]] = inertia[:, INERTIA_ROWS, INERTIA_COLUMNS]
@@ -200,21 +195,6 @@ def factorised(matrix: Any) -> Any:
     own_order = {"SymmetricMode": True}
     return splu(matrix, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=4, options=own_order)
 
-
-def body_inertias(robot: RobotModel) -> Array:
-    """𝓜 = [m 1, −h̃; h̃, I] of every body about its frame's origin in its axes; shape (bodies, 6, 6)."""
-    row = robot.parameters
-    out = np.zeros((robot.bodies, 6, 6))
-    x, y, z = row[:, MOMENT : MOMENT + 3].T
-    for k in range(3):
-        out[:, k, k] = row[:, MASS]
-    for (r, c), value in {(0, 1): -z, (0, 2): y, (1, 2): -x}.items():  # h̃
-        out[:, 3 + r, c], out[:, 3 + c, r] = value, -value
-        out[:, r, 3 + c], out[:, c, 3 + r] = -value, value
-    upper = np.triu_indices(3)
-    out[:, 3 + upper[0], 3 + upper[1]] = row[:, INERTIA : INERTIA + 6]
-    out[:, 3 + upper[1], 3 + upper[0]] = row[:, INERTIA : INERTIA + 6]
-    return out
 
 
 def _csc(data: Array, sparsity: Sparsity) -> Any:

@@ -11,14 +11,10 @@ from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
-    INERTIA,
     KIND,
-    MASS,
-    MOMENT,
     MULTIPLIER,
     PARENT,
     PRISMATIC,
-    ROTOR,
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
@@ -175,26 +171,6 @@ def joint_map(robot: RobotModel) -> JointMap:
     return JointMap(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
 
 
-def generalized_inertia(robot: RobotModel) -> Array:
-    """The diagonal blocks of 𝓜 about each body's joint in its own axes; constant; shape (bodies, 6, 6)."""
-    mass, (hx, hy, hz) = robot.parameters[:, MASS], robot.parameters[:, MOMENT : MOMENT + 3].T
-    blocks = np.zeros((robot.bodies, 6, 6))
-    for k in range(3):
-        blocks[:, k, k] = mass
-    for row, column, h in ((1, 2, hx), (2, 0, hy), (0, 1, hz)):  # m c̃ below the diagonal, its transpose above
-        blocks[:, 3 + row, column] = blocks[:, column, 3 + row] = -h
-        blocks[:, 3 + column, row] = blocks[:, row, 3 + column] = h
-    for k, (row, column) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
-        blocks[:, 3 + row, 3 + column] = blocks[:, 3 + column, 3 + row] = robot.parameters[:, INERTIA + k]
-    return blocks
-
-
-def rotor_inertia(robot: RobotModel) -> Array:
-    """Rotor inertia as each coordinate feels it, multiplier² times for joints that mimic; shape (n,)."""
-    rotor = np.zeros(robot.n)
-    geared = robot.parameters[:, MULTIPLIER] ** 2 * robot.parameters[:, ROTOR]
-    np.add.at(rotor, robot.topology[:, VELOCITY_INDEX], geared)
-    return rotor
 
 
 class BlockOperations(NamedTuple):

@@ -37,15 +37,14 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.operator_blocks import (
-    generalized_inertia,
     inward,
     joint_map,
     outward,
-    rotor_inertia,
     transfer_kernel,
     velocity_terms_kernel,
 )
 from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel

@@ -33,7 +33,7 @@ from rne_dynamics.dynamics.ground_motion import (
     ground_motion,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import INERTIA, MASS, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.rows import matrix_at, vector_at
@@ -131,15 +131,3 @@ def inertial_parameters(robot: RobotModel) -> Array:
     frame sits relative to a link's, `robot.link(name)` says (`rotation`, `position`).
     """
     return robot.parameters[:, MASS : INERTIA + 6].flatten()
-
-
-def rotor_inertia(robot: RobotModel) -> Array:
-    """Reflected rotor inertia of every coordinate, kg·m² or kg; shape (n,).
-
-    It is the part of inverse dynamics that is not in `inertial_parameters`: rotor inertia · q̈. Joints that mimic a
-    coordinate count with the square of their multiplier.
-    """
-    out = np.zeros(robot.n)
-    reflected = robot.parameters[:, MULTIPLIER] ** 2 * robot.parameters[:, ROTOR]
-    np.add.at(out, robot.topology[:, VELOCITY_INDEX], reflected)
-    return out

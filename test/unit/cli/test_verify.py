@@ -1,0 +1,76 @@
+"""`rne verify` as its user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from rne_dynamics.cli import main as cli
+from rne_dynamics.cli import verify
+from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.verification.engines import ENGINES
+from rne_dynamics.verification.scaling import sweep
+
+
+def test_the_figures_for_machines(capsys):
+    assert cli.main(["verify", "scara", "--states", "5", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["agrees"] is True
+    assert report["n"] == 4
+    assert {p["quantity"] for p in report["pairs"]} == {"inverse", "forward", "mass matrix", "reactions"}
+    assert all(p["relative"] <= p["tolerance"] for p in report["pairs"])
+    nasser = next(e for e in report["engines"] if e["engine"] == "nasser")
+    assert nasser["forward"]["operations"]["multiplications"] > 0
+    assert nasser["forward"]["seconds"] > 0.0
+    assert nasser["inverse"] == {"operations": None, "seconds": None}
+    assert report["published"]["multiplications"] == 258 * 4 - 119
+
+
+def test_the_tables_for_people(capsys):
+    assert cli.main(["verify", "planar2", "--states", "3"]) == 0
+    text = capsys.readouterr().out
+    for engine in ENGINES:
+        assert engine.name in text
+    assert "258 n - 119 = 397" in text
+    assert "all agree" in text
+    assert "moving base" in text
+
+
+def test_a_floating_base_has_no_prescribed_motion(capsys):
+    assert cli.main(["verify", "planar2", "--states", "3", "--bare"]) == 0
+    assert "moving base" not in capsys.readouterr().out
+
+
+def test_disagreement_is_an_exit_code(capsys, monkeypatch):
+    real = verify.compare
+
+    def spoilt(*args, **kwargs):
+        report = real(*args, **kwargs)
+        first = report.disagreements[0]
+        return type(report)((type(first)(**{**vars(first), "relative": float("inf")}), *report.disagreements[1:]), ())
+
+    monkeypatch.setattr(verify, "compare", spoilt)
+    assert cli.main(["verify", "planar2", "--states", "2"]) == 1
+    assert "DISAGREEMENT" in capsys.readouterr().out
+    assert cli.main(["verify", "planar2", "--states", "2", "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["pairs"][0]["relative"] == "inf"
+
+
+@pytest.mark.parametrize(
+    ("argument", "value", "said"), [("--states", "0", "--states is 0"), ("--seed", "-1", "--seed is -1")]
+)
+def test_bad_arguments_are_one_line(capsys, argument, value, said):
+    assert cli.main(["verify", "planar2", argument, value]) == 1
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_counts_and_times_over_n_make_a_picture(tmp_path):
+    samples = list(sweep((2, 3, 5)))
+    assert {s.n for s in samples} == {2, 3, 5}
+    assert all(s.seconds > 0.0 and s.operations > 0 for s in samples)
+    assert {(s.engine, s.quantity) for s in samples} >= {("nasser", "forward"), ("lagrange", "inverse")}
+    plot(tmp_path / "out" / "verify.png", samples)
+    assert (tmp_path / "out" / "verify.png").read_bytes().startswith(b"\x89PNG")
