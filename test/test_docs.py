@@ -125,12 +125,14 @@ def test_examples_run(script: Path, tmp_path: Path) -> None:
     run([sys.executable, str(script)], tmp_path)
 
 
-def test_pages_name_files_that_exist() -> None:
-    """Paths in backticks on the architecture page: `ros/joint_map.py` and the like."""
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    for name in set(re.findall(r"`([\w/]+\.(?:py|md|urdf))`", text)):
-        places = (ROOT / name, ROOT / "rne_dynamics" / name, ROOT / "docs" / name)
-        assert any(p.exists() for p in places), f"docs/architecture.md names {name}, which is not there"
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_pages_name_files_that_exist(page: Path) -> None:
+    """Paths in backticks, `ros/joint_map.py` and the like; a bare name follows one in a folder on the same line."""
+    for line in page.read_text(encoding="utf-8").splitlines():
+        folders = [ROOT, ROOT / "rne_dynamics", ROOT / "docs"]
+        for name in re.findall(r"`([\w/]+/[\w.]+\.py|\w+\.py)`", line):
+            assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}, which is not there"
+            folders += [folder / Path(name).parent for folder in (ROOT, ROOT / "rne_dynamics")]
 
 
 def test_no_page_names_this_machine() -> None:
