@@ -24,8 +24,8 @@ def test_every_pair_agrees(name: str, base: str) -> None:
     assert {d.quantity for d in report.disagreements} == set(QUANTITIES)
     assert {x for d in report.disagreements for x in (d.first, d.second)} == {engine.name for engine in ENGINES}
     for d in report.disagreements:
-        linear = {d.first, d.second} <= {"newton_euler", "nasser"}
-        assert d.relative <= (TOLERANCE_LINEAR if linear else TOLERANCE), d
+        tolerance = TOLERANCE_LINEAR if {d.first, d.second} <= {"newton_euler", "nasser"} else TOLERANCE
+        assert d.relative <= tolerance, d
         # relative to the largest acceleration itself. iCub's eyes hang on so little inertia that in a few states the
         # terms of an acceleration are 1e10 times its size, and round-off alone separates any two solvers by more
-        assert d.plain <= TOLERANCE or "icub" in name, d
+        assert d.plain <= tolerance or "icub" in name, d
