@@ -22,6 +22,14 @@ class ModelError(RneDynamicsError):
     """A model that contradicts itself, or a request the model cannot serve (an unknown joint or link)."""
 
 
+class AssemblyError(ModelError):
+    """A mechanism whose loops do not close at the joint positions asked for."""
+
+
+class SingularPostureError(ModelError):
+    """A posture of a mechanism in which its actuated joints do not determine how the others move."""
+
+
 class ArgumentError(RneDynamicsError, ValueError):
     """An argument of a wrong shape, unit range or value (NaN, infinity)."""
 

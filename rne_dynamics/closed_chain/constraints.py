@@ -190,17 +190,19 @@ def constraints_kernel(
                 put(rows, k, FORCE, (0.0, 0.0, 0.0))
                 put(rows, k, MOMENT, rotate(R_a, gradient))
                 k += 1
-        for side in range(2):
-            i = b if side == 0 else a
-            sign = 1.0 if side == 0 else -1.0
-            while i >= 0:
-                s = sign * parameters[i, MULTIPLIER]
-                e = scale(s, column(matrix_at(motion, i, _R), 2))
-                turns = topology[i, JOINT_KIND] != PRISMATIC
-                swing = cross(e, subtract(p_b, vector_at(motion, i, _P))) if turns else e
-                for row in range(first, k):
-                    entry = dot(vector_at(rows, row, FORCE), swing)
-                    if turns:
-                        entry += dot(vector_at(rows, row, MOMENT), e)
-                    K[row, topology[i, VELOCITY_INDEX]] += entry
-                i = topology[i, PARENT]
+        # both ways down to where they meet (a parent's number is below its child's); joints below move A and B alike
+        while a != b:
+            i = max(a, b)
+            s = parameters[i, MULTIPLIER] if i == b else -parameters[i, MULTIPLIER]
+            e = scale(s, column(matrix_at(motion, i, _R), 2))
+            turns = topology[i, JOINT_KIND] != PRISMATIC
+            swing = cross(e, subtract(p_b, vector_at(motion, i, _P))) if turns else e
+            for row in range(first, k):
+                entry = dot(vector_at(rows, row, FORCE), swing)
+                if turns:
+                    entry += dot(vector_at(rows, row, MOMENT), e)
+                K[row, topology[i, VELOCITY_INDEX]] += entry
+            if i == b:
+                b = topology[i, PARENT]
+            else:
+                a = topology[i, PARENT]

@@ -1,0 +1,369 @@
+"""The kernels that close the loops: Newton's method on the passive joints, and small steps along the branch.
+
+One system matrix serves all: the passive columns of the constraints' Jacobian K, cluster by cluster, factored with
+column pivoting (spatial/householder.py). Constraints that say nothing new (a planar linkage modelled in space) end as
+rows of zeros below the triangle.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, Work
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.householder import (
+    apply,
+    apply_transpose,
+    factor,
+    smallest_bound,
+    solve_transposed,
+    solve_upper,
+)
+from rne_dynamics.spatial.jit import helper, kernel
+
+# what the kernels return
+DONE = 0
+NOT_CLOSED = 1  # no posture found on this branch
+SINGULAR = 2  # the actuated joints do not hold the others
+OVER_ACTUATED = 3  # the actuated joints are not independent of each other
+
+#: A residual (m / length, or rad) up to which redundant constraints may contradict each other, as angles written with
+#: few digits make them do. The loops are then closed in the sense of least squares.
+MISFIT = 1e-5
+#: A passive joint's largest turn in one step along the branch, and how far closing may then move it; rad, m / length.
+STRIDE, CORRECTION = 0.2, 0.1
+#: Change of the actuated joints up to which loops are closed at once, without steps along the branch.
+NEAR = 0.05
+#: Smallest singular value of a passive block (see coordinates.py) below which a posture is refused.
+SINGULAR_BELOW = 1e-6
+#: What actuated joints ask of constraints that the passive ones cannot give, below which it is taken for round-off.
+DEPENDENT = 1e-4
+_ITERATIONS, _HALVINGS, _STRIDES = 40, 10, 20000
+
+
+@helper
+def _evaluate(packed: Packed, work: Work, q: Array, qd: Array) -> None:
+    constraints_kernel(
+        packed.topology,
+        packed.parameters,
+        packed.loop_bodies,
+        packed.loop_frames,
+        q,
+        qd,
+        work.motion,
+        work.residual,
+        work.K,
+        work.drift,
+        work.rows,
+    )
+
+
+@helper
+def _factor_clusters(packed: Packed, work: Work) -> bool:
+    """Fill and factor `work.block`; whether every cluster has full column rank."""
+    full = True
+    for c in range(packed.clusters.shape[0] - 1):
+        p0, p1 = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE]
+        a0, a1 = packed.clusters[c, ACTUATED], packed.clusters[c + 1, ACTUATED]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        for r in range(r0, r1):
+            row = packed.constraints[r]
+            scale = packed.row_scale[row]
+            for k in range(p0, p1):
+                j = packed.passive[k]
+                work.block[r, k - p0] = scale * work.K[row, j] * packed.column_scale[j]
+            for k in range(a0, a1):
+                j = packed.actuated[packed.drivers[k]]
+                work.block[r, p1 - p0 + k - a0] = scale * work.K[row, j] * packed.column_scale[j]
+        width = p1 - p0 + a1 - a0
+        if factor(work.block, r0, r1 - r0, p1 - p0, width, work.pivots, work.factors, p0) < p1 - p0:
+            full = False
+    return full and packed.clusters[-1, PASSIVE] == packed.passive.shape[0]
+
+
+@helper
+def _rank(work: Work, r0: int, m: int, n: int) -> int:
+    """Rank of the factored cluster, read off its triangle."""
+    rank = 0
+    while rank < min(m, n) and abs(work.block[r0 + rank, rank]) > 1e-10 * abs(work.block[r0, 0]):
+        rank += 1
+    return rank
+
+
+@helper
+def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> float:
+    """The passive joints' part of K x = −values in the sense of least squares; out (tree n,), other places zero.
+
+    Returns the norm of what the passive joints can mend, in the mechanism's own units.
+    """
+    for k in range(out.shape[0]):
+        out[k] = 0.0
+    square = 0.0
+    for c in range(packed.clusters.shape[0] - 1):
+        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        for r in range(r0, r1):
+            work.side[r] = packed.row_scale[packed.constraints[r]] * values[packed.constraints[r]]
+        rank = _rank(work, r0, r1 - r0, n)
+        apply_transpose(work.block, r0, r1 - r0, rank, work.factors, p0, work.side)
+        for r in range(r0, r0 + rank):
+            square += work.side[r] * work.side[r]
+        solve_upper(work.block, r0, rank, work.side, r0)
+        for k in range(rank):
+            j = packed.passive[p0 + work.pivots[p0 + k]]
+            out[j] = -packed.column_scale[j] * work.side[r0 + k]
+    return np.sqrt(square)
+
+
+@helper
+def _merit(packed: Packed, work: Work) -> float:
+    square = 0.0
+    for r in range(work.residual.shape[0]):
+        x = packed.row_scale[r] * work.residual[r]
+        square += x * x
+    return square
+
+
+@helper
+def _largest(packed: Packed, change: Array) -> float:
+    largest = 0.0
+    for j in range(change.shape[0]):
+        largest = max(largest, abs(change[j]) / packed.column_scale[j])
+    return largest
+
+
+@helper
+def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
+    """Move the passive joints of q, by no more than `reach`, until the loops close.
+
+    When done, `work` holds the constraints and the factored blocks of the posture found.
+    """
+    _evaluate(packed, work, q, work.rest)
+    merit = _merit(packed, work)
+    before, moved = np.inf, 0.0
+    for _ in range(_ITERATIONS):
+        if not np.isfinite(merit):
+            return NOT_CLOSED
+        _factor_clusters(packed, work)
+        left = passive_answer(packed, work, work.residual, work.step)
+        if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
+            return DONE if merit <= MISFIT * MISFIT else NOT_CLOSED
+        before = left
+        size = _largest(packed, work.step)
+        part = min(1.0, 0.5 / size)
+        for _ in range(_HALVINGS):
+            for j in range(q.shape[0]):
+                work.trial[j] = q[j] + part * work.step[j]
+            _evaluate(packed, work, work.trial, work.rest)
+            new = _merit(packed, work)
+            # below, round-off and constraints that contradict each other hide the descent
+            if new < (1.0 - 0.1 * part) * merit or left < 1e-6:
+                break
+            part *= 0.5
+        moved += part * size
+        if moved > reach:
+            return NOT_CLOSED
+        merit = new
+        copy_into(q, work.trial)
+    return NOT_CLOSED
+
+
+@helper
+def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
+    """Fill `work.way`: how all joints begin to move when the actuated ones set out for `target`; the largest."""
+    for r in range(work.residual.shape[0]):
+        work.drift[r] = 0.0
+    for k in range(target.shape[0]):
+        j = packed.actuated[k]
+        for r in range(work.residual.shape[0]):
+            work.drift[r] += work.K[r, j] * (target[k] - q[j])
+    passive_answer(packed, work, work.drift, work.way)
+    for k in range(target.shape[0]):
+        work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
+    return _largest(packed, work.way)
+
+
+@helper
+def _along(packed: Packed, work: Work, target: Array, q: Array) -> int:
+    """Go to `target` in strides small enough to stay on the branch; q stays at the last posture that closes."""
+    if _close(packed, work, q, np.inf) != DONE:
+        return NOT_CLOSED
+    part = 1.0
+    for _ in range(_STRIDES):
+        speed = _tangent(packed, work, target, q)
+        if speed == 0.0:
+            return DONE
+        copy_into(work.saved, q)
+        part = min(1.0, STRIDE / speed)
+        closed = False
+        while not closed:
+            for j in range(q.shape[0]):
+                q[j] = work.saved[j] + part * work.way[j]
+            if part == 1.0:
+                for k in range(target.shape[0]):
+                    q[packed.actuated[k]] = target[k]
+            closed = _close(packed, work, q, CORRECTION) == DONE
+            if closed:
+                break
+            copy_into(q, work.saved)
+            part *= 0.25
+            if part * speed < 1e-6:
+                return NOT_CLOSED
+        if part == 1.0:
+            return DONE
+    return NOT_CLOSED
+
+
+@kernel
+def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
+    """All joints of the tree for given actuated ones, on the branch of the posture given.
+
+    Parameters
+    ----------
+    packed, work
+        From `pack` and `workspace`.
+    target
+        Positions of the actuated joints, shape (n,).
+    q
+        In: a posture of all joints of the tree, shape (tree n,), from which to go. Out: the posture found. Where the
+        loops do not close, the last one on the way that does.
+
+    Returns
+    -------
+    int
+        DONE or NOT_CLOSED.
+    """
+    far = 0.0
+    for k in range(target.shape[0]):
+        j = packed.actuated[k]
+        far = max(far, abs(target[k] - q[j]) / packed.column_scale[j])
+    if far <= NEAR:
+        copy_into(work.way, q)
+        for k in range(target.shape[0]):
+            q[packed.actuated[k]] = target[k]
+        if _close(packed, work, q, 2.0 * CORRECTION) == DONE:
+            return DONE
+        copy_into(q, work.way)
+    return _along(packed, work, target, q)
+
+
+@kernel
+def closest_kernel(packed: Packed, work: Work, q: Array) -> int:
+    """Move the passive joints of q until the loops close or no step brings them closer; gaps in `work.residual`."""
+    status = _close(packed, work, q, np.inf)
+    _evaluate(packed, work, q, work.rest)
+    return status
+
+
+@kernel
+def assemble_batch(
+    packed: Packed, work: Work, targets: Array, starts: Array, follow: bool, out: Array
+) -> tuple[int, int]:
+    """`assemble_kernel` over rows: targets (B, n), starts (1 or B, tree n), out (B, tree n).
+
+    Where `follow`, each row starts from the row before. Returns what `assemble_kernel` returned last, and the row.
+    """
+    for b in range(targets.shape[0]):
+        if follow and b > 0:
+            copy_into(out[b], out[b - 1])
+        else:
+            copy_into(out[b], starts[b if starts.shape[0] > 1 else 0])
+        status = assemble_kernel(packed, work, targets[b], out[b])
+        if status != DONE:
+            return status, b
+    return DONE, 0
+
+
+@helper
+def motion_map_helper(packed: Packed, work: Work, T: Array) -> tuple[int, float]:
+    """Fill T, (tree n, n): how the tree's joints move with the actuated ones; `work` as `_close` leaves it.
+
+    Returns the status and a lower bound of the smallest singular value of the passive blocks, short of it by a
+    factor of √(passive joints of one cluster) at most.
+    """
+    T[:, :] = 0.0
+    for k in range(packed.actuated.shape[0]):
+        T[packed.actuated[k], k] = 1.0
+    if packed.clusters[-1, PASSIVE] != packed.passive.shape[0]:
+        return SINGULAR, 0.0
+    status, smallest = DONE, np.inf
+    for c in range(packed.clusters.shape[0] - 1):
+        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        if _rank(work, r0, r1 - r0, n) < n:
+            return SINGULAR, 0.0
+        smallest = min(smallest, smallest_bound(work.block, r0, n, work.scratch))
+        if smallest < SINGULAR_BELOW:
+            return SINGULAR, smallest
+        for place in range(packed.clusters[c, ACTUATED], packed.clusters[c + 1, ACTUATED]):
+            column = n + place - packed.clusters[c, ACTUATED]
+            a = packed.drivers[place]
+            for r in range(n):
+                work.scratch[r] = work.block[r0 + r, column]
+            for r in range(r0 + n, r1):
+                if abs(work.block[r, column]) > DEPENDENT:
+                    status = OVER_ACTUATED
+            solve_upper(work.block, r0, n, work.scratch, 0)
+            unit = packed.column_scale[packed.actuated[a]]
+            for k in range(n):
+                j = packed.passive[p0 + work.pivots[p0 + k]]
+                T[j, a] = -packed.column_scale[j] * work.scratch[k] / unit
+    return status, smallest
+
+
+@helper
+def drift_helper(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> None:
+    """Fill `work.qd` with the tree's velocities and `work.qdd` with its accelerations at q̈ = 0 of the actuated ones."""
+    for i in range(work.qd.shape[0]):
+        x = 0.0
+        for k in range(qd.shape[0]):
+            x += T[i, k] * qd[k]
+        work.qd[i] = x
+    _evaluate(packed, work, q, work.qd)
+    passive_answer(packed, work, work.drift, work.qdd)
+
+
+@helper
+def cut_force_helper(packed: Packed, work: Work, tau: Array, force: Array) -> None:
+    """The loops' forces, (constraints,), that leave the passive joints without effort: K_pᵀ force = tau_p.
+
+    Of the many that do where constraints are redundant, the least in norm, moments counted in forces times `length`.
+    """
+    for c in range(packed.clusters.shape[0] - 1):
+        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        for r in range(r0, r1):
+            work.side[r] = 0.0
+        for k in range(n):
+            j = packed.passive[p0 + work.pivots[p0 + k]]
+            work.side[r0 + k] = packed.column_scale[j] * tau[j]
+        solve_transposed(work.block, r0, n, work.side, r0)
+        apply(work.block, r0, r1 - r0, n, work.factors, p0, work.side)
+        for r in range(r0, r1):
+            row = packed.constraints[r]
+            force[row] = packed.row_scale[row] * work.side[r]
+
+
+@kernel
+def motion_batch(
+    packed: Packed, work: Work, q: Array, qd: Array, T: Array, velocity: Array, acceleration: Array, smallest: Array
+) -> tuple[int, int]:
+    """How the tree moves at postures that close: q (B, tree n), qd (B, n); the rest filled.
+
+    T (B, tree n, n), velocity and acceleration (B, tree n), the latter at q̈ = 0 of the actuated joints, smallest (B,).
+    Returns DONE, or the status that ended it, and the row; OVER_ACTUATED does not end it.
+    """
+    status = DONE
+    for b in range(q.shape[0]):
+        _evaluate(packed, work, q[b], work.rest)
+        _factor_clusters(packed, work)
+        found, smallest[b] = motion_map_helper(packed, work, T[b])
+        if found == SINGULAR:
+            return found, b
+        status = max(status, found)
+        drift_helper(packed, work, T[b], q[b], qd[b])
+        copy_into(velocity[b], work.qd)
+        copy_into(acceleration[b], work.qdd)
+    return status, 0

@@ -1,0 +1,161 @@
+"""The actuated joints as coordinates: how fast, and how far from where, they carry all other joints with them.
+
+K_p q̇_p = −K_a q̇_a gives the passive joints' velocities; with them all velocities of the tree are T q̇_a. It stops being
+an answer where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance
+to it is the smallest singular value of K_p, lengths measured in the mechanism's own (packed.py), so that it is a plain
+number: 1 / smallest bounds the turn of a passive joint, in rad, for loops that gape by 1 rad or 1 length.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.assembly import actuated_arrays, posture_rows, refusal
+from rne_dynamics.closed_chain.closing import SINGULAR, motion_batch
+from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.packed import PASSIVE, Work, pack, workspace
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+#: `MotionMap.smallest` below which a posture is near a singular one: some passive joint may move 30 times faster
+#: than loops would gape. Controllers should slow down here; below `closing.SINGULAR_BELOW` postures are refused.
+NEAR_SINGULAR = 0.03
+
+
+@dataclass(frozen=True, eq=False)
+class MotionMap:
+    """How the tree's joints move with the actuated ones, at one posture or many.
+
+    Parameters
+    ----------
+    T
+        Velocities of all joints of the tree are T · velocities of the actuated ones; shape (…, tree n, n).
+    smallest
+        Distance to the nearest singular posture: the smallest singular value of K_p, lengths in units of
+        `length`; shape (…).
+    length
+        The mechanism's own length, m.
+    """
+
+    T: Array
+    smallest: Array
+    length: float
+
+    @property
+    def near_singular(self) -> bool:
+        """Whether any posture is nearer to a singular one than `NEAR_SINGULAR`."""
+        return bool((np.asarray(self.smallest) < NEAR_SINGULAR).any())
+
+
+def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
+    """How the tree's joints move with the actuated ones.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    q_tree
+        Positions of all joints of the tree, from `assemble`; shape (…, tree n).
+
+    Raises
+    ------
+    SingularPostureError
+        The actuated joints do not hold the others here (`MotionMap.smallest` below 1e-6): a singular posture, or a
+        mechanism with too few actuated joints.
+    ArgumentError
+        A wrong shape, NaN or infinity.
+
+    Notes
+    -----
+    Where the actuated joints are more than the freedoms, T is right for velocities that the loops allow.
+    """
+    lead = np.shape(q_tree)[:-1]
+    rows = posture_rows(mechanism, q_tree)
+    T, _, _ = motion_rows(mechanism, rows, np.zeros((len(rows), mechanism.n)))
+    packed = pack(mechanism)
+    work = workspace(packed)
+    smallest = np.array([passive_singular_value(mechanism, work, row) for row in rows])
+    return MotionMap(T.reshape((*lead, *T.shape[1:])), smallest.reshape(lead), packed.length)
+
+
+def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> float:
+    """The smallest singular value of the passive blocks at one posture; 0 where a passive joint is on no loop."""
+    packed = pack(mechanism)
+    K = scaled_jacobian(mechanism, work, q_tree)
+    if packed.clusters[-1, PASSIVE] < len(packed.passive):
+        return 0.0
+    smallest = np.inf
+    for (p0, _, r0), (p1, _, r1) in zip(packed.clusters[:-1], packed.clusters[1:], strict=True):
+        if p1 > p0:
+            block = K[np.ix_(packed.constraints[r0:r1], packed.passive[p0:p1])]
+            values = np.linalg.svd(block, compute_uv=False)
+            smallest = min(smallest, float(values[-1]) if len(values) == p1 - p0 else 0.0)
+    return smallest
+
+
+def scaled_jacobian(mechanism: Mechanism, work: Work, q_tree: Array) -> Array:
+    """K of all constraints by all joints of the tree at one posture, lengths in the mechanism's own."""
+    packed = pack(mechanism)
+    rest = np.zeros(mechanism.robot.n)
+    constraints_kernel(
+        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, q_tree, rest,
+        work.motion, work.residual, work.K, work.drift, work.rows,
+    )  # fmt: skip
+    scaled: Array = packed.row_scale[:, None] * work.K * packed.column_scale
+    return scaled
+
+
+def motion_rows(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, Array, Array]:
+    """T, the tree's velocities and its accelerations at q̈ = 0 of the actuated joints, over checked rows.
+
+    Raises
+    ------
+    SingularPostureError
+        At a singular posture.
+    """
+    packed = pack(mechanism)
+    rows, n = q_tree.shape
+    T = np.empty((rows, n, mechanism.n))
+    velocity, drift = np.empty((rows, n)), np.empty((rows, n))
+    status, row = motion_batch(packed, workspace(packed), q_tree, qd, T, velocity, drift, np.empty(rows))
+    if status == SINGULAR:
+        raise refusal(mechanism, status, q_tree[row, mechanism.actuated], q_tree[row])
+    return T, velocity, drift
+
+
+def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Array:
+    """Velocities of all joints of the tree, (…, tree n), for those of the actuated ones, (…, n).
+
+    Parameters and errors as for `motion_map`.
+    """
+    return tree_motion(mechanism, q_tree, qd, np.zeros(mechanism.n))[0]
+
+
+def tree_acceleration(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
+    """Accelerations of all joints of the tree, (…, tree n), for the motion (…, n) of the actuated ones.
+
+    Parameters and errors as for `motion_map`.
+    """
+    return tree_motion(mechanism, q_tree, qd, qdd)[1]
+
+
+def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    """Both of the above at once."""
+    postures = posture_rows(mechanism, q_tree)
+    joints, (velocities, accelerations) = actuated_arrays(mechanism, qd=qd, qdd=qdd)
+    lead = np.broadcast_shapes(np.shape(q_tree)[:-1], joints)
+    postures = posture_rows(mechanism, q_tree, lead)
+    velocities = _wide(velocities, joints, lead)
+    accelerations = _wide(accelerations, joints, lead)
+    T, velocity, drift = motion_rows(mechanism, postures, velocities)
+    acceleration = drift + np.einsum("bij,bj->bi", T, accelerations)
+    shape = (*lead, postures.shape[1])
+    return velocity.reshape(shape), acceleration.reshape(shape)
+
+
+def _wide(rows: Array, lead: tuple[int, ...], wanted: tuple[int, ...]) -> Array:
+    wide = np.broadcast_to(rows.reshape((*lead, rows.shape[1])), (*wanted, rows.shape[1]))
+    return np.array(wide.reshape(-1, rows.shape[1]), order="C")
