@@ -2,7 +2,8 @@
 
 Both are built from the description (`KinematicTree`), link by link, not from our packed arrays. A loop becomes what the
 engine offers: points held together (Pinocchio's CONTACT_3D, MuJoCo's connect) or whole frames (CONTACT_6D, weld). A
-hinge is two points on its axis; in a planar mechanism a pin is one point, whose third direction is redundant.
+hinge is two points on its axis; in a planar mechanism a pin is one point, whose third direction is redundant. Loops that
+neither can say (universal, cylindrical, ...) are written with the Jacobians of MuJoCo's sites.
 """
 
 from __future__ import annotations
@@ -133,13 +134,34 @@ class ConstrainedMujoco:
 
     def K(self, x: np.ndarray) -> np.ndarray:
         self._place(x, np.zeros(len(x)))
-        dense = np.zeros((self.data.nefc, self.model.nv))
-        if mujoco.mj_isSparse(self.model):
-            d = self.data
-            mujoco.mju_sparse2dense(dense, d.efc_J, d.efc_J_rownnz, d.efc_J_rowadr, d.efc_J_colind)
-        else:
-            dense = self.data.efc_J.reshape(self.data.nefc, self.model.nv).copy()
-        return dense[:, self.places]
+        if not expressible(self.mechanism):
+            return np.vstack([self._rows(loop) for loop in self.mechanism.loops])[:, self.places]
+        return self.data.efc_J.reshape(self.data.nefc, self.model.nv)[:, self.places].copy()
+
+    def _rows(self, loop: Loop) -> np.ndarray:
+        """A loop's rows from MuJoCo's poses and Jacobians of its two frames."""
+        sites = [self.model.site(f"{loop.name}/0{side}").id for side in "ab"]
+        A, B = (self.data.site_xmat[k].reshape(3, 3) for k in sites)
+        (J_a, T_a), (J_b, T_b) = (self._site_jacobian(k) for k in sites)
+        # the point of A's link that is at B's origin
+        J_a = J_a + np.cross(T_a, self.data.site_xpos[sites[1]] - self.data.site_xpos[sites[0]], axis=0)
+        points, turns = A.T @ (J_b - J_a), T_b - T_a
+        blocked = loop.blocked[3:]
+        pairs: list[np.ndarray] = []
+        if blocked.all():
+            pairs = [*A.T]
+        elif blocked.sum() == 2:
+            free = int(np.flatnonzero(~blocked)[0])
+            pairs = [np.cross(B[:, free], A[:, k]) for k in range(3) if k != free]
+        elif blocked.any():
+            k = int(np.flatnonzero(blocked)[0])
+            pairs = [np.cross(B[:, (k + 1) % 3], A[:, (k + 2) % 3])]
+        return np.vstack([points[loop.blocked[:3]], *(e @ turns for e in pairs)])
+
+    def _site_jacobian(self, site: int) -> tuple[np.ndarray, np.ndarray]:
+        J, T = np.zeros((3, self.model.nv)), np.zeros((3, self.model.nv))
+        mujoco.mj_jacSite(self.model, self.data, J, T, site)
+        return J, T
 
     def drift(self, x: np.ndarray, xd: np.ndarray) -> np.ndarray:
         """K̇ ẋ by eighth-order differences along the motion, which MuJoCo itself leaves out."""
@@ -153,10 +175,8 @@ class ConstrainedMujoco:
         """Mass matrix and bias of the open tree."""
         self._place(x, xd)
         M = np.zeros((self.model.nv, self.model.nv))
-        if int(mujoco.__version__.split(".")[0]) >= 4:
-            mujoco.mj_fullM(self.model, self.data, M)
-        else:
-            mujoco.mj_fullM(self.model, M, self.data.qM)
+        for column, unit in zip(M, np.eye(self.model.nv), strict=True):
+            mujoco.mj_mulM(self.model, self.data, column, unit)
         return M[np.ix_(self.places, self.places)], self.data.qfrc_bias[self.places].copy()
 
     def forward(self, x: np.ndarray, xd: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -212,13 +232,14 @@ def mjcf(mechanism: Mechanism) -> str:
     equalities = []
     for loop in mechanism.loops:
         points = holds(loop)
-        assert points is not None
         for k, shift in enumerate(points or (np.zeros(3),)):
             ends = []
             for side, frame in (("a", loop.a), ("b", loop.b)):
                 name = f"{loop.name}/{k}{side}"
                 sites.setdefault(frame.link, []).append((name, placed(frame, shift)))
                 ends.append(name)
+            if points is None:
+                continue
             kind = "connect" if points else "weld"
             # the stiffest that MuJoCo takes: impedance 0.9999, so its regularisation is 1e-4 of the constraint's own
             equalities.append(
