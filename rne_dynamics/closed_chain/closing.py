@@ -61,9 +61,8 @@ def _evaluate(packed: Packed, work: Work, q: Array, qd: Array) -> None:
 
 
 @helper
-def _factor_clusters(packed: Packed, work: Work) -> bool:
-    """Fill and factor `work.block`; whether every cluster has full column rank."""
-    full = True
+def _factor_clusters(packed: Packed, work: Work) -> None:
+    """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
         p0, p1 = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE]
         a0, a1 = packed.clusters[c, ACTUATED], packed.clusters[c + 1, ACTUATED]
@@ -78,9 +77,7 @@ def _factor_clusters(packed: Packed, work: Work) -> bool:
                 j = packed.actuated[packed.drivers[k]]
                 work.block[r, p1 - p0 + k - a0] = scale * work.K[row, j] * packed.column_scale[j]
         width = p1 - p0 + a1 - a0
-        if factor(work.block, r0, r1 - r0, p1 - p0, width, work.pivots, work.factors, p0) < p1 - p0:
-            full = False
-    return full and packed.clusters[-1, PASSIVE] == packed.passive.shape[0]
+        factor(work.block, r0, r1 - r0, p1 - p0, width, work.pivots, work.factors, p0)
 
 
 @helper
@@ -314,6 +311,13 @@ def motion_map_helper(packed: Packed, work: Work, T: Array) -> tuple[int, float]
 
 
 @helper
+def factored_at(packed: Packed, work: Work, q: Array) -> None:
+    """`work` as `_close` leaves it, at a posture that closes."""
+    _evaluate(packed, work, q, work.rest)
+    _factor_clusters(packed, work)
+
+
+@helper
 def drift_helper(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> None:
     """Fill `work.qd` with the tree's velocities and `work.qdd` with its accelerations at q̈ = 0 of the actuated ones."""
     for i in range(work.qd.shape[0]):
@@ -357,8 +361,7 @@ def motion_batch(
     """
     status = DONE
     for b in range(q.shape[0]):
-        _evaluate(packed, work, q[b], work.rest)
-        _factor_clusters(packed, work)
+        factored_at(packed, work, q[b])
         found, smallest[b] = motion_map_helper(packed, work, T[b])
         if found == SINGULAR:
             return found, b

@@ -40,6 +40,8 @@ from rne_dynamics.spatial.vector import (
 # columns of `motion`, one row a body, the base in one row more at the end (where index −1 points): pose in the world,
 # velocity of the origin, ω, and the accelerations that velocities alone give
 _R, _P, _V, _W, _DV, _DW, MOTION_COLUMNS = columns(9, 3, 3, 3, 3, 3)
+#: Where a body's pose in the world stands in `motion`.
+BODY_ROTATION, BODY_POSITION = _R, _P
 # columns of `rows`, one row a constraint: w as force and moment on B, both in world axes
 FORCE, MOMENT, ROW_COLUMNS = columns(3, 3)
 

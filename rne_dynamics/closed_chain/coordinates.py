@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.assembly import actuated_arrays, posture_rows, refusal
 from rne_dynamics.closed_chain.closing import SINGULAR, motion_batch
-from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import PASSIVE, Work, pack, workspace
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -84,7 +84,7 @@ def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
 def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> float:
     """The smallest singular value of the passive blocks at one posture; 0 where a passive joint is on no loop."""
     packed = pack(mechanism)
-    K = scaled_jacobian(mechanism, work, q_tree)
+    K = scaled_jacobian(packed, evaluated(packed, work, q_tree))
     if packed.clusters[-1, PASSIVE] < len(packed.passive):
         return 0.0
     smallest = np.inf
@@ -94,18 +94,6 @@ def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> f
             values = np.linalg.svd(block, compute_uv=False)
             smallest = min(smallest, float(values[-1]) if len(values) == p1 - p0 else 0.0)
     return smallest
-
-
-def scaled_jacobian(mechanism: Mechanism, work: Work, q_tree: Array) -> Array:
-    """K of all constraints by all joints of the tree at one posture, lengths in the mechanism's own."""
-    packed = pack(mechanism)
-    rest = np.zeros(mechanism.robot.n)
-    constraints_kernel(
-        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, q_tree, rest,
-        work.motion, work.residual, work.K, work.drift, work.rows,
-    )  # fmt: skip
-    scaled: Array = packed.row_scale[:, None] * work.K * packed.column_scale
-    return scaled
 
 
 def motion_rows(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, Array, Array]:

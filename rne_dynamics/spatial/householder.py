@@ -122,7 +122,7 @@ def solve_transposed(A: Array, top: int, rank: int, b: Array, start: int) -> Non
 
 @helper
 def smallest_bound(A: Array, top: int, n: int, scratch: Array) -> float:
-    """1 / ‖R⁻¹‖ (Frobenius): at most the smallest singular value of R, at least that over √n; scratch (n,) or longer."""
+    """1 / ‖R⁻¹‖ (Frobenius): at most the smallest singular value of R, at least that over √n; scratch (n,)."""
     total = 0.0
     for c in range(n):
         # column c of R⁻¹ has entries 0 … c

@@ -46,7 +46,7 @@ def four_bar(cut: str = "rocker", kind: LoopKind = LoopKind.REVOLUTE, turned: bo
         TreeJoint("mount", JointKind.FIXED, "base", "frame", rotation=R),
         revolute("crank", "frame", "crank", rotor=0.02),
     ]
-    rocker = revolute("rocker", "frame", "rocker", (d, 0.0, 0.0), rotor=0.01)
+    rocker = revolute("rocker", "frame", "rocker", (d, 0.0, 0.0))
     if cut == "coupler":  # at the joint of coupler and rocker
         joints += [revolute("coupler", "crank", "coupler", (a, 0, 0)), rocker]
         ends = LoopFrame("rocker", position=c * X), LoopFrame("coupler", position=b * X)
@@ -60,7 +60,6 @@ def four_bar(cut: str = "rocker", kind: LoopKind = LoopKind.REVOLUTE, turned: bo
                       position=c * X),
         ]  # fmt: skip
         inertias["rocker_flange"] = Inertia()
-        # the rocker's own frame lies at the ground joint, whose rotor the open chain does not have
         ends = LoopFrame("frame", position=d * X), LoopFrame("rocker")
         posture = {"crank": 0.8, "coupler": -0.4, "knee": -1.6}
     else:  # at the crank's end

@@ -1,0 +1,197 @@
+"""Inverse dynamics of a mechanism, as document 002 does it: cut the loops, and find the forces at the cuts.
+
+The open tree's recursion gives the efforts τ that the motion would take with the loops cut. Passive joints carry none,
+so the forces λ at the cuts must take theirs over,
+
+    K_pᵀ λ = τ_p,
+
+K_p the passive columns of the constraints' Jacobian. λ acts at each cut on link B and reversed on link A; with these
+forces as external loads the recursion is run again and its efforts are the actuators'. Where constraints are redundant
+(a planar linkage modelled in space) the parts of λ that nothing tells (the paper's F_z, N_x, N_y) are chosen least in
+norm, moments counted in forces times the mechanism's length. Where there are more actuated joints than freedoms, the
+efforts are: the least in norm of those that give the motion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.assembly import Start, actuated_arrays, assemble_rows, refusal
+from rne_dynamics.closed_chain.closing import OVER_ACTUATED, SINGULAR
+from rne_dynamics.closed_chain.cuts import (
+    CUT_COLUMNS,
+    MOMENT_ON_B,
+    PLACE_OF_B,
+    TURN_OF_B,
+    closed_torque_batch,
+    cut_forces_batch,
+)
+from rne_dynamics.closed_chain.over_actuation import least_efforts
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
+from rne_dynamics.errors import unknown_name
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.loop import LoopFrame
+from rne_dynamics.model.mechanism import Mechanism
+
+
+@dataclass(frozen=True, eq=False)
+class ClosedInverse:
+    """Efforts of the actuated joints, and the forces at the cuts that let the passive ones do without.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    torque
+        Efforts of the actuated joints, N·m or N; shape (…, n).
+    q, qd, qdd
+        Motion of all joints of the tree, shape (…, tree n).
+    passive_torque
+        What the second recursion leaves for the passive joints, shape (…, passive), in the order of `passive_names`:
+        round-off, unless redundant constraints contradict each other.
+    cuts
+        Of every loop (force, moment) on B at B's origin, then B's placement (R, p), all in A's axes;
+        shape (…, loops, CUT_COLUMNS).
+    """
+
+    mechanism: Mechanism
+    torque: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    passive_torque: Array
+    cuts: Array = field(repr=False)
+    wrenches: Wrenches = field(repr=False)
+    base_motion: BaseMotion | None = field(repr=False)
+
+    @property
+    def cut_forces(self) -> Array:
+        """(force, moment) that A exerts on B at every cut, at B's origin in A's axes, N, N·m; shape (…, loops, 6)."""
+        return self.cuts[..., :PLACE_OF_B][..., :6]
+
+    def cut_force(self, loop: str) -> Array:
+        """`cut_forces` of the loop of that name, shape (…, 6); `ModelError` for an unknown one."""
+        names = [x.name for x in self.mechanism.loops]
+        if loop not in names:
+            raise unknown_name("loop", loop, names, f"mechanism {self.mechanism.name!r}")
+        found: Array = self.cut_forces[..., names.index(loop), :]
+        return found
+
+    @cached_property
+    def reactions(self) -> JointReactions:
+        """What every joint of the tree carries, fixed and passive ones included, the loops closed."""
+        loads: dict[str, Array] = {link: as_floats(link, value) for link, value in self.wrenches.items()}
+        for k, loop in enumerate(self.mechanism.loops):
+            cut = self.cuts[..., k, :]
+            R = cut[..., TURN_OF_B:PLACE_OF_B].reshape(*cut.shape[:-1], 3, 3)
+            force, moment, place = cut[..., :3], cut[..., MOMENT_ON_B:TURN_OF_B], cut[..., PLACE_OF_B:]
+            turned = np.einsum("...ji,...j->...i", R, force), np.einsum("...ji,...j->...i", R, moment)
+            for frame, on_it in (
+                (loop.b, _at_link(loop.b, *turned)),
+                (loop.a, -_at_link(loop.a, force, moment + np.cross(place, force))),
+            ):
+                loads[frame.link] = loads[frame.link] + on_it if frame.link in loads else on_it
+        return joint_reactions(
+            self.mechanism.robot, self.q, self.qd, self.qdd, wrenches=loads, base_motion=self.base_motion
+        )
+
+
+def _at_link(frame: LoopFrame, force: Array, moment: Array) -> Array:
+    """A wrench at a loop frame's origin in its axes, moved to its link's frame."""
+    there = force @ frame.rotation.T
+    return np.concatenate([there, moment @ frame.rotation.T + np.cross(frame.position, there)], axis=-1)
+
+
+def closed_inverse(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+    start: Start = None,
+) -> ClosedInverse:
+    """Inverse dynamics with all it finds on the way: the forces at the cuts, the reactions of all joints.
+
+    Parameters and errors as for `closed_inverse_dynamics`.
+    """
+    lead, (positions, velocities, accelerations) = actuated_arrays(mechanism, q=q, qd=qd, qdd=qdd)
+    robot = mechanism.robot
+    base = packed_base(robot, base_motion, lead)
+    loads = bodies_wrenches(robot, wrenches, lead)
+    postures = assemble_rows(mechanism, positions, start, lead)
+    packed = pack(mechanism)
+    work = workspace(packed)
+    velocity, acceleration, tau = np.empty_like(postures), np.empty_like(postures), np.empty_like(postures)
+    force = np.empty((len(postures), mechanism.constraints))
+    T = np.empty((robot.n, mechanism.n))
+    status, row = cut_forces_batch(
+        packed, work, base, postures, velocities, accelerations, loads, T, velocity, acceleration, tau, force
+    )
+    if status == SINGULAR:
+        raise refusal(mechanism, status, positions[row], postures[row])
+    if status == OVER_ACTUATED:
+        least_efforts(mechanism, work, postures, velocity, acceleration, tau, force)
+    cuts = np.empty((len(postures), len(mechanism.loops), CUT_COLUMNS))
+    closed_torque_batch(packed, work, base, postures, velocity, acceleration, loads, force, cuts, tau)
+    return ClosedInverse(
+        mechanism,
+        tau[:, mechanism.actuated].reshape((*lead, mechanism.n)),
+        *(x.reshape((*lead, robot.n)) for x in (postures, velocity, acceleration)),
+        tau[:, mechanism.passive].reshape((*lead, len(mechanism.passive))),
+        cuts.reshape((*lead, *cuts.shape[1:])),
+        dict(wrenches or {}),
+        base_motion,
+    )
+
+
+def closed_inverse_dynamics(
+    mechanism: Mechanism,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+    start: Start = None,
+) -> Array:
+    """Efforts of the actuated joints that give their accelerations `qdd`, the passive joints being free.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    q, qd, qdd
+        Positions, velocities and accelerations of the actuated joints, shape (…, n). Leading dimensions broadcast.
+    wrenches, base_motion
+        As for `rne_dynamics.inverse_dynamics`.
+    start
+        As for `assemble`.
+
+    Returns
+    -------
+    ndarray
+        Efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not. Where the actuated joints
+        are more than the freedoms: the least in norm.
+
+    Raises
+    ------
+    AssemblyError
+        A loop does not close there.
+    SingularPostureError
+        The actuated joints do not hold the others there, or are too few.
+    ArgumentError
+        Wrong shapes, NaN or infinity; with more actuated joints than freedoms, velocities or accelerations that the
+        loops do not allow.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion, start=start).torque

@@ -1,0 +1,189 @@
+"""Mass matrix and bias of a mechanism in its actuated coordinates, by one kernel that other kernels may call.
+
+With T the motion map and q̈ = T q̈_a + γ (γ what velocities alone give), virtual work turns the open tree's equations
+into
+
+    M_a = Tᵀ M T,      bias_a = Tᵀ (M γ + c + g − Jᵀ f),
+
+the second of which is one run of inverse dynamics: the loops' forces do no work on the way and do not appear.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.closed_chain.closing import (
+    DONE,
+    assemble_kernel,
+    drift_helper,
+    motion_map_helper,
+)
+from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.jit import helper, kernel
+
+
+@helper
+def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
+    """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
+    inverse_dynamics_kernel(packed.topology, packed.parameters, base, q, work.qd, qdd, wrenches, work.forces, work.tau)
+
+
+@helper
+def projected(T: Array, tau: Array, out: Array) -> None:
+    """out = Tᵀ tau."""
+    for k in range(out.shape[0]):
+        x = 0.0
+        for i in range(tau.shape[0]):
+            x += T[i, k] * tau[i]
+        out[k] = x
+
+
+@helper
+def _composite(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
+    """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
+    mass_matrix_kernel(packed.topology, packed.parameters, q, work.masses, work.M)
+    n, actuated = T.shape
+    for i in range(n):
+        for k in range(actuated):
+            work.MT[i, k] = 0.0
+    for j in range(n):
+        for k in range(actuated):
+            t = T[j, k]
+            if t != 0.0:
+                for i in range(n):
+                    work.MT[i, k] += work.M[i, j] * t
+    for k in range(actuated):
+        for c in range(k + 1):
+            M[k, c] = 0.0
+        for i in range(n):
+            t = T[i, k]
+            if t != 0.0:
+                for c in range(k + 1):
+                    M[k, c] += t * work.MT[i, c]
+        for c in range(k):
+            M[c, k] = M[k, c]
+
+
+@kernel
+def closed_terms_kernel(
+    packed: Packed,
+    work: Work,
+    base: Array,
+    q: Array,
+    qd: Array,
+    wrenches: Array,
+    posture: Array,
+    T: Array,
+    M: Array,
+    bias: Array,
+) -> int:
+    """M_a and bias_a for one state: τ_a = M_a q̈_a + bias_a.
+
+    Parameters
+    ----------
+    packed, work
+        From `pack` and `workspace`.
+    base
+        Packed base motion, shape (12,), gravity in it.
+    q, qd
+        Positions and velocities of the actuated joints, shape (n,).
+    wrenches
+        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
+    posture
+        In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q. Velocities
+        stand in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
+    T
+        Filled, shape (tree n, n): velocities of the tree's joints are T q̇_a.
+    M, bias
+        Filled, shapes (n, n), (n,).
+
+    Returns
+    -------
+    int
+        `closing.DONE`, or else `NOT_CLOSED`, `SINGULAR` or `OVER_ACTUATED`: then T, M and bias mean nothing.
+        `assembly.refusal` makes the error of it.
+    """
+    status = assemble_kernel(packed, work, q, posture)
+    if status != DONE:
+        return status
+    status, _ = motion_map_helper(packed, work, T)
+    if status != DONE:
+        return status
+    drift_helper(packed, work, T, posture, qd)
+    open_torque(packed, work, base, posture, work.qdd, wrenches)
+    projected(T, work.tau, bias)
+    _composite(packed, work, posture, T, M)
+    return DONE
+
+
+@kernel
+def closed_terms_batch(
+    packed: Packed,
+    work: Work,
+    base: Array,
+    q: Array,
+    qd: Array,
+    wrenches: Array,
+    starts: Array,
+    follow: bool,
+    postures: Array,
+    T: Array,
+    M: Array,
+    bias: Array,
+) -> tuple[int, int]:
+    """`closed_terms_kernel` over rows: starts (1 or B, tree n), postures (B, tree n), T (B, tree n, n), …
+
+    Where `follow`, each row starts from the row before. Returns the last status and its row.
+    """
+    for b in range(q.shape[0]):
+        for j in range(postures.shape[1]):
+            if follow and b > 0:
+                postures[b, j] = postures[b - 1, j]
+            else:
+                postures[b, j] = starts[b if starts.shape[0] > 1 else 0, j]
+        status = closed_terms_kernel(
+            packed,
+            work,
+            base[b if base.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            postures[b],
+            T[b],
+            M[b],
+            bias[b],
+        )
+        if status != DONE:
+            return status, b
+    return DONE, 0
+
+
+@kernel
+def solve_batch(M: Array, bias: Array, tau: Array, qdd: Array) -> tuple[int, int]:
+    """M q̈ = τ − bias over rows, M is overwritten; −1 or the coordinate without inertia, and the row."""
+    left = np.empty(tau.shape[1])
+    for b in range(tau.shape[0]):
+        for k in range(tau.shape[1]):
+            left[k] = tau[b, k] - bias[b, k]
+        singular = cholesky_solve(M[b], left, qdd[b])
+        if singular >= 0:
+            return singular, b
+    return -1, 0
+
+
+@kernel
+def mass_columns_batch(packed: Packed, work: Work, postures: Array, T: Array, M: Array) -> None:
+    """M_a column by column, as document 002: the efforts of a unit acceleration, at rest and without gravity."""
+    still, unloaded, unit = np.zeros(12), np.empty((0, 6)), np.empty(work.qd.shape[0])
+    for i in range(work.qd.shape[0]):
+        work.qd[i] = 0.0
+    for b in range(postures.shape[0]):
+        for k in range(T.shape[2]):
+            for i in range(unit.shape[0]):
+                unit[i] = T[b, i, k]
+            open_torque(packed, work, still, postures[b], unit, unloaded)
+            projected(T[b], work.tau, M[b, k])
