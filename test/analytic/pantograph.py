@@ -17,7 +17,15 @@ from math import cos, sin
 
 import numpy as np
 
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+
 G = 9.81
+#: Axis of all joints but the waist's: the angles of the paper count upwards from the horizontal.
+NORMAL = np.array([0.0, -1.0, 0.0])
 
 
 @dataclass(frozen=True)
@@ -153,3 +161,68 @@ class Pantograph:
         at_elbow = turned(a, F_B + F_A + F_M + F_L + F_3)
         tau2 = n_2 + self.link2.A * turned(a, F_2)[1] + tau3 + Fi_B + L1 * at_elbow[1]
         return PaperResult(tau2, tau3, F_N, F_D)
+
+
+def rod(mass: float, length: float) -> Inertia:
+    """A link along its x axis, not slender and not round."""
+    about = np.diag([4e-4 * mass, mass * length**2 / 12.0, mass * length**2 / 11.0])
+    return Inertia(mass, np.array([0.5 * length, 0.0, 0.0]), about)
+
+
+def cut_as_the_paper(L0: float = 0.5, L1: float = 0.6, L2: float = 0.2) -> tuple[Mechanism, Pantograph]:
+    """The mechanism of figures 2 and 3, cut at N and D, and its closed form.
+
+    Chains as in table 1: joints 1, 2, 3, L, M with N at their end, and 2, A, B with D at their end.
+    """
+    inertias = {
+        "link1": Inertia(6.0, np.array([0.0, 0.0, L0 / 2.0]), np.diag([0.2, 0.2, 0.05])),
+        "link2": rod(3.0, L1), "A": rod(1.0, L2), "B": rod(1.4, L1),
+        "link3": rod(2.5, L1), "L": rod(0.8, L2), "M": rod(1.2, L1),
+    }  # fmt: skip
+    places = (
+        ("1", "base", "link1", (0.0, 0.0, 0.0)),
+        ("2", "link1", "link2", (-L2 / 2.0, 0.0, L0)),
+        ("A", "link2", "A", (L1, 0.0, 0.0)),
+        ("B", "A", "B", (L2, 0.0, 0.0)),
+        ("3", "link2", "link3", (L1, 0.0, 0.0)),
+        ("L", "link3", "L", (L1, 0.0, 0.0)),
+        ("M", "L", "M", (L2, 0.0, 0.0)),
+    )
+    joints = tuple(
+        TreeJoint(name, JointKind.REVOLUTE, parent, child, position=np.array(where),
+                  axis=np.array([0.0, 0.0, 1.0]) if name == "1" else NORMAL)
+        for name, parent, child, where in places
+    )  # fmt: skip
+    links = (TreeLink("base"), *(TreeLink(name, inertia) for name, inertia in inertias.items()))
+    robot = assemble(KinematicTree("pantograph_of_the_paper", links, joints))
+    upright = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # columns r, z and the normal
+
+    def pin(name: str, a: str, at: tuple[float, float, float], b: str) -> Loop:
+        ends = LoopFrame(a, upright, np.array(at)), LoopFrame(b, upright, np.array([L1, 0.0, 0.0]))
+        return Loop.of_kind(name, LoopKind.PLANAR_PIN, *ends)
+
+    loops = pin("N", "A", (L2, 0.0, 0.0), "M"), pin("D", "link1", (L2 / 2.0, 0.0, L0), "B")
+    mechanism = Mechanism(robot, loops, ("1", "2", "3"), assembled_angles(np.array([0.0, -1.2, -0.2])))
+    half = L1 / 2.0
+
+    def member(name: str, rho: complex, A: complex, B: complex, turns: str) -> Member:
+        along, normal, across = (inertias[name].inertia[k, k] for k in (0, 1, 2))
+        return Member(inertias[name].mass, rho, A, B, turns, along, across, normal)
+
+    return mechanism, Pantograph(
+        L1,
+        L2,
+        inertias["link1"].inertia[2, 2],
+        member("link2", -L2 / 2.0, half, 0.0, "a"),
+        member("B", L2 / 2.0, half, 0.0, "a"),
+        member("A", 0.0, L1, 0.0, ""),
+        member("link3", -L2 / 2.0, L1, half, "b"),
+        member("M", L2 / 2.0, L1, half, "b"),
+        member("L", 0.0, L1, L1, ""),
+    )
+
+
+def assembled_angles(q: np.ndarray) -> np.ndarray:
+    """Joints 1, 2, A, B, 3, L, M by the paper's constraint equations (7) and (16)."""
+    a, b = q[1], q[1] + q[2]
+    return np.array([q[0], q[1], -a, np.pi + a, q[2], -b, np.pi + b])
