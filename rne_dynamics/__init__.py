@@ -16,27 +16,18 @@ from rne_dynamics.dynamics import (
     LinkPoses,
     Momentum,
     ReducedEquations,
-    bias_torque,
-    center_of_mass,
     centroidal_momentum_matrix,
     coriolis_matrix,
-    forward_dynamics,
     forward_dynamics_derivatives,
-    forward_kinematics,
     friction_torque,
-    gravity_torque,
     inertial_parameters,
     integrate_configuration,
-    inverse_dynamics,
     inverse_dynamics_derivatives,
     jacobian,
     jacobian_rate,
     joint_reactions,
-    kinetic_energy,
     lagrange_terms,
-    mass_matrix,
     momentum,
-    potential_energy,
     random_configuration,
     reduced_equations,
     regressor,
@@ -47,6 +38,17 @@ from rne_dynamics.model.generalized_inertia import rotor_inertia
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.plants import (
+    bias_torque,
+    center_of_mass,
+    forward_dynamics,
+    forward_kinematics,
+    gravity_torque,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+)
 
 __version__ = "0.1.0"
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.gravity import gravity_torque
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
-from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.plants import gravity_torque, inverse_dynamics
 
 #: Largest travel of one move, rad or m, and the fraction of a joint's range it may use.
 TRAVEL = 0.8
@@ -35,7 +34,7 @@ class Plan(NamedTuple):
     effort_limit: Array
 
 
-def plan_moves(robot: RobotModel, seconds: float) -> Plan:
+def plan_moves(robot: Machine, seconds: float) -> Plan:
     """Three quintic moves that share `seconds` evenly and end where they began.
 
     Every joint moves towards the roomier side. The travel shrinks until velocities and efforts stay within `USED` of
@@ -70,14 +69,20 @@ def plan_moves(robot: RobotModel, seconds: float) -> Plan:
     while True:
         points = [start, start + reach, start + reach * _pattern(robot.n), start]
         moves = tuple(Quintic(a, b, duration) for a, b in pairwise(points))
-        effort = peak_effort(robot, moves)
-        if (effort <= USED * limit).all() or np.abs(reach).max() < 1e-3:
+        tiny = bool(np.abs(reach).max() < 1e-3)
+        try:
+            effort = peak_effort(robot, moves)
+        except (AssemblyError, SingularPostureError):  # a mechanism asked for more than its loops allow
+            if tiny:
+                raise
+            effort = np.full(robot.n, np.inf)
+        if tiny or (effort <= USED * limit).all():
             break
         reach = 0.8 * reach
     return Plan(moves, np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT)))
 
 
-def peak_effort(robot: RobotModel, moves: tuple[Quintic, ...]) -> Array:
+def peak_effort(robot: Machine, moves: tuple[Quintic, ...]) -> Array:
     """Largest effort of each joint along the moves, friction included, N·m or N; shape (n,)."""
     references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 41).tolist()]
     q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
@@ -86,7 +91,7 @@ def peak_effort(robot: RobotModel, moves: tuple[Quintic, ...]) -> Array:
     return peak
 
 
-def _start(robot: RobotModel) -> tuple[Array, Array]:
+def _start(robot: Machine) -> tuple[Array, Array]:
     """Where to begin, and the signed travel of the first move; (n,) each."""
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     lower = np.where(bounded, robot.lower, np.where(np.isfinite(robot.upper), robot.upper - 2.0 * np.pi, -np.pi))

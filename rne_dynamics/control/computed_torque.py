@@ -17,7 +17,7 @@ from rne_dynamics.control.rigid_terms import rigid_terms
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +29,7 @@ class ComputedTorque:
     Parameters
     ----------
     robot
-        The model; every joint must be driven.
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
     gains
         In 1/s², 1/s³, 1/s (they make accelerations).
     friction_compensation
@@ -42,7 +42,7 @@ class ComputedTorque:
         A robot with a floating joint, or gains for another number of joints.
     """
 
-    robot: RobotModel
+    robot: Machine
     gains: Gains
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)
@@ -52,7 +52,9 @@ class ComputedTorque:
         self.gains.fit(self.robot.n, "computed torque")
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def law(self, q: Array, qd: Array, reference: Reference, integral: Array | None = None) -> TorqueTerms:
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+    ) -> TorqueTerms:
         """The torque for one control cycle.
 
         Parameters
@@ -63,21 +65,27 @@ class ComputedTorque:
             Desired motion.
         integral
             ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
+        posture
+            Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
+            are assembled: a loop hands in what it last had. None starts from the mechanism's own posture, which takes
+            longer and always ends on that posture's branch. Not used for an open arm.
 
         Raises
         ------
         ControlError
             A wrong shape. NaN is not looked for here: it makes the torque NaN, which `limit_effort` refuses.
+        AssemblyError, SingularPostureError
+            Of a mechanism: a measured position where its loops do not close, or where the motors do not hold it.
         """
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         desired = measured(reference.qdd, n, "reference.qdd")
         correction = feedback(self.gains, q, qd, reference, integral)
-        inertia, coriolis, gravity, answer = rigid_terms(self.robot, q, qd, desired, correction)
+        inertia, coriolis, gravity, answer, passive = rigid_terms(self.robot, q, qd, desired, correction, posture)
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:
-            friction = self.friction_compensation.torque(self._friction, qd, reference.qd)
+            friction = self.friction_compensation.torque(self._friction, qd, reference.qd, passive)
         return TorqueTerms(inertia, coriolis, gravity, friction, answer)
 
     def next_integral(

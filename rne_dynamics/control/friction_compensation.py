@@ -43,7 +43,13 @@ class FrictionCompensation:
                 "it must be finite and above 0"
             )
 
-    def torque(self, friction: JointFriction, viscous_velocity: Array, coulomb_velocity: Array) -> Array:
+    def torque(
+        self,
+        friction: JointFriction,
+        viscous_velocity: Array,
+        coulomb_velocity: Array,
+        passive: Array | float = 0.0,
+    ) -> Array:
         """Compensating torque, N·m or N; shape (n,).
 
         Parameters
@@ -54,8 +60,10 @@ class FrictionCompensation:
             Velocity for the viscous and for the Coulomb part, rad/s or m/s; shape (n,). A tracking law takes the
             desired velocity for the Coulomb part: it knows the way ahead while the joint still sticks, and noise
             near standstill cannot make it chatter.
+        passive
+            What a mechanism's passive joints take from its motors by viscous friction, N·m or N; shape (n,).
         """
         smooth = np.tanh(coulomb_velocity * (1.0 / self.velocity_threshold))
         coulomb = np.where(smooth > 0.0, friction.coulomb_forward, friction.coulomb_backward)
-        torque: Array = self.scale * (friction.viscous * viscous_velocity + coulomb * smooth)
+        torque: Array = self.scale * (friction.viscous * viscous_velocity + passive + coulomb * smooth)
         return torque

@@ -8,11 +8,11 @@ import numpy as np
 
 from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measured
 from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.rigid_terms import gravity_only
+from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +25,7 @@ class GravityCompensation:
     Parameters
     ----------
     robot
-        The model; every joint must be driven.
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
     damping
         D, N·m·s/rad or N·s/m, not negative; one number or shape (n,).
     friction_compensation
@@ -37,7 +37,7 @@ class GravityCompensation:
         A robot with a floating joint, a negative or non-finite damping.
     """
 
-    robot: RobotModel
+    robot: Machine
     damping: Array
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)
@@ -48,23 +48,26 @@ class GravityCompensation:
         object.__setattr__(self, "damping", damping)
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def law(self, q: Array, qd: Array) -> TorqueTerms:
+    def law(self, q: Array, qd: Array, *, posture: Array | None = None) -> TorqueTerms:
         """The torque for one control cycle.
 
         Parameters
         ----------
         q, qd
             Measured position and velocity; shape (n,).
+        posture
+            As for `ComputedTorque.law`.
 
         Raises
         ------
-        ControlError
-            A wrong shape.
+        ControlError, AssemblyError, SingularPostureError
+            As for `ComputedTorque.law`.
         """
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
+        gravity, passive = holding_terms(self.robot, q, qd, posture)
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:
-            friction = self.friction_compensation.torque(self._friction, qd, qd)
-        return TorqueTerms(np.zeros(n), np.zeros(n), gravity_only(self.robot, q), friction, -self.damping * qd)
+            friction = self.friction_compensation.torque(self._friction, qd, qd, passive)
+        return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, -self.damping * qd)

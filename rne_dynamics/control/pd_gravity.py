@@ -13,11 +13,11 @@ from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import gravity_only
+from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class PdGravity:
     Parameters
     ----------
     robot
-        The model; every joint must be driven.
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
     gains
         In N·m/rad, N·m/(rad·s), N·m·s/rad (or N/m, …): they make torques.
     friction_compensation
@@ -42,7 +42,7 @@ class PdGravity:
         A robot with a floating joint, or gains for another number of joints.
     """
 
-    robot: RobotModel
+    robot: Machine
     gains: Gains
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)
@@ -52,16 +52,19 @@ class PdGravity:
         self.gains.fit(self.robot.n, "PD plus gravity")
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def law(self, q: Array, qd: Array, reference: Reference, integral: Array | None = None) -> TorqueTerms:
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+    ) -> TorqueTerms:
         """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         answer = feedback(self.gains, q, qd, reference, integral)
+        gravity, passive = holding_terms(self.robot, q, qd, posture)
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:
-            friction = self.friction_compensation.torque(self._friction, qd, reference.qd)
-        return TorqueTerms(np.zeros(n), np.zeros(n), gravity_only(self.robot, q), friction, answer)
+            friction = self.friction_compensation.torque(self._friction, qd, reference.qd, passive)
+        return TorqueTerms(np.zeros(n), np.zeros(n), gravity, friction, answer)
 
     def next_integral(
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.closed_terms import closed_holding_terms, closed_terms
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.spatial.jit import kernel
 
 
@@ -25,7 +26,9 @@ def rigid_terms_kernel(
     correction: Array,
     terms: Array,
 ) -> None:
-    """Rows of `terms`, shape (4, n): M·desired, c(q, q̇), g(q), M·correction; other arguments as in the dynamics.
+    """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction.
+
+    Other arguments as in the dynamics.
 
     Inverse dynamics is linear in the acceleration, so the rows add up to the one call
     ID(q, q̇, desired + correction).
@@ -48,15 +51,24 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
     gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
 
 
-def rigid_terms(robot: RobotModel, q: Array, qd: Array, desired: Array, correction: Array) -> Array:
-    """(M·desired, c(q, q̇), g(q), M·correction), N·m or N; shape (4, n). Arguments as `measured` gives them."""
-    terms = np.empty((4, robot.n))
+def rigid_terms(
+    robot: Machine, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None = None
+) -> Array:
+    """(M·desired, c(q, q̇), g(q), M·correction, viscous torque of passive joints), N·m or N; shape (5, n).
+
+    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`. An open arm has no passive joints.
+    """
+    if isinstance(robot, Mechanism):
+        return closed_terms(robot, q, qd, desired, correction, posture)
+    terms = np.zeros((5, robot.n))
     rigid_terms_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, qd, desired, correction, terms)
     return terms
 
 
-def gravity_only(robot: RobotModel, q: Array) -> Array:
-    """g(q), N·m or N; shape (n,). `q` as `measured` gives it."""
-    tau = np.empty(robot.n)
-    gravity_only_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, tau)
-    return tau
+def holding_terms(robot: Machine, q: Array, qd: Array, posture: Array | None = None) -> Array:
+    """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). Arguments as for `rigid_terms`."""
+    if isinstance(robot, Mechanism):
+        return closed_holding_terms(robot, q, qd, posture)
+    terms = np.zeros((2, robot.n))
+    gravity_only_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, terms[0])
+    return terms

@@ -13,7 +13,7 @@ from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 
 def limit_effort(
@@ -80,7 +80,7 @@ class StopRamp:
         Times or damping out of range, or a robot with a floating joint.
     """
 
-    robot: RobotModel
+    robot: Machine
     damping: Array
     hold: float = 0.5
     ramp: float = 1.0
@@ -108,7 +108,7 @@ class StopRamp:
             return 0.0
         return (self.duration - elapsed) / self.ramp
 
-    def effort(self, elapsed: float, q: Array, qd: Array) -> Array:
+    def effort(self, elapsed: float, q: Array, qd: Array, *, posture: Array | None = None) -> Array:
         """Efforts `elapsed` seconds after the stop, N·m or N, not yet limited; shape (n,).
 
         Parameters
@@ -117,12 +117,14 @@ class StopRamp:
             Seconds since the stop.
         q, qd
             Measured position and velocity; shape (n,).
+        posture
+            As for `ComputedTorque.law`.
 
         Raises
         ------
-        ControlError
-            A wrong shape, or an `elapsed` that is NaN.
+        ControlError, AssemblyError, SingularPostureError
+            An `elapsed` that is NaN; the others as for `ComputedTorque.law`.
         """
         if math.isnan(elapsed):
             raise ControlError("stop ramp: the elapsed time is NaN; it must be a number of seconds")
-        return self.scale(elapsed) * self._law.law(q, qd).total
+        return self.scale(elapsed) * self._law.law(q, qd, posture=posture).total

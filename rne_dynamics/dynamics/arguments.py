@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import kernel
 
@@ -16,7 +17,7 @@ from rne_dynamics.spatial.jit import kernel
 Wrenches = Mapping[str, ArrayLike]
 
 
-def state_arrays(robot: RobotModel, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
     """Broadcast joint vectors to one leading shape and flatten it.
 
     Parameters
@@ -60,7 +61,7 @@ def _all_finite(values: Array) -> bool:
     return finite
 
 
-def _broadcast_state(robot: RobotModel, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
+def _broadcast_state(robot: Machine, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
     arrays = []
     for name, value in arguments.items():
         width = robot.nq if name == "q" else robot.n
@@ -146,7 +147,7 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
     return out
 
 
-def _joint_of(robot: RobotModel, name: str, k: int) -> str:
+def _joint_of(robot: Machine, name: str, k: int) -> str:
     if name == "q" and robot.nq != robot.n:
         return ""
     return f" (joint {robot.joint_names[k]!r})"

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 
-def friction_torque(robot: RobotModel, qd: ArrayLike) -> Array:
+def friction_torque(robot: Machine, qd: ArrayLike) -> Array:
     """Effort that overcomes joint friction at velocity `qd`: it has the sign of `qd`, and is zero at rest.
 
     Viscous part times velocity plus the Coulomb part of the direction of motion. To move at all from rest takes
@@ -20,7 +20,8 @@ def friction_torque(robot: RobotModel, qd: ArrayLike) -> Array:
     Parameters
     ----------
     robot
-        The model.
+        The model. Of a mechanism only the actuated joints' friction is told: what the passive joints' takes from the
+        motors depends on the posture too.
     qd
         Velocities, shape (…, n).
 

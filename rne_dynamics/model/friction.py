@@ -16,7 +16,7 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
     VISCOUS,
 )
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism
 
 
 class JointFriction(NamedTuple):
@@ -35,12 +35,17 @@ class JointFriction(NamedTuple):
     coulomb_backward: Array
 
 
-def joint_friction(robot: RobotModel) -> JointFriction:
-    """The friction of a robot's coordinates; floating joints have none.
+def joint_friction(robot: Machine) -> JointFriction:
+    """The friction of a robot's coordinates, or of a mechanism's actuated joints; floating joints have none.
 
     By virtual work a body with q_i = k q + offset adds k² times its viscous coefficient and |k| times its Coulomb
     torque; a negative k swaps the directions.
     """
+    if isinstance(robot, Mechanism):
+        rows = [column[robot.actuated] for column in joint_friction(robot.robot)]
+        for row in rows:
+            row.flags.writeable = False
+        return JointFriction(*rows)
     friction = JointFriction(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n))
     for (kind, j), row in zip(robot.topology[:, [KIND, VELOCITY_INDEX]].tolist(), robot.parameters, strict=True):
         if kind == FLOATING:
@@ -53,3 +58,11 @@ def joint_friction(robot: RobotModel) -> JointFriction:
     for array in friction:
         array.flags.writeable = False
     return friction
+
+
+def passive_viscous(mechanism: Mechanism) -> Array:
+    """Viscous friction of a mechanism's tree with that of the actuated joints left out; shape (n of the tree,)."""
+    viscous = np.array(joint_friction(mechanism.robot).viscous)
+    viscous[mechanism.actuated] = 0.0
+    viscous.flags.writeable = False
+    return viscous

@@ -183,3 +183,12 @@ class Mechanism:
     def with_posture(self, posture: ArrayLike) -> Mechanism:
         """The same mechanism working near another posture of all joints of the tree."""
         return replace(self, posture=np.asarray(posture, dtype=np.float64))
+
+
+#: What control and simulation take: an open arm in its joint coordinates, or a mechanism in its actuated ones.
+Machine = RobotModel | Mechanism
+
+
+def open_tree(machine: Machine) -> RobotModel:
+    """The robot itself, or a mechanism's tree with its loops cut."""
+    return machine.robot if isinstance(machine, Mechanism) else machine

@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.motion import configuration_rate, normalize_quaternions
-from rne_dynamics.simulation.plant import BACKWARD, EFFORT, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.simulation.loops import refuse_posture
+from rne_dynamics.simulation.motion import accelerations, configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state
 from rne_dynamics.simulation.stepping import checked_effort
 
@@ -78,15 +81,26 @@ def integrate(
         def law(t: float, q: Array, qd: Array) -> ArrayLike:
             return constant
 
-    start = checked_state(robot, state.q, state.qd, state.t)
-    nq, limit = robot.nq, joints[:, EFFORT]
+    start = checked_state(robot, state.q, state.qd, state.t, state.posture)
+    nq, tree, loops = robot.nq, plant.tree, plant.loops(state.posture)
+    loads = bodies_wrenches(tree, wrenches, ())[0]
+    free = np.zeros(robot.n, dtype=np.bool_)
 
     def rate(t: float, x: Array) -> Array:
         q, qd = x[:nq].copy(), x[nq:].copy()
-        tau = np.clip(checked_effort(plant, law(t, q, qd)), -limit, limit) - joints[:, VISCOUS] * qd
+        given = plant.limited(checked_effort(plant, law(t, q, qd)))
         out = np.empty_like(x)
+        if isinstance(robot, Mechanism):
+            assert loops is not None
+            out[:nq] = qd
+            if not accelerations(
+                tree.topology, tree.parameters, loops, tree.base_at_rest, tree.has_mimic, joints, loads, q, qd, given,
+                free, out[nq:],
+            ):  # fmt: skip
+                refuse_posture(robot, loops, t)
+            return out
         configuration_rate(robot.topology, q, qd, out[:nq])
-        out[nq:] = forward_dynamics(robot, q, qd, tau, wrenches=wrenches)
+        out[nq:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
         return out
 
     solution = solve_ivp(
@@ -94,11 +108,15 @@ def integrate(
         rtol=rtol, atol=atol, events=_stop_events(plant),
     )  # fmt: skip
     _refuse_failure(plant, solution)
-    states = []
+    states: list[State] = []
+    posture = start.posture
     for t, x in zip(solution.t, solution.y.T, strict=True):
         q = x[:nq].copy()
-        normalize_quaternions(robot.topology, q)
-        states.append(State(float(t), q, x[nq:].copy()))
+        if isinstance(robot, Mechanism):
+            posture = assemble(robot, q, start=posture)
+        else:
+            normalize_quaternions(robot.topology, q)
+        states.append(State(float(t), q, x[nq:].copy(), posture))
     return states
 
 

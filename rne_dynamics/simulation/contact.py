@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.box_lcp import AT_LOW, HELD, box_lcp
+from rne_dynamics.simulation.loops import Loops, add_passive_damping
 from rne_dynamics.simulation.motion import mass_and_bias
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.cholesky import cholesky_solve
@@ -43,6 +44,7 @@ def inverse(M: Array, A: Array) -> bool:
 def response(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     joints: Array,
     wrenches: Array,
@@ -53,9 +55,12 @@ def response(
     bias: Array,
     A: Array,
 ) -> bool:
-    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the inertia is singular."""
-    mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
+    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined."""
+    if not mass_and_bias(topology, parameters, loops, base, wrenches, q, qd, M, bias):
+        return False
     factor = M.copy()
+    if loops is not None:
+        add_passive_damping(loops, implicit, qd, factor, bias)
     for j in range(qd.shape[0]):
         factor[j, j] += implicit * joints[j, VISCOUS]
     return bool(inverse(factor, A))
@@ -74,8 +79,12 @@ def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> 
 
 
 @helper
-def needs_response(joints: Array, positions: NDArray[np.int64], q: Array, qd: Array) -> bool:
+def needs_response(
+    loops: Loops | None, joints: Array, positions: NDArray[np.int64], q: Array, qd: Array
+) -> bool:
     """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop."""
+    if loops is not None and loops.damped:
+        return True
     for j in range(qd.shape[0]):
         if joints[j, VISCOUS] > 0.0 or stop_side(joints, positions, q, j) != 0:
             return True

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.contact import impact, needs_response, response, states_of_joints
 from rne_dynamics.simulation.implicit import kept_within_stops
+from rne_dynamics.simulation.loops import Loops
 from rne_dynamics.simulation.motion import runge_kutta
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
@@ -69,6 +70,7 @@ def _nearest(
 def step_with_events(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -90,8 +92,8 @@ def step_with_events(
     -------
     float
         What is left of the step for another method, s: 0 as a rule, `dt` where viscous friction is too stiff,
-        something between where events follow each other without end; −1 where the inertia is singular.
-        `q_new`, `qd_new` hold the state at that time.
+        something between where events follow each other without end; −1 where the motion is not determined (no
+        inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
     n = qd.shape[0]
     copy_into(q_new, q)
@@ -101,13 +103,16 @@ def step_with_events(
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
     left = dt
     for piece in range(4 * n + 8):
-        if needs_response(joints, positions, q_at, qd_at):
-            if not response(topology, parameters, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
+        if needs_response(loops, joints, positions, q_at, qd_at):
+            if not response(topology, parameters, loops, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
                 return -1.0
             if piece == 0:
                 rate = 0.0  # Σ D_j (M⁻¹)_jj bounds the fastest decay by viscous friction
                 for j in range(n):
                     rate += joints[j, VISCOUS] * A[j, j]
+                    if loops is not None:
+                        for k in range(n):
+                            rate += loops.damping[j, k] * A[k, j]
                 if rate * dt > STIFF:
                     return dt
             if impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
@@ -129,7 +134,7 @@ def step_with_events(
         f_late, kept = 0.0, 0
         for trial in range(80):
             if not runge_kutta(
-                topology, parameters, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new
+                topology, parameters, loops, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new
             ):
                 return -1.0
             f = _nearest(joints, positions, locked, direction, q_at, q_new, qd_new)

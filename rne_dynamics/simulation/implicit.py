@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rne_dynamics.dynamics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.contact import impulses, response, stop_side
+from rne_dynamics.simulation.loops import Loops
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.jit import helper, kernel
@@ -17,6 +18,7 @@ from rne_dynamics.spatial.jit import helper, kernel
 def semi_implicit_step(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     joints: Array,
     positions: NDArray[np.int64],
@@ -28,13 +30,17 @@ def semi_implicit_step(
     q_new: Array,
     qd_new: Array,
 ) -> bool:
-    """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False where the inertia is singular."""
+    """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
     n = qd.shape[0]
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
-    if not response(topology, parameters, base, joints, wrenches, q, qd, dt, M, bias, A):
+    if not response(topology, parameters, loops, base, joints, wrenches, q, qd, dt, M, bias, A):
         return False
     implicit_velocities(joints, positions, M, bias, A, q, qd, effort, dt, qd_new)
-    integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
+    if loops is None:
+        integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
+    else:
+        for j in range(n):
+            q_new[j] = q[j] + dt * qd_new[j]
     kept_within_stops(joints, positions, q, q_new)
     return True
 

@@ -32,6 +32,9 @@ class Log:
         What was desired; shape (rows, n); `None` in free motion.
     terms
         The control law's torque term by term, before the limits; each of shape (rows, n).
+    tree_names, tree_q, tree_qd
+        Of a mechanism, all joints of its tree, passive ones included: names, positions (rows, nq of the tree) and
+        velocities (rows, n of the tree); empty and None for an open arm.
     """
 
     joint_names: tuple[str, ...]
@@ -45,6 +48,9 @@ class Log:
     reference_qd: Array | None = None
     reference_qdd: Array | None = None
     terms: Mapping[str, Array] = field(default_factory=dict)
+    tree_names: tuple[str, ...] = ()
+    tree_q: Array | None = None
+    tree_qd: Array | None = None
 
     @property
     def energy(self) -> Array:
@@ -89,6 +95,8 @@ class Log:
             ("reference_qdd", self.reference_qdd, names),
             ("effort", self.effort, names),
             *((f"torque_{name}", rows, names) for name, rows in self.terms.items()),
+            ("tree_q", self.tree_q, self.tree_names),
+            ("tree_qd", self.tree_qd, self.tree_names),
         ):
             if rows is not None:
                 table.update({f"{what}/{label}": rows[:, j] for j, label in enumerate(labels)})
@@ -108,8 +116,10 @@ class Log:
         arrays = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("joint_names", "terms") and value is not None
+            if name not in ("joint_names", "tree_names", "terms") and value is not None
         }
+        if self.tree_names:
+            arrays["tree_names"] = np.array(self.tree_names)
         arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})
         with Path(path).open("wb") as file:  # an open file keeps numpy from adding a suffix of its own
             np.savez_compressed(file, joint_names=np.array(self.joint_names), **arrays)

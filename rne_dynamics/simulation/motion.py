@@ -17,7 +17,9 @@ from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
+from rne_dynamics.simulation.loops import Loops, add_passive_damping, closed_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
+from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.rows import slice_vector
@@ -28,25 +30,34 @@ from rne_dynamics.spatial.vector import from_quaternion, rotate
 def mass_and_bias(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     wrenches: Array,
     q: Array,
     qd: Array,
     M: Array,
     bias: Array,
-) -> None:
-    """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,)."""
+) -> bool:
+    """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,); False where loops do not close, or stand at a singular posture.
+
+    `loops` is None for an open arm. Wherever a kernel asks that, numba compiles the one answer only: the open arm's
+    kernels hold nothing of the loops.
+    """
+    if loops is not None:
+        return closed_mass_and_bias(loops, base, wrenches, q, qd, M, bias)
     work = np.empty((topology.shape[0], _FORCE_COLUMNS))
     inverse_dynamics_kernel(
         topology, parameters, base, q, qd, np.zeros(qd.shape[0]), wrenches, work, bias
     )
     mass_matrix_kernel(topology, parameters, q, np.empty((topology.shape[0], _MASS_COLUMNS)), M)
+    return True
 
 
 @kernel
 def accelerations(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -57,7 +68,7 @@ def accelerations(
     locked: NDArray[np.bool_],
     qdd: Array,
 ) -> bool:
-    """q̈ under the torque `drive` less viscous friction; locked joints do not accelerate. False: singular inertia.
+    """q̈ under the torque `drive` less viscous friction; locked joints do not accelerate. False: not determined.
 
     Parameters
     ----------
@@ -76,11 +87,14 @@ def accelerations(
     for j in range(n):
         tau[j] = drive[j] - joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
-    if not any_locked and not mimic:
+    if loops is None and not any_locked and not mimic:
         work = np.empty((topology.shape[0], _NASSER_COLUMNS))
         return bool(nasser_kernel(topology, parameters, base, q, qd, tau, wrenches, work, qdd) < 0)
     M, bias = np.empty((n, n)), np.empty(n)
-    mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
+    if not mass_and_bias(topology, parameters, loops, base, wrenches, q, qd, M, bias):
+        return False
+    if loops is not None:
+        add_passive_damping(loops, 0.0, qd, M, bias)
     for j in range(n):
         tau[j] -= bias[j]
     for j in range(n):
@@ -128,6 +142,7 @@ def normalize_quaternions(topology: NDArray[np.int64], q: Array) -> None:
 def runge_kutta(
     topology: NDArray[np.int64],
     parameters: Array,
+    loops: Loops | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -140,17 +155,20 @@ def runge_kutta(
     q_new: Array,
     qd_new: Array,
 ) -> bool:
-    """The classical fourth-order step of length `h`; False where the inertia is singular."""
+    """The classical fourth-order step of length `h`; False where the motion is not determined."""
     n, nq = qd.shape[0], q.shape[0]
     qdd, rate = np.empty(n), np.empty(nq)
     q_stage, qd_stage = q.copy(), qd.copy()
     q_sum, qd_sum = np.zeros(nq), np.zeros(n)
     for stage in range(4):
         if not accelerations(
-            topology, parameters, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
+            topology, parameters, loops, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
         ):
             return False
-        configuration_rate(topology, q_stage, qd_stage, rate)
+        if loops is None:
+            configuration_rate(topology, q_stage, qd_stage, rate)
+        else:
+            copy_into(rate, qd_stage)
         weight = 1.0 if stage == 0 or stage == 3 else 2.0
         ahead = h if stage == 2 else 0.5 * h
         for k in range(nq):
@@ -163,5 +181,6 @@ def runge_kutta(
         q_new[k] = q[k] + h / 6.0 * q_sum[k]
     for j in range(n):
         qd_new[j] = qd[j] + h / 6.0 * qd_sum[j]
-    normalize_quaternions(topology, q_new)
+    if loops is None:
+        normalize_quaternions(topology, q_new)
     return True

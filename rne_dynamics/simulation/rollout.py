@@ -8,16 +8,18 @@ from typing import Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.simulation.adaptive import integrate
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import checked_state, no_joint_outside
+from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
 from rne_dynamics.simulation.stepping import StepMethod, step
 
 Progress = Callable[[float], None]
@@ -26,8 +28,10 @@ Progress = Callable[[float], None]
 class Controller(Protocol):
     """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
 
-    def law(self, q: Array, qd: Array, reference: Reference, integral: Array | None = None) -> TorqueTerms:
-        """The torque for one cycle."""
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+    ) -> TorqueTerms:
+        """The torque for one cycle; `posture` is given where the plant is a mechanism: `State.posture`."""
 
     def next_integral(
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None
@@ -85,10 +89,13 @@ def simulate(
     integral = np.zeros(plant.robot.n)
     for k in range(cycles + 1):
         reference = trajectory.sample(k * period)
-        terms = controller.law(state.q, state.qd, reference, integral)
+        if state.posture is None:
+            terms = controller.law(state.q, state.qd, reference, integral)
+        else:
+            terms = controller.law(state.q, state.qd, reference, integral, posture=state.posture)
         asked = terms.total
         given = plant.limited(asked)
-        log.add(k * period, state.q, state.qd, given, reference, terms._asdict())
+        log.add(k * period, state, given, reference, terms._asdict())
         integral = controller.next_integral(integral, state.q, reference, period, given != asked)
         if k < cycles:
             for _ in range(substeps):
@@ -139,10 +146,10 @@ def free_motion(
     log = _Recorder(plant)
     if method == "adaptive":
         for k, there in enumerate(integrate(plant, state, push, period * np.arange(rows + 1))):
-            log.add(k * period, there.q, there.qd, plant.limited(push), None, {})
+            log.add(k * period, there, plant.limited(push), None, {})
         return log.done()
     for k in range(rows + 1):
-        log.add(k * period, state.q, state.qd, plant.limited(push), None, {})
+        log.add(k * period, state, plant.limited(push), None, {})
         if k < rows:
             for _ in range(substeps):
                 state = step(plant, state, push, dt, method=method)
@@ -160,10 +167,12 @@ class _Recorder:
         self._time: list[float] = []
 
     def add(
-        self, t: float, q: Array, qd: Array, effort: Array, reference: Reference | None, terms: Mapping[str, Array]
+        self, t: float, state: State, effort: Array, reference: Reference | None, terms: Mapping[str, Array]
     ) -> None:
         self._time.append(t)
-        row = {"q": q, "qd": qd, "effort": effort}
+        row = {"q": state.q, "qd": state.qd, "effort": effort}
+        if state.posture is not None:
+            row["tree_q"] = state.posture
         if reference is not None:
             row.update(reference_q=reference.q, reference_qd=reference.qd, reference_qdd=reference.qdd)
         row.update({f"torque_{name}": value for name, value in terms.items()})
@@ -173,12 +182,17 @@ class _Recorder:
     def done(self) -> Log:
         arrays = {name: np.array(rows) for name, rows in self._rows.items()}
         terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
+        tree, q, qd = open_tree(self._robot), arrays["q"], arrays["qd"]
+        if isinstance(self._robot, Mechanism):
+            q = arrays["tree_q"]
+            qd = arrays["tree_qd"] = tree_velocity(self._robot, q, qd)
         return Log(
             joint_names=self._robot.joint_names,
             time=np.array(self._time),
-            kinetic=kinetic_energy(self._robot, arrays["q"], arrays["qd"]),
-            potential=potential_energy(self._robot, arrays["q"]),
+            kinetic=kinetic_energy(tree, q, qd),
+            potential=potential_energy(tree, q),
             terms=terms,
+            tree_names=tree.joint_names if "tree_q" in arrays else (),
             **arrays,
         )
 

@@ -131,11 +131,11 @@ class Simulator:
         SimulationError, SingularInertiaError, ModelError
             As for `step`. The state stays that of the last good step.
         """
-        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.robot, wrenches, ())[0]
+        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
         for _ in range(steps):
             now = self._state
             if self.braked:
-                self._state = State(now.t + self.dt, now.q, self._zero)
+                self._state = replace(now, t=now.t + self.dt, qd=self._zero)
                 continue
             effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
             self._state = unchecked_step(self.plant, now, effort, self.dt, self.method, loads)

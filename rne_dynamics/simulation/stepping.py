@@ -7,12 +7,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.closing import assemble_kernel
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.implicit import semi_implicit_step
+from rne_dynamics.simulation.loops import Loops, refuse_posture
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
 
@@ -52,7 +55,8 @@ def step(
     Raises
     ------
     SimulationError
-        A wrong effort, step or method; a state that is not finite any more (names the joint and the time).
+        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); a mechanism
+        that runs into a singular posture or to where a loop cannot close (names the loop and the time).
     SingularInertiaError
         A joint that moves no inertia; names it.
     ModelError
@@ -69,7 +73,7 @@ def step(
     if not (np.isfinite(dt) and dt > 0.0):
         raise SimulationError(f"the step is {dt} s; it must be finite and above 0")
     given = plant.limited(checked_effort(plant, effort))
-    loads = _NO_WRENCH if not wrenches else bodies_wrenches(plant.robot, wrenches, ())[0]
+    loads = _NO_WRENCH if not wrenches else bodies_wrenches(plant.tree, wrenches, ())[0]
     return unchecked_step(plant, state, given, float(dt), method, loads)
 
 
@@ -90,14 +94,15 @@ def unchecked_step(
     plant: ArmPlant, state: State, effort: Array, dt: float, method: StepMethod, loads: Array
 ) -> State:
     """`step` for a loop: `effort` already limited, `loads` at the bodies as `bodies_wrenches` gives them."""
-    robot = plant.robot
+    robot, tree = plant.robot, plant.tree
+    loops = plant.loops(state.posture)
     q, qd = np.empty(robot.nq), np.empty(robot.n)
     start = _writable(state.q), _writable(state.qd)
     effort = _writable(effort)
     left = dt
     if method == "rk4":
         left = step_with_events(
-            robot.topology, robot.parameters, robot.base_at_rest, robot.has_mimic, plant.joints, plant.positions,
+            tree.topology, tree.parameters, loops, tree.base_at_rest, tree.has_mimic, plant.joints, plant.positions,
             loads, *start, effort, dt, q, qd,
         )  # fmt: skip
         start = q, qd
@@ -105,18 +110,27 @@ def unchecked_step(
     if left > 0.0:
         q, qd = np.empty(robot.nq), np.empty(robot.n)
         solved = semi_implicit_step(
-            robot.topology, robot.parameters, robot.base_at_rest, plant.joints, plant.positions,
+            tree.topology, tree.parameters, loops, tree.base_at_rest, plant.joints, plant.positions,
             loads, *start, effort, left, q, qd,
         )  # fmt: skip
     if not (solved and np.isfinite(qd).all() and np.isfinite(q).all()):
-        _explain(plant, state, q, qd, effort, dt, solved)
-    return State(state.t + dt, q, qd)
+        _explain(plant, state, loops, qd, effort, dt, solved)
+    if loops is None:
+        return State(state.t + dt, q, qd)
+    loops.asked[:], loops.status[0] = q, assemble_kernel(loops.packed, loops.work, q, loops.posture)
+    if isinstance(robot, Mechanism):
+        refuse_posture(robot, loops, state.t)
+    return State(state.t + dt, q, qd, loops.posture)
 
 
-def _explain(plant: ArmPlant, state: State, q: Array, qd: Array, effort: Array, dt: float, solved: bool) -> None:
+def _explain(
+    plant: ArmPlant, state: State, loops: Loops | None, qd: Array, effort: Array, dt: float, solved: bool
+) -> None:
     """Raise for a step that failed."""
     robot = plant.robot
     if not solved and np.isfinite(state.q).all() and np.isfinite(state.qd).all():
+        if isinstance(robot, Mechanism) and loops is not None:
+            refuse_posture(robot, loops, state.t)
         forward_dynamics(robot, state.q, state.qd, effort)  # names the joint without inertia
     finite = np.isfinite(qd) if solved else np.isfinite(state.qd)
     j = int(np.argmin(finite))

@@ -1,0 +1,135 @@
+"""The terms of every law for a mechanism with closed loops, from one assembly in one compiled call."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from rne_dynamics.closed_chain.assembly import refusal
+from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
+from rne_dynamics.dynamics.gravity import gravity_torque_kernel
+from rne_dynamics.model.friction import passive_viscous
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.jit import helper, kernel
+
+
+@helper
+def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
+    """out = Tᵀ g of the tree."""
+    weights = np.empty((packed.topology.shape[0], _GRAVITY_COLUMNS))
+    gravity_torque_kernel(packed.topology, packed.parameters, base, posture, weights, work.tau)
+    projected(T, work.tau, out)
+
+
+@helper
+def _projected_friction(work: Work, viscous: Array, T: Array, qd: Array, out: Array) -> None:
+    """out = Tᵀ D T q̇, with D the passive joints' viscous friction."""
+    for i in range(T.shape[0]):
+        rate = 0.0
+        for k in range(T.shape[1]):
+            rate += T[i, k] * qd[k]
+        work.tau[i] = viscous[i] * rate
+    projected(T, work.tau, out)
+
+
+@kernel
+def closed_law_kernel(
+    packed: Packed,
+    work: Work,
+    viscous: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    desired: Array,
+    correction: Array,
+    posture: Array,
+    terms: Array,
+) -> int:
+    """Rows of `terms`, (5, n): M·desired, c(q, q̇), g(q), M·correction, passive joints' viscous torque; a status.
+
+    `viscous` is `passive_viscous`, `posture` as for `closed_terms_kernel`, whose status this is.
+    """
+    n = qd.shape[0]
+    T, M = np.empty((posture.shape[0], n)), np.empty((n, n))
+    # without gravity, so that nothing small is left of the difference of large torques
+    weightless, unloaded = np.zeros(12), np.zeros((0, 6))
+    status = closed_terms_kernel(packed, work, weightless, q, qd, unloaded, posture, T, M, terms[1])
+    if status != DONE:
+        return status
+    _projected_gravity(packed, work, base, posture, T, terms[2])
+    _projected_friction(work, viscous, T, qd, terms[4])
+    for j in range(n):
+        terms[0, j], terms[3, j] = 0.0, 0.0
+        for k in range(n):
+            terms[0, j] += M[j, k] * desired[k]
+            terms[3, j] += M[j, k] * correction[k]
+    return status
+
+
+@kernel
+def closed_holding_kernel(
+    packed: Packed, work: Work, viscous: Array, base: Array, q: Array, qd: Array, posture: Array, terms: Array
+) -> int:
+    """Rows of `terms`, (2, n): g(q) and the passive joints' viscous torque; otherwise as `closed_law_kernel`."""
+    status = assemble_kernel(packed, work, q, posture)
+    if status != DONE:
+        return status
+    T = np.empty((posture.shape[0], qd.shape[0]))
+    status, _ = motion_map_helper(packed, work, T)
+    if status != DONE:
+        return status
+    _projected_gravity(packed, work, base, posture, T, terms[0])
+    _projected_friction(work, viscous, T, qd, terms[1])
+    return status
+
+
+@lru_cache(maxsize=16)
+def _constants(mechanism: Mechanism) -> tuple[Packed, Array, Array]:
+    """What the kernels take of a mechanism, kept for the last few mechanisms."""
+    return pack(mechanism), passive_viscous(mechanism), mechanism.robot.base_at_rest
+
+
+def closed_terms(
+    mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None
+) -> Array:
+    """`rigid_terms` of a mechanism; shape (5, n).
+
+    Raises
+    ------
+    AssemblyError, SingularPostureError, ModelError
+        A position where the loops do not close, where the actuated joints do not hold the mechanism, or actuated joints
+        that are more than its freedoms. A position that is not a number gives terms that are not.
+    """
+    packed, viscous, base = _constants(mechanism)
+    terms = np.empty((5, mechanism.n))
+    start = _start(mechanism, posture)
+    status = closed_law_kernel(
+        packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
+    )
+    return _good(mechanism, status, q, start, terms)
+
+
+def closed_holding_terms(mechanism: Mechanism, q: Array, qd: Array, posture: Array | None) -> Array:
+    """`holding_terms` of a mechanism; shape (2, n). Errors as for `closed_terms`."""
+    packed, viscous, base = _constants(mechanism)
+    terms = np.empty((2, mechanism.n))
+    start = _start(mechanism, posture)
+    status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
+    return _good(mechanism, status, q, start, terms)
+
+
+def _start(mechanism: Mechanism, posture: Array | None) -> Array:
+    return np.array(mechanism.posture if posture is None else posture, dtype=np.float64)
+
+
+def _good(mechanism: Mechanism, status: int, q: Array, posture: Array, terms: Array) -> Array:
+    if status != DONE:
+        if np.isfinite(q).all():
+            raise refusal(mechanism, status, q, posture)
+        terms.fill(np.nan)
+    return terms

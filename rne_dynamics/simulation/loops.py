@@ -1,0 +1,121 @@
+"""The loops of a mechanism as the stepping kernels see them: mass matrix and bias torque of its actuated joints."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.closed_chain.assembly import refusal
+from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.terms import closed_terms_kernel
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.jit import helper
+
+
+class Loops(NamedTuple):
+    """A mechanism's loops for one step; all arrays but those of `packed` and `viscous` are written to.
+
+    Parameters
+    ----------
+    packed, work
+        As the kernels of `closed_chain/` take them.
+    viscous
+        Viscous friction of the tree's joints, zero where they are actuated; shape (n of the tree,).
+    damped
+        Whether any passive joint has viscous friction.
+    posture
+        In: where to assemble from. Out: the posture last assembled; shape (nq of the tree,).
+    T
+        The tree's velocities by the actuated ones there; shape (n of the tree, n).
+    damping
+        D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
+    asked
+        The actuated positions last asked for; shape (n,).
+    status
+        What became of that: `closed_chain.closing`'s DONE, NOT_CLOSED, …; shape (1,).
+    """
+
+    packed: Packed
+    work: Work
+    viscous: Array
+    damped: bool
+    posture: Array
+    T: Array
+    damping: Array
+    asked: Array
+    status: NDArray[np.int64]
+
+    @staticmethod
+    def of(mechanism: Mechanism, viscous: Array, posture: Array | None) -> Loops:
+        """For one step of a mechanism from `posture` on, from the mechanism's own one where it is None."""
+        packed, n = pack(mechanism), mechanism.n
+        return Loops(
+            packed,
+            workspace(packed),
+            viscous,
+            bool(viscous.any()),
+            np.array(mechanism.posture if posture is None else posture, dtype=np.float64),
+            np.empty((mechanism.robot.n, n)),
+            np.empty((n, n)),
+            np.empty(n),
+            np.full(1, DONE),
+        )
+
+
+@helper
+def closed_mass_and_bias(
+    loops: Loops, base: Array, wrenches: Array, q: Array, qd: Array, M: Array, bias: Array
+) -> bool:
+    """`mass_and_bias` of a mechanism, at positions and velocities of its actuated joints; fills `loops.damping` too."""
+    copy_into(loops.asked, q)
+    T = loops.T
+    status = closed_terms_kernel(loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
+    loops.status[0] = status
+    if status != DONE:
+        return False
+    n = qd.shape[0]
+    if loops.damped:
+        for j in range(n):
+            for k in range(n):
+                x = 0.0
+                for i in range(T.shape[0]):
+                    x += T[i, j] * loops.viscous[i] * T[i, k]
+                loops.damping[j, k] = x
+    return True
+
+
+@helper
+def add_passive_damping(loops: Loops, implicit: float, qd: Array, factor: Array, bias: Array) -> None:
+    """Bring the passive joints' viscous friction into the equations of `response`.
+
+    It goes into the bias torque where `implicit` is zero, otherwise, times that, into what the mass matrix became.
+    """
+    if not loops.damped:
+        return
+    n = qd.shape[0]
+    for j in range(n):
+        for k in range(n):
+            if implicit > 0.0:
+                factor[j, k] += implicit * loops.damping[j, k]
+            else:
+                bias[j] += loops.damping[j, k] * qd[k]
+
+
+def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
+    """Raise where a step from time `t` on failed because of the loops; nothing where they did close.
+
+    Raises
+    ------
+    SimulationError
+        A loop that cannot close, or a singular posture; says when, which, and where the actuated joints are.
+    """
+    status = int(loops.status[0])
+    if status != DONE:
+        error = refusal(mechanism, status, loops.asked, loops.posture)
+        raise SimulationError(f"the motion cannot go on from t = {t:.6g} s: {error}") from error
