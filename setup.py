@@ -75,7 +75,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         share("launch", "*.launch.py"),
         share("config", "*.yaml", "*.rviz"),
-        share("urdf", "*.urdf"),
+        share("urdf", "*.urdf", "*.yaml"),
     ],
     cmdclass={"install_data": InstallData},
     python_requires=">=3.10",

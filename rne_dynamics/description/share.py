@@ -44,9 +44,22 @@ def share_file(relative: str | PurePosixPath) -> Path:
 
 
 def shipped_robots() -> tuple[str, ...]:
-    """Names of the robots that ship, as `load_urdf` takes them; sorted."""
+    """Names of the robots that ship, as `load_urdf` takes them; sorted.
+
+    The open trees of mechanisms are not among them: they are half of what `shipped_models` lists.
+    """
+    models = shipped_models()
+    return tuple(name for name in _stems("urdf") if name not in models)
+
+
+def shipped_models() -> tuple[str, ...]:
+    """Names of the model files that ship, as `load_model` takes them; sorted."""
+    return _stems("yaml")
+
+
+def _stems(suffix: str) -> tuple[str, ...]:
+    """Names of the files with that suffix in the first folder that has robots."""
     for folder in share_folders():
-        names = sorted(path.stem for path in (folder / "urdf").glob("*.urdf"))
-        if names:
-            return tuple(names)
+        if any((folder / "urdf").glob("*.urdf")):
+            return tuple(sorted(path.stem for path in (folder / "urdf").glob(f"*.{suffix}")))
     return ()

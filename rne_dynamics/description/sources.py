@@ -8,18 +8,20 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import BinaryIO, Union
 
 from rne_dynamics.description.expand import expand_xacro
 from rne_dynamics.description.packages import resolve_uri
-from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.errors import DescriptionError
 
 #: A URDF is some hundred kilobytes; what is larger is refused before it is read.
 MOST_BYTES = 50_000_000
 #: Stands behind the name of a xacro file: lines are those of the text it expands to.
 EXPANDED = " (expanded)"
+#: Endings of model files.
+MODEL_SUFFIXES = (".yaml", ".yml")
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -32,7 +34,7 @@ class Source:
     name
         Path of the file (with `EXPANDED` behind it for xacro), or ``<text>``, ``<stdin>``.
     data
-        The XML document.
+        The XML document, or the YAML of a model file.
     encoding
         Overrides the encoding the document declares; `None` where the document is to be believed.
     """
@@ -51,8 +53,8 @@ def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -
     Parameters
     ----------
     source
-        A path; a string with XML in it, or bytes; a ``file://`` or ``package://`` URI; the name of a robot that
-        ships, which wins over a file of that very name (write ``./name`` for the file).
+        A path; a string with XML in it, or bytes; a ``file://`` or ``package://`` URI; the name of a robot or model
+        that ships, which wins over a file of that very name (write ``./name`` for the file).
     mappings
         Arguments for xacro by name.
 
@@ -63,17 +65,28 @@ def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -
     """
     if isinstance(source, Source):
         return source
-    if isinstance(source, bytes) or (
-        isinstance(source, str) and ("<" in source or "\n" in source or not source.strip())
-    ):
+    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
         _no_mappings("XML text", mappings)
         return _from_text(source)
-    path = _find(source)
+    path = find(source)
     if path.suffix == ".xacro":
         # read here as well, so that its size and its entities are checked before xacro takes it
         return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
+
+
+def is_text(source: str) -> bool:
+    """Whether a string is a description itself rather than the name of one."""
+    return "<" in source or "\n" in source or not source.strip()
+
+
+def is_model_file(source: Source) -> bool:
+    """Whether a description is a model file (YAML) rather than a URDF: by its name, or, nameless, by how it begins."""
+    if source.name.startswith("<"):
+        start = source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1]
+        return start not in (b"", b"<")
+    return PurePath(source.name).suffix in MODEL_SUFFIXES
 
 
 def read_stdin(stream: BinaryIO | None = None) -> Source:
@@ -97,11 +110,14 @@ def _from_text(text: str | bytes) -> Source:
         ) from None
 
 
-def _find(source: str | os.PathLike[str]) -> Path:
+def find(source: str | os.PathLike[str]) -> Path:
+    """Path that a path, URI or name of what ships stands for; `DescriptionError` for a URI that leads nowhere."""
     name = os.fspath(source)
     if isinstance(source, str):
         if _URI.match(name):
             return resolve_uri(name)
+        if name in shipped_models():
+            return share_file(f"urdf/{name}.yaml")
         if name in shipped_robots():
             return share_file(f"urdf/{name}.urdf")
     path = Path(name)
@@ -127,10 +143,11 @@ def _read_file(path: Path) -> bytes:
 
 
 def _not_found(path: Path) -> DescriptionError:
-    robots = shipped_robots()
+    robots = (*shipped_robots(), *shipped_models())
     beside = []
     if path.parent.is_dir():
-        beside = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in (".urdf", ".xacro")]
+        kinds = (".urdf", ".xacro", *MODEL_SUFFIXES)
+        beside = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
     near = get_close_matches(str(path), [*robots, *beside], n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return DescriptionError(

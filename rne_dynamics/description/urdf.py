@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from numpy.typing import ArrayLike
 
 from rne_dynamics.description.findings import FaultyDescriptionError, Report, Severity
-from rne_dynamics.description.lint import examine
-from rne_dynamics.description.sources import SourceLike, read_source
+from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.sources import SourceLike, is_model_file, read_source
+from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.robot import Base, RobotModel
-from rne_dynamics.model.tree import Payload
+from rne_dynamics.model.tree import KinematicTree, Payload
 
 _log = logging.getLogger(__name__)
 _log.addHandler(logging.NullHandler())  # a library that is not asked to speak says nothing on the terminal
@@ -66,15 +67,10 @@ def load_urdf(
     <transmission> elements, see `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo tags are not
     read at all.
     """
-    examination = examine(read_source(source, mappings))
-    tree = examination.tree
-    if tree is None:
-        raise _refusal(examination.report)
-    warnings = examination.report.of(Severity.WARNING)
-    if warnings:
-        _log.warning("%s: %d warnings, `rne check` lists them", examination.report.file, len(warnings))
-    for finding in warnings:
-        _log.info("%s:%d: %s", examination.report.file, finding.line, finding)
+    read = read_source(source, mappings)
+    if not read.name.startswith("<") and is_model_file(read):
+        raise DescriptionError(f"{read.name} is a model file, not a URDF; load it with rne_dynamics.load_model")
+    tree = accepted(examine(read))
     if payload is not None:
         tree = tree.with_payload(payload)
     if lock:
@@ -82,6 +78,20 @@ def load_urdf(
     return assemble(tree, base=base, gravity=gravity)
 
 
-def _refusal(report: Report) -> FaultyDescriptionError:
+def accepted(examination: Examination) -> KinematicTree:
+    """The tree of a URDF without errors; its warnings go to the logger. Raises `FaultyDescriptionError`."""
+    report = examination.report
+    if examination.tree is None:
+        raise refusal(report)
+    warnings = report.of(Severity.WARNING)
+    if warnings:
+        _log.warning("%s: %d warnings, `rne check` lists them", report.file, len(warnings))
+    for finding in warnings:
+        _log.info("%s:%d: %s", report.file, finding.line, finding)
+    return examination.tree
+
+
+def refusal(report: Report) -> FaultyDescriptionError:
+    """The error for a report that has errors: its first one."""
     errors = report.of(Severity.ERROR)
     return FaultyDescriptionError(report.file, errors[0], len(errors) - 1)

@@ -1,0 +1,196 @@
+"""`load_model`: from a model file, a URDF and what URDF cannot say, to the model of a robot or mechanism."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rne_dynamics.description import sources
+from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
+from rne_dynamics.description.lint import Examination, examine
+from rne_dynamics.description.model_parts import (
+    Values,
+    lint_whole,
+    read_actuated,
+    read_loops,
+    read_payload,
+    read_posture,
+    with_drives,
+)
+from rne_dynamics.description.model_schema import SCHEMA
+from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.sources import Source, SourceLike, is_model_file, read_source
+from rne_dynamics.description.urdf import accepted, load_urdf, refusal
+from rne_dynamics.description.yaml_nodes import line_of, read_yaml
+from rne_dynamics.errors import DescriptionError, MissingDependencyError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import KinematicTree, Payload
+
+_GRAVITY = Marked((0.0, 0.0, -9.81), 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ModelExamination:
+    """A model file that has been read.
+
+    Parameters
+    ----------
+    report
+        Findings on the model file itself.
+    urdf
+        The URDF it names; `None` where that could not be read.
+    values
+        The entries that were understood, with their lines.
+    tree
+        The URDF's tree with payload, friction and rotors; `None` where there are errors.
+    mechanism
+        `None` where there are errors or no loops. Its posture is the one given, exact or not.
+    """
+
+    report: Report
+    urdf: Examination | None
+    values: Values
+    tree: KinematicTree | None
+    mechanism: Mechanism | None
+
+    @property
+    def ok(self) -> bool:
+        """Whether `load_model` takes the file."""
+        return self.report.ok and self.urdf is not None and self.urdf.report.ok
+
+
+def load_model(
+    source: SourceLike,
+    *,
+    payload: Payload | None = None,
+    lock: Mapping[str, float] | None = None,
+    mappings: Mapping[str, str] | None = None,
+) -> RobotModel | Mechanism:
+    """Load a robot or a mechanism with closed loops.
+
+    Parameters
+    ----------
+    source
+        A model file (``.yaml``, ``.yml``): a path, YAML text, a ``package://`` or ``file://`` URI, or the name of a
+        model that ships (``pantograph``). Whatever `load_urdf` takes is loaded as it does.
+    payload
+        A load on one link, besides the one the file may give.
+    lock
+        Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
+    mappings
+        Arguments for xacro by name, for the URDF.
+
+    Returns
+    -------
+    RobotModel or Mechanism
+        A mechanism where the file describes loops. Its posture is the one that the file gives: as near to closing the
+        loops as the file's numbers are.
+
+    Raises
+    ------
+    DescriptionError
+        The file, or the URDF it names, has errors; the message names file, line, element, value and mend.
+    ModelError
+        An unknown link in `payload`, an unknown or immovable joint in `lock`.
+    MissingDependencyError
+        The URDF is a ``.xacro`` file and xacro is not installed.
+
+    Notes
+    -----
+    The keys of the file, their units and meaning are declared in `rne_dynamics.description.model_schema`.
+    """
+    if not names_model_file(source):
+        return load_urdf(source, payload=payload, lock=lock, mappings=mappings)
+    examination = examine_model(read_source(source), mappings)
+    if examination.urdf is not None and not examination.urdf.report.ok:
+        raise refusal(examination.urdf.report)
+    if examination.urdf is None or examination.tree is None:
+        raise refusal(examination.report)
+    accepted(examination.urdf)  # for its warnings
+    tree = examination.tree
+    if payload is not None:
+        tree = tree.with_payload(payload)
+    if lock:
+        tree = tree.with_locked(lock)
+    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value)
+    whole = examination.mechanism
+    if whole is None:
+        return robot
+    kept = [whole.robot.joint_index(name) for name in robot.joint_names]
+    actuated = tuple(name for name in whole.joint_names if name in robot.joint_names)
+    return Mechanism(robot, whole.loops, actuated, whole.posture[kept])
+
+
+def names_model_file(source: SourceLike) -> bool:
+    """Whether `load_model` will read a source as a model file; `DescriptionError` for a URI that leads nowhere."""
+    if isinstance(source, Source):
+        return is_model_file(source)
+    if isinstance(source, bytes) or (isinstance(source, str) and sources.is_text(source)):
+        return is_model_file(read_source(source))
+    return sources.find(source).suffix in sources.MODEL_SUFFIXES
+
+
+def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:
+    """Read and check a model file and the URDF it names.
+
+    Parameters
+    ----------
+    source
+        The model file.
+    mappings
+        Arguments for xacro by name, for the URDF.
+    """
+    found: list[Finding] = []
+    try:
+        root = read_yaml(source.data, source.name)
+    except FaultyDescriptionError as fault:
+        return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
+    read = collect(SCHEMA.read(root, "the file"), found)
+    values: Values = {} if read is None else read.value
+    urdf = _read_urdf(values["urdf"], source.name, mappings, found) if "urdf" in values else None
+    tree, mechanism = None, None
+    if urdf is not None and urdf.tree is not None and not found:
+        tree, mechanism = _build(values, urdf.tree, line_of(root), found)
+    report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
+    return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism)
+
+
+def _build(
+    values: Values, tree: KinematicTree, line: int, found: list[Finding]
+) -> tuple[KinematicTree, Mechanism | None]:
+    tree = collect(with_drives(values, tree), found)
+    payload = collect(read_payload(values, tree), found)
+    if payload is not None:
+        tree = tree.with_payload(payload)
+    robot = assemble(tree, gravity=values.get("gravity", _GRAVITY).value)
+    found.extend(lint_whole(values, line, robot))
+    if "loops" not in values:
+        return tree, None
+    loops = collect(read_loops(values, robot), found)
+    actuated = collect(read_actuated(values, robot), found) if "actuated" in values else ()
+    posture = collect(read_posture(values, robot), found) if robot.nq == robot.n else np.zeros(robot.nq)
+    if any(finding.severity is Severity.ERROR for finding in found):
+        return tree, None
+    return tree, Mechanism(robot, loops, actuated, posture)
+
+
+def _read_urdf(
+    named: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
+) -> Examination | None:
+    """The URDF that a model file names, its path taken from the file's folder."""
+    name = str(named.value)
+    source: str | os.PathLike[str] = name
+    if "://" not in name and name not in shipped_robots():
+        source = Path(name) if file.startswith("<") else Path(file).parent / name
+    try:
+        return examine(read_source(source, mappings))
+    except (DescriptionError, MissingDependencyError) as fault:
+        found.append(error(named.line, "urdf", str(fault), "correct the name"))
+        return None

@@ -1,0 +1,222 @@
+"""What a model file says, against the tree it speaks of: each part checked, with its line, and made."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+
+import numpy as np
+
+from rne_dynamics.description.findings import Finding, Reading, error
+from rne_dynamics.description.model_schema import KINDS
+from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.urdf_tree import rotation_rpy
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND
+from rne_dynamics.model.loop import DIRECTIONS, Loop, LoopFrame
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Payload
+
+Values = Mapping[str, Marked]
+_MOVING = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+_ZERO = Marked((0.0, 0.0, 0.0), 0)
+
+
+def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
+    """Yield what is wrong with `friction` and `rotors`; return the tree with them."""
+    friction: dict[str, Friction] = {}
+    rotors: dict[str, float] = {}
+    movable = [joint.name for joint in tree.joints if joint.kind in _MOVING]
+    for name, given in _table(values, "friction").items():
+        if (yield from _known(name, movable, given.line, "friction", "joint that moves")):
+            read = yield from _friction(name, given)
+            friction[name] = Friction() if read is None else read
+    for name, given in _table(values, "rotors").items():
+        if (yield from _known(name, movable, given.line, "rotors", "joint that moves")):
+            rotors[name] = given.value
+    if not friction and not rotors:
+        return tree
+    joints = (
+        replace(
+            joint,
+            friction=friction.get(joint.name, joint.friction),
+            rotor_inertia=rotors.get(joint.name, joint.rotor_inertia),
+        )
+        for joint in tree.joints
+    )
+    return replace(tree, joints=tuple(joints))
+
+
+def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]:
+    """Yield what is wrong with `payload`; return it."""
+    if "payload" not in values:
+        return None
+    given: dict[str, Marked] = values["payload"].value
+    link = given["link"]
+    if not (yield from _known(link.value, [x.name for x in tree.links], link.line, "payload link", "link")):
+        return None
+    xx, xy, xz, yy, yz, zz = given.get("inertia", Marked((0.0,) * 6, 0)).value
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    moments = np.linalg.eigvalsh(inertia)
+    slack = 1e-6 * abs(moments[2])
+    if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:
+        yield error(
+            given["inertia"].line,
+            "payload inertia",
+            f"has the principal moments {', '.join(f'{x:.4g}' for x in moments)} kg m^2; no body has them: each must "
+            "be positive and at most the sum of the other two",
+            "write ixx ixy ixz iyy iyz izz about the mass centre",
+        )
+        return None
+    return Payload(link.value, given["mass"].value, given.get("com", _ZERO).value, inertia)
+
+
+def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
+    """Yield what is wrong with `loops`; return those that can be used."""
+    loops: list[Loop] = []
+    seen: dict[str, int] = {}
+    for entry in values["loops"].value:
+        given: dict[str, Marked] = entry.value
+        name = str(given["name"].value)
+        where = f"loop {name!r}"
+        if name in seen:
+            message = f"the name is there twice, first in line {seen[name]}; names must be unique"
+            yield error(given["name"].line, where, message, "rename one of them")
+            continue
+        seen[name] = given["name"].line
+        blocked = yield from _blocked(given, entry.line, where)
+        a = yield from _frame(given["a"], f"{where} a", robot)
+        b = yield from _frame(given["b"], f"{where} b", robot)
+        if blocked is None or a is None or b is None:
+            continue
+        if robot.links[a.link].body == robot.links[b.link].body:
+            yield error(
+                entry.line,
+                where,
+                f"links {a.link!r} and {b.link!r} are one body, so the loop closes nothing",
+                "name two links with a joint between them",
+            )
+            continue
+        loops.append(Loop(name, a, b, np.array(blocked)))
+    return tuple(loops)
+
+
+def read_actuated(values: Values, robot: RobotModel) -> Reading[tuple[str, ...]]:
+    """Yield what is wrong with `actuated`; return the joints that can be driven."""
+    names: list[str] = []
+    for given in values["actuated"].value:
+        if given.value in names:
+            yield error(given.line, "actuated", f"joint {given.value!r} is there twice", "delete one of them")
+        elif (yield from _coordinate(given.value, given.line, "actuated", robot)):
+            names.append(given.value)
+    return tuple(names)
+
+
+def read_posture(values: Values, robot: RobotModel) -> Reading[Array]:
+    """Yield what is wrong with `posture`; return positions of all joints of the tree, shape (nq,)."""
+    posture = np.zeros(robot.nq)
+    for name, given in _table(values, "posture").items():
+        if (yield from _coordinate(name, given.line, "posture", robot)):
+            posture[robot.joint_index(name)] = given.value
+    return posture
+
+
+def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Finding]:
+    """Yield what is missing beside loops, or makes no sense without them, or with this tree."""
+    if "loops" not in values:
+        for key in ("actuated", "posture"):
+            if key in values:
+                yield error(
+                    values[key].line,
+                    key,
+                    "is given, but there are no loops; every joint of an open arm is actuated",
+                    "delete it, or add `loops`",
+                )
+        return
+    if not values["loops"].value:
+        yield error(values["loops"].line, "loops", "is an empty list", "describe a loop, or delete `loops`")
+    if "actuated" not in values:
+        yield error(
+            root_line, "the file", "actuated is missing: with loops, the joints with motors", "write `actuated: [...]`"
+        )
+    elif not values["actuated"].value:
+        yield error(values["actuated"].line, "actuated", "is an empty list; something must drive it", "name a joint")
+    if (robot.topology[:, KIND] == FLOATING).any():
+        yield error(
+            values["loops"].line,
+            "loops",
+            "the URDF has a floating joint; closed loops are supported with joints of one freedom",
+            "make the joint fixed, or split it into joints of one freedom",
+        )
+
+
+def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]:
+    if ("kind" in given) == ("blocked" in given):
+        both = "both kind and blocked are given" if "kind" in given else "neither kind nor blocked is given"
+        yield error(line, where, f"{both}; one says how the loop is closed", f"write kind: {next(iter(KINDS))}, or so")
+        return None
+    if "kind" in given:
+        directions = list(KINDS[given["kind"].value].value)
+    else:
+        directions = [x.value for x in given["blocked"].value]
+        twice = [x for i, x in enumerate(directions) if x in directions[:i]]
+        if twice or not directions:
+            message = f"direction {twice[0]} is there twice" if twice else "is an empty list: nothing would be closed"
+            mend = f"list some of {', '.join(DIRECTIONS)}, each once"
+            yield error(given["blocked"].line, f"{where} blocked", message, mend)
+            return None
+    return [direction in directions for direction in DIRECTIONS]
+
+
+def _frame(entry: Marked, where: str, robot: RobotModel) -> Reading[LoopFrame | None]:
+    given: dict[str, Marked] = entry.value
+    link = given["link"]
+    if not (yield from _known(link.value, robot.link_names, link.line, where, "link")):
+        return None
+    rotation = rotation_rpy(*given.get("rpy", _ZERO).value)
+    return LoopFrame(link.value, rotation, np.array(given.get("xyz", _ZERO).value))
+
+
+def _friction(name: str, given: Marked) -> Reading[Friction | None]:
+    numbers: dict[str, Marked] = given.value
+    one = [key for key in ("coulomb_forward", "coulomb_backward") if key in numbers]
+    if one and "coulomb" in numbers:
+        message = f"coulomb and {one[0]} are both given; one or the other"
+        yield error(numbers["coulomb"].line, f"friction {name!r}", message, "delete coulomb")
+        return None
+    both = numbers.get("coulomb", Marked(0.0, 0)).value
+    viscous = numbers.get("viscous", Marked(0.0, 0)).value
+    forward, backward = (numbers.get(f"coulomb_{way}", Marked(both, 0)).value for way in ("forward", "backward"))
+    return Friction(viscous, forward, backward)
+
+
+def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[bool]:
+    """Whether a name is that of an independent joint of the tree; yields what is wrong otherwise."""
+    if name in robot.joint_names:
+        return True
+    joint = next((j for j in robot.tree.joints if j.name == name), None)
+    if joint is not None and joint.mimic is not None:
+        leader = robot.tree.leader(joint).joint
+        yield error(line, where, f"joint {name!r} mimics {leader!r} and moves with it", f"name {leader!r} instead")
+    elif joint is not None and joint.kind is JointKind.FIXED:
+        yield error(line, where, f"joint {name!r} is fixed", "delete it here, or give it another type in the URDF")
+    else:
+        yield from _known(name, robot.joint_names, line, where, "joint")
+    return False
+
+
+def _known(name: str, known: Collection[str], line: int, where: str, kind: str) -> Reading[bool]:
+    if name in known:
+        return True
+    near = get_close_matches(name, known, n=2, cutoff=0.5)
+    names = [*known]
+    listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    mend = f"write {' or '.join(map(repr, near))}" if near else f"name one of: {listed or 'there is none'}"
+    yield error(line, where, f"there is no {kind} named {name!r} in the URDF", mend)
+    return False
+
+
+def _table(values: Values, key: str) -> dict[str, Marked]:
+    table: dict[str, Marked] = values[key].value if key in values else {}
+    return table

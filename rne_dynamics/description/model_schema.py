@@ -1,0 +1,80 @@
+"""What may stand in a model file: the one declaration of its keys, their units and what they mean."""
+
+from __future__ import annotations
+
+from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, Vector
+from rne_dynamics.model.loop import DIRECTIONS, LoopKind
+
+#: Words for `kind`, by the joint they stand for.
+KINDS = {kind.name.lower(): kind for kind in LoopKind}
+
+_FRAME = Record(
+    {
+        "link": Key(Name("the name of a link"), "the link the frame is fixed to", required=True),
+        "xyz": Key(Vector("m"), "origin of the frame in the link's frame, m; 0 0 0 if not given"),
+        "rpy": Key(Vector("rad"), "roll, pitch, yaw of the frame as in URDF, rad; 0 0 0 if not given"),
+    }
+)
+_LOOP = Record(
+    {
+        "name": Key(Name(), "the loop's name in messages and results", required=True),
+        "kind": Key(
+            Choice(tuple(KINDS)),
+            "the joint that closes the loop; its axis, or the normal of its plane, is z of frame a (and of b)",
+        ),
+        "blocked": Key(
+            ListOf(Choice(DIRECTIONS), "direction"),
+            "instead of kind: which motions of frame b in the axes of frame a are blocked",
+        ),
+        "a": Key(_FRAME, "the frame on one link", required=True),
+        "b": Key(_FRAME, "the frame on the other link, held against a", required=True),
+    }
+)
+_PAYLOAD = Record(
+    {
+        "link": Key(Name("the name of a link"), "the link that carries it", required=True),
+        "mass": Key(Number("kg", 0.0), "kg", required=True),
+        "com": Key(Vector("m"), "mass centre in the link's frame, m; 0 0 0 if not given"),
+        "inertia": Key(
+            Vector("kg m^2", 6),
+            "ixx ixy ixz iyy iyz izz about the mass centre in the link's axes, kg m^2; 0 if not given",
+        ),
+    }
+)
+_FRICTION = Record(
+    {
+        "viscous": Key(Number("N m s/rad or N s/m", 0.0), "N m s/rad, prismatic N s/m; 0 if not given"),
+        "coulomb": Key(Number("N m or N", 0.0), "N m, prismatic N, in both directions; 0 if not given"),
+        "coulomb_forward": Key(Number("N m or N", 0.0), "instead of coulomb: against motion in the positive direction"),
+        "coulomb_backward": Key(Number("N m or N", 0.0), "instead of coulomb: against motion in the negative one"),
+    }
+)
+
+#: The whole file.
+SCHEMA = Record(
+    {
+        "urdf": Key(
+            Name("a path, a URI or a name"),
+            "the robot, or the open tree of a mechanism: path relative to this file, file:// or package:// URI, or the "
+            "name of a robot that ships",
+            required=True,
+        ),
+        "loops": Key(ListOf(_LOOP, "loop"), "what closes the tree to a mechanism"),
+        "actuated": Key(
+            ListOf(Name("the name of a joint"), "joint"),
+            "with loops: the joints with motors, in the order of all joint vectors",
+        ),
+        "posture": Key(
+            Table(Number("rad or m"), "joint"),
+            "with loops: position of the tree's joints where the loops are closed, rad or m; 0 for those not given",
+        ),
+        "payload": Key(_PAYLOAD, "a load on one link"),
+        "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
+        "rotors": Key(
+            Table(Number("kg m^2 or kg", 0.0), "joint"),
+            "rotor inertia as the joint feels it (rotor's own times gear ratio squared), in place of what the URDF "
+            "gives; kg m^2, prismatic kg",
+        ),
+        "gravity": Key(Vector("m/s^2"), "in world axes, m/s^2; 0 0 -9.81 if not given"),
+    }
+)

@@ -1,0 +1,219 @@
+"""The pieces of a YAML schema: each reads one kind of value, tells what is wrong with it, and documents itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from rne_dynamics.description.findings import Reading, error
+from rne_dynamics.description.strict_numbers import LARGEST, parse_number
+from rne_dynamics.description.yaml_nodes import entries, line_of, shown
+
+
+@dataclass(frozen=True)
+class Marked:
+    """A value that was read, and its line."""
+
+    value: Any
+    line: int
+
+
+class Reader(Protocol):
+    """Reads one kind of value."""
+
+    @property
+    def form(self) -> str:
+        """What is allowed, for messages and documentation."""
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Yield what is wrong; return the value, or `None` if it cannot be used."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """One finite number, written plainly; at least `least` where that is given."""
+
+    unit: str
+    least: float | None = None
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        unit = f", {self.unit}" if self.unit else ""
+        return f"one finite number{unit}" + ("" if self.least is None else f", at least {self.least:g}")
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read a plain scalar; NaN and infinity are refused before bounds are looked at."""
+        plain = isinstance(node, ScalarNode) and node.style is None
+        value = parse_number(node.value) if plain else None
+        if value is None:
+            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", "write it like 1.5 or -2e-3")
+        elif abs(value) > LARGEST or (self.least is not None and value < self.least):
+            mend = "give it in SI units (m, kg, s, rad)" if abs(value) > LARGEST else "correct its sign or its size"
+            yield error(line_of(node), where, f"is {value:g}; it must be {self.form}, below {LARGEST:g} in size", mend)
+        else:
+            return Marked(value, line_of(node))
+        return None
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name, or any text of one line."""
+
+    form: str = "a name"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read a scalar as the text that it is: a joint may well be called 1, or on."""
+        if not isinstance(node, ScalarNode) or not node.value.strip():
+            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", "write one name")
+            return None
+        return Marked(str(node.value), line_of(node))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"one of {', '.join(self.words)}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read one of the words."""
+        if isinstance(node, ScalarNode) and node.value in self.words:
+            return Marked(node.value, line_of(node))
+        near = get_close_matches(str(node.value), self.words, n=1) if isinstance(node, ScalarNode) else []
+        mend = f"write {near[0] if near else self.words[0]}"
+        yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", mend)
+        return None
+
+
+@dataclass(frozen=True)
+class ListOf:
+    """A list of things of one kind; of exactly `count` where that is given."""
+
+    item: Reader
+    singular: str
+    count: int | None = None
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        if self.count is not None:
+            return f"[{', '.join([self.singular] * self.count)}]"
+        return f"a list: {self.item.form}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read the items; the list is unusable if one of them is."""
+        if not isinstance(node, SequenceNode):
+            mend = f"write [{self.singular}, ...]"
+            yield error(line_of(node), where, f"is {shown(node)}; it must be a list of {self.singular}s", mend)
+            return None
+        if self.count is not None and len(node.value) != self.count:
+            message = f"holds {len(node.value)} {self.singular}s; it must hold {self.count}"
+            yield error(line_of(node), where, message, f"give {self.count}")
+            return None
+        values = []
+        for k, part in enumerate(node.value):
+            values.append((yield from self.item.read(part, self._place(part, where, k))))
+        return None if any(value is None for value in values) else Marked(values, line_of(node))
+
+    def _place(self, node: Node, where: str, k: int) -> str:
+        """An item's name in messages: by its own name where it has one."""
+        if isinstance(self.item, Record):
+            for key, value in node.value if isinstance(node, MappingNode) else []:
+                if key.value == "name" and isinstance(value, ScalarNode):
+                    return f"{self.singular} {value.value!r}"
+            return f"{self.singular} number {k + 1}"
+        return f"{where}[{k}]"
+
+
+@dataclass(frozen=True)
+class Vector:
+    """A list of so many finite numbers; read as a tuple."""
+
+    unit: str
+    count: int = 3
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"[{', '.join(['number'] * self.count)}], {self.unit}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read the numbers; unusable if one of them is."""
+        numbers = ListOf(Number(self.unit), "number", self.count)
+        read = yield from numbers.read(node, where)
+        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a record."""
+
+    reader: Reader
+    doc: str
+    required: bool = False
+
+
+@dataclass(frozen=True)
+class Record:
+    """A mapping with known keys."""
+
+    keys: Mapping[str, Key]
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return "{" + ", ".join(f"{name}: ..." for name in self.keys) + "}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read the keys that are known, as a dict of marked values; unusable without a required one."""
+        found = yield from entries(node, where, tuple(self.keys))
+        if found is None:
+            return None
+        values: dict[str, Marked] = {}
+        usable = True
+        for name, key in self.keys.items():
+            if name in found:
+                value = yield from key.reader.read(found[name][0], f"{where} {name}".strip())
+                if value is not None:
+                    values[name] = value
+                else:
+                    usable = False
+            elif key.required:
+                usable = False
+                yield error(line_of(node), where, f"{name} is missing: {key.doc}", f"write `{name}: ...`")
+        return Marked(values, line_of(node)) if usable else None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A mapping from names, such as joints, to things of one kind."""
+
+    value: Reader
+    singular: str
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"{{{self.singular}: {self.value.form}, ...}}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read what can be read, as a dict of marked values."""
+        found = yield from entries(node, where, None)
+        if found is None:
+            return None
+        values: dict[str, Marked] = {}
+        for name, (part, line) in found.items():
+            value = yield from self.value.read(part, f"{where} {name!r}")
+            if value is not None:
+                values[name] = Marked(value.value, line)
+        return Marked(values, line_of(node))

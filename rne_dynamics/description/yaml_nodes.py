@@ -1,0 +1,96 @@
+"""YAML text as nodes that know their lines, with what YAML itself forbids told as findings."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+
+import yaml
+from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+
+from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, error
+
+#: A model file is some kilobytes; PyYAML needs seconds for a megabyte.
+MOST_BYTES = 1_000_000
+
+
+def read_yaml(data: bytes, file: str) -> Node:
+    """The root node of a document.
+
+    Raises
+    ------
+    FaultyDescriptionError
+        No YAML, nothing in it, several documents, not UTF-8 or UTF-16, too large.
+    """
+    if len(data) > MOST_BYTES:
+        mend = "give the model file; a URDF it names stays a file of its own"
+        raise FaultyDescriptionError(file, error(0, "the file", f"is larger than {MOST_BYTES // 1000} kB", mend))
+    try:
+        root = yaml.compose(data, Loader=yaml.SafeLoader)
+    except yaml.MarkedYAMLError as fault:
+        mark = fault.problem_mark or fault.context_mark
+        said = ", ".join(x for x in (fault.context, fault.problem) if x)
+        raise FaultyDescriptionError(file, _no_yaml(0 if mark is None else mark.line + 1, said)) from None
+    except (yaml.YAMLError, UnicodeError) as fault:
+        raise FaultyDescriptionError(file, _no_yaml(0, " ".join(str(fault).split()))) from None
+    except RecursionError:
+        raise FaultyDescriptionError(file, _no_yaml(0, "nested too deeply")) from None
+    if root is None:
+        raise FaultyDescriptionError(file, error(1, "the file", "is empty", "write `urdf: arm.urdf` in it"))
+    return root
+
+
+def line_of(node: Node) -> int:
+    """Line of a node in its file, from 1."""
+    return int(node.start_mark.line) + 1
+
+
+def shown(node: Node) -> str:
+    """What stands there, short enough for a message."""
+    if isinstance(node, MappingNode):
+        return "a mapping"
+    if isinstance(node, SequenceNode):
+        return f"a list of {len(node.value)}"
+    text = str(node.value)
+    return repr(text if len(text) <= 60 else text[:57] + "...") if text else "empty"
+
+
+def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[dict[str, tuple[Node, int]] | None]:
+    """Yield what is wrong with the keys of a mapping; return values and their keys' lines by key.
+
+    Parameters
+    ----------
+    node
+        What should be a mapping.
+    where
+        Its name in messages.
+    known
+        The keys that mean something; `None` where any name may be a key. Unknown ones are told and left out.
+    """
+    if not isinstance(node, MappingNode):
+        example = f"{known[0]}: ..." if known else "name: value"
+        yield error(line_of(node), where, f"is {shown(node)}; it must be a mapping", f"write lines such as `{example}`")
+        return None
+    found: dict[str, tuple[Node, int]] = {}
+    for key, value in node.value:
+        at = line_of(key)
+        if not isinstance(key, ScalarNode) or not key.value:
+            yield error(at, where, f"a key is {shown(key)}; it must be a name", "write `name: value`")
+        elif key.value in found:
+            first = found[key.value][1]
+            message = f"key {key.value!r} is there twice, first in line {first}; one is allowed"
+            yield error(at, where, message, "delete one of them")
+        elif known is not None and key.value not in known:
+            yield _unknown_key(at, where, str(key.value), known)
+        else:
+            found[str(key.value)] = (value, at)
+    return found
+
+
+def _unknown_key(line: int, where: str, key: str, known: tuple[str, ...]) -> Finding:
+    near = get_close_matches(key.lower(), known, n=2, cutoff=0.6)
+    mend = f"write {' or '.join(map(repr, near))}" if near else "delete it"
+    return error(line, where, f"key {key!r} is unknown; known: {', '.join(known)}", mend)
+
+
+def _no_yaml(line: int, said: str) -> Finding:
+    return error(line, "the file", f"is no YAML: {said}", "correct it; blanks indent, tabs do not")
