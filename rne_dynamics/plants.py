@@ -30,6 +30,7 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forw
 from rne_dynamics.dynamics.gravity import gravity_torque as open_gravity_torque
 from rne_dynamics.dynamics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics import forward_kinematics as open_forward_kinematics
+from rne_dynamics.dynamics.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.newton_euler import bias_torque as open_bias_torque
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics as open_inverse_dynamics
@@ -124,9 +125,24 @@ def forward_dynamics(
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
-def mass_matrix(robot: Machine, q: ArrayLike) -> Array:
-    """Joint-space mass matrix M(q), rotors included; shape (…, n, n). Errors as for `inverse_dynamics`."""
-    return closed_mass_matrix(robot, q) if isinstance(robot, Mechanism) else open_mass_matrix(robot, q)
+def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
+    """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
+
+    Parameters
+    ----------
+    robot, q
+        As for `inverse_dynamics`.
+    method
+        ``"composite"``: composite rigid bodies; ``"columns"``: inverse dynamics, column by column.
+
+    Raises
+    ------
+    ArgumentError, ModelError
+        As for `inverse_dynamics`, and for an unknown method.
+    """
+    if isinstance(robot, Mechanism):
+        return closed_mass_matrix(robot, q, method=method)
+    return open_mass_matrix(robot, q, method=method)
 
 
 def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
