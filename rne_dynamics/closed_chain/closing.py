@@ -14,11 +14,9 @@ from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Pack
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.householder import (
-    apply,
     apply_transpose,
     factor,
     smallest_bound,
-    solve_transposed,
     solve_upper,
 )
 from rne_dynamics.spatial.jit import helper, kernel
@@ -111,7 +109,7 @@ def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> flo
         for k in range(rank):
             j = packed.passive[p0 + work.pivots[p0 + k]]
             out[j] = -packed.column_scale[j] * work.side[r0 + k]
-    return np.sqrt(square)
+    return float(np.sqrt(square))
 
 
 @helper
@@ -182,40 +180,11 @@ def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     return _largest(packed, work.way)
 
 
-@helper
-def _along(packed: Packed, work: Work, target: Array, q: Array) -> int:
-    """Go to `target` in strides small enough to stay on the branch; q stays at the last posture that closes."""
-    if _close(packed, work, q, np.inf) != DONE:
-        return NOT_CLOSED
-    part = 1.0
-    for _ in range(_STRIDES):
-        speed = _tangent(packed, work, target, q)
-        if speed == 0.0:
-            return DONE
-        copy_into(work.saved, q)
-        part = min(1.0, STRIDE / speed)
-        closed = False
-        while not closed:
-            for j in range(q.shape[0]):
-                q[j] = work.saved[j] + part * work.way[j]
-            if part == 1.0:
-                for k in range(target.shape[0]):
-                    q[packed.actuated[k]] = target[k]
-            closed = _close(packed, work, q, CORRECTION) == DONE
-            if closed:
-                break
-            copy_into(q, work.saved)
-            part *= 0.25
-            if part * speed < 1e-6:
-                return NOT_CLOSED
-        if part == 1.0:
-            return DONE
-    return NOT_CLOSED
-
-
 @kernel
 def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     """All joints of the tree for given actuated ones, on the branch of the posture given.
+
+    At once where it is near; else in strides small enough to stay on the branch.
 
     Parameters
     ----------
@@ -232,18 +201,34 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
     int
         DONE or NOT_CLOSED.
     """
-    far = 0.0
+    for j in range(q.shape[0]):
+        work.way[j] = 0.0
     for k in range(target.shape[0]):
-        j = packed.actuated[k]
-        far = max(far, abs(target[k] - q[j]) / packed.column_scale[j])
-    if far <= NEAR:
-        copy_into(work.way, q)
-        for k in range(target.shape[0]):
-            q[packed.actuated[k]] = target[k]
-        if _close(packed, work, q, 2.0 * CORRECTION) == DONE:
-            return DONE
-        copy_into(q, work.way)
-    return _along(packed, work, target, q)
+        work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
+    speed = _largest(packed, work.way)
+    first = speed <= NEAR
+    part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
+    copy_into(work.saved, q)
+    for _ in range(_STRIDES):
+        for j in range(q.shape[0]):
+            q[j] = work.saved[j] + part * work.way[j]
+        if part == 1.0:
+            for k in range(target.shape[0]):
+                q[packed.actuated[k]] = target[k]
+        if _close(packed, work, q, reach) == DONE:
+            if part == 1.0:
+                return DONE
+            speed = _tangent(packed, work, target, q)
+            copy_into(work.saved, q)
+            part, reach = min(1.0, STRIDE / max(speed, STRIDE)), CORRECTION
+            continue
+        copy_into(q, work.saved)
+        if part == 0.0 or (part * speed < 1e-6 and not first):
+            return NOT_CLOSED
+        # not at once, then: close where it stands, and set out from there
+        part, reach = (0.0, np.inf) if first else (0.25 * part, CORRECTION)
+        first = False
+    return NOT_CLOSED
 
 
 @kernel
@@ -252,25 +237,6 @@ def closest_kernel(packed: Packed, work: Work, q: Array) -> int:
     status = _close(packed, work, q, np.inf)
     _evaluate(packed, work, q, work.rest)
     return status
-
-
-@kernel
-def assemble_batch(
-    packed: Packed, work: Work, targets: Array, starts: Array, follow: bool, out: Array
-) -> tuple[int, int]:
-    """`assemble_kernel` over rows: targets (B, n), starts (1 or B, tree n), out (B, tree n).
-
-    Where `follow`, each row starts from the row before. Returns what `assemble_kernel` returned last, and the row.
-    """
-    for b in range(targets.shape[0]):
-        if follow and b > 0:
-            copy_into(out[b], out[b - 1])
-        else:
-            copy_into(out[b], starts[b if starts.shape[0] > 1 else 0])
-        status = assemble_kernel(packed, work, targets[b], out[b])
-        if status != DONE:
-            return status, b
-    return DONE, 0
 
 
 @helper
@@ -327,46 +293,3 @@ def drift_helper(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> N
         work.qd[i] = x
     _evaluate(packed, work, q, work.qd)
     passive_answer(packed, work, work.drift, work.qdd)
-
-
-@helper
-def cut_force_helper(packed: Packed, work: Work, tau: Array, force: Array) -> None:
-    """The loops' forces, (constraints,), that leave the passive joints without effort: K_pᵀ force = tau_p.
-
-    Of the many that do where constraints are redundant, the least in norm, moments counted in forces times `length`.
-    """
-    for c in range(packed.clusters.shape[0] - 1):
-        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
-        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
-        for r in range(r0, r1):
-            work.side[r] = 0.0
-        for k in range(n):
-            j = packed.passive[p0 + work.pivots[p0 + k]]
-            work.side[r0 + k] = packed.column_scale[j] * tau[j]
-        solve_transposed(work.block, r0, n, work.side, r0)
-        apply(work.block, r0, r1 - r0, n, work.factors, p0, work.side)
-        for r in range(r0, r1):
-            row = packed.constraints[r]
-            force[row] = packed.row_scale[row] * work.side[r]
-
-
-@kernel
-def motion_batch(
-    packed: Packed, work: Work, q: Array, qd: Array, T: Array, velocity: Array, acceleration: Array, smallest: Array
-) -> tuple[int, int]:
-    """How the tree moves at postures that close: q (B, tree n), qd (B, n); the rest filled.
-
-    T (B, tree n, n), velocity and acceleration (B, tree n), the latter at q̈ = 0 of the actuated joints, smallest (B,).
-    Returns DONE, or the status that ended it, and the row; OVER_ACTUATED does not end it.
-    """
-    status = DONE
-    for b in range(q.shape[0]):
-        factored_at(packed, work, q[b])
-        found, smallest[b] = motion_map_helper(packed, work, T[b])
-        if found == SINGULAR:
-            return found, b
-        status = max(status, found)
-        drift_helper(packed, work, T[b], q[b], qd[b])
-        copy_into(velocity[b], work.qd)
-        copy_into(acceleration[b], work.qdd)
-    return status, 0

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.closed_chain.coordinates import motion_rows
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.rows import MOVE, run
 from rne_dynamics.dynamics.nasser import nasser_forward
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -33,7 +33,7 @@ def constraint_forces_forward(
         A joint that moves no inertia in the open tree.
     """
     robot = mechanism.robot
-    _, velocity, _ = motion_rows(mechanism, postures, qd)
+    velocity = run(mechanism, MOVE, postures[:, mechanism.actuated], qd, postures=postures).velocity
     efforts = np.zeros_like(postures)
     efforts[:, mechanism.actuated] = tau
     free = nasser_forward(robot, base, postures, velocity, efforts, wrenches)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import actuated_arrays, posture_rows, refusal
-from rne_dynamics.closed_chain.closing import SINGULAR, motion_batch
+from rne_dynamics.closed_chain.arguments import actuated_arrays, posture_rows
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import PASSIVE, Work, pack, workspace
+from rne_dynamics.closed_chain.rows import MOVE, run
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -74,7 +74,7 @@ def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
     """
     lead = np.shape(q_tree)[:-1]
     rows = posture_rows(mechanism, q_tree)
-    T, _, _ = motion_rows(mechanism, rows, np.zeros((len(rows), mechanism.n)))
+    T = run(mechanism, MOVE, rows[:, mechanism.actuated], postures=rows).T
     packed = pack(mechanism)
     work = workspace(packed)
     smallest = np.array([passive_singular_value(mechanism, work, row) for row in rows])
@@ -94,24 +94,6 @@ def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> f
             values = np.linalg.svd(block, compute_uv=False)
             smallest = min(smallest, float(values[-1]) if len(values) == p1 - p0 else 0.0)
     return smallest
-
-
-def motion_rows(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, Array, Array]:
-    """T, the tree's velocities and its accelerations at q̈ = 0 of the actuated joints, over checked rows.
-
-    Raises
-    ------
-    SingularPostureError
-        At a singular posture.
-    """
-    packed = pack(mechanism)
-    rows, n = q_tree.shape
-    T = np.empty((rows, n, mechanism.n))
-    velocity, drift = np.empty((rows, n)), np.empty((rows, n))
-    status, row = motion_batch(packed, workspace(packed), q_tree, qd, T, velocity, drift, np.empty(rows))
-    if status == SINGULAR:
-        raise refusal(mechanism, status, q_tree[row, mechanism.actuated], q_tree[row])
-    return T, velocity, drift
 
 
 def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Array:
@@ -138,10 +120,10 @@ def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: Arr
     postures = posture_rows(mechanism, q_tree, lead)
     velocities = _wide(velocities, joints, lead)
     accelerations = _wide(accelerations, joints, lead)
-    T, velocity, drift = motion_rows(mechanism, postures, velocities)
-    acceleration = drift + np.einsum("bij,bj->bi", T, accelerations)
+    moved = run(mechanism, MOVE, postures[:, mechanism.actuated], velocities, postures=postures)
+    acceleration = moved.acceleration + np.einsum("bij,bj->bi", moved.T, accelerations)
     shape = (*lead, postures.shape[1])
-    return velocity.reshape(shape), acceleration.reshape(shape)
+    return moved.velocity.reshape(shape), acceleration.reshape(shape)
 
 
 def _wide(rows: Array, lead: tuple[int, ...], wanted: tuple[int, ...]) -> Array:

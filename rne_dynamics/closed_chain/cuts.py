@@ -1,23 +1,14 @@
-"""The kernels of inverse dynamics: the forces at the cuts, and the recursion run again with them as external loads."""
+"""The forces at the cuts: those that free the passive joints of their efforts, and how they load the bodies."""
 
 from __future__ import annotations
 
-from rne_dynamics.closed_chain.closing import (
-    DONE,
-    SINGULAR,
-    cut_force_helper,
-    drift_helper,
-    factored_at,
-    motion_map_helper,
-)
 from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION, FORCE, MOMENT
-from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.closed_chain.terms import open_torque
+from rne_dynamics.closed_chain.packed import CONSTRAINT, PASSIVE, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
-from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.householder import apply, solve_transposed
+from rne_dynamics.spatial.jit import helper
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import (
     Vector,
@@ -35,46 +26,25 @@ from rne_dynamics.spatial.vector import (
 FORCE_ON_B, MOMENT_ON_B, TURN_OF_B, PLACE_OF_B, CUT_COLUMNS = columns(3, 3, 9, 3)
 
 
-@kernel
-def cut_forces_batch(
-    packed: Packed,
-    work: Work,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    T: Array,
-    velocity: Array,
-    acceleration: Array,
-    tau: Array,
-    force: Array,
-) -> tuple[int, int]:
-    """The tree's motion, its open efforts, and the constraints' forces that free the passive joints of theirs.
+@helper
+def cut_forces(packed: Packed, work: Work, tau: Array, force: Array) -> None:
+    """The loops' forces, (constraints,), that leave the passive joints without effort: K_pᵀ force = tau_p.
 
-    At postures q (B, tree n) that close; base and wrenches as for `inverse_dynamics_batch`, qd, qdd (B, n), T scratch.
-    Filled: velocity, acceleration, tau (B, tree n), force (B, constraints).
-    Returns the status and its row; OVER_ACTUATED does not end it.
+    Of the many that do where constraints are redundant, the least in norm, moments counted in forces times `length`.
     """
-    worst = DONE
-    for b in range(q.shape[0]):
-        factored_at(packed, work, q[b])
-        status, _ = motion_map_helper(packed, work, T)
-        if status == SINGULAR:
-            return status, b
-        worst = max(worst, status)
-        drift_helper(packed, work, T, q[b], qd[b])
-        copy_into(velocity[b], work.qd)
-        for i in range(T.shape[0]):
-            x = work.qdd[i]
-            for k in range(T.shape[1]):
-                x += T[i, k] * qdd[b, k]
-            acceleration[b, i] = x
-        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        open_torque(packed, work, base[b if base.shape[0] > 1 else 0], q[b], acceleration[b], loads)
-        copy_into(tau[b], work.tau)
-        cut_force_helper(packed, work, work.tau, force[b])
-    return worst, 0
+    for c in range(packed.clusters.shape[0] - 1):
+        p0, n = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        for r in range(r0, r1):
+            work.side[r] = 0.0
+        for k in range(n):
+            j = packed.passive[p0 + work.pivots[p0 + k]]
+            work.side[r0 + k] = packed.column_scale[j] * tau[j]
+        solve_transposed(work.block, r0, n, work.side, r0)
+        apply(work.block, r0, r1 - r0, n, work.factors, p0, work.side)
+        for r in range(r0, r1):
+            row = packed.constraints[r]
+            force[row] = packed.row_scale[row] * work.side[r]
 
 
 @helper
@@ -90,8 +60,14 @@ def _load(work: Work, body: int, sign: float, place: Vector, force: Vector, mome
 
 
 @helper
-def _cut(packed: Packed, work: Work, force: Array, cuts: Array) -> None:
-    """Fill `cuts` of one state and add the wrenches to `work.cut`."""
+def cut_loads(packed: Packed, work: Work, force: Array, wrenches: Array, cuts: Array) -> None:
+    """Fill `work.cut` with the bodies' loads, the external ones and the loops', and `cuts`, (loops, CUT_COLUMNS).
+
+    From the constraints' forces (constraints,), with the posture's constraints in `work`.
+    """
+    for i in range(work.cut.shape[0]):
+        for c in range(6):
+            work.cut[i, c] = wrenches[i, c] if wrenches.shape[0] > 0 else 0.0
     k = 0
     for loop in range(packed.loop_bodies.shape[0]):
         a, b = packed.loop_bodies[loop, 0], packed.loop_bodies[loop, 1]
@@ -116,32 +92,3 @@ def _cut(packed: Packed, work: Work, force: Array, cuts: Array) -> None:
         put(cuts, loop, MOMENT_ON_B, rotate_back(R_a, n))
         put_matrix(cuts, loop, TURN_OF_B, compose(transpose(R_a), R_b))
         put(cuts, loop, PLACE_OF_B, rotate_back(R_a, subtract(p_b, p_a)))
-
-
-@kernel
-def closed_torque_batch(
-    packed: Packed,
-    work: Work,
-    base: Array,
-    q: Array,
-    velocity: Array,
-    acceleration: Array,
-    wrenches: Array,
-    force: Array,
-    cuts: Array,
-    tau: Array,
-) -> None:
-    """Inverse dynamics with the forces at the cuts: those of the passive joints come out as round-off.
-
-    Shapes as for `cut_forces_batch`; filled: cuts (B, loops, CUT_COLUMNS), tau (B, tree n).
-    """
-    for b in range(q.shape[0]):
-        factored_at(packed, work, q[b])
-        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        for i in range(work.cut.shape[0]):
-            for k in range(6):
-                work.cut[i, k] = loads[i, k] if loads.shape[0] > 0 else 0.0
-        _cut(packed, work, force[b], cuts[b])
-        copy_into(work.qd, velocity[b])
-        open_torque(packed, work, base[b if base.shape[0] > 1 else 0], q[b], acceleration[b], work.cut)
-        copy_into(tau[b], work.tau)

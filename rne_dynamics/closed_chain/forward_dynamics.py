@@ -7,15 +7,15 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import Start, actuated_arrays, assemble_rows
+from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
 from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
-from rne_dynamics.closed_chain.mass_matrix import closed_terms
-from rne_dynamics.closed_chain.terms import solve_batch
+from rne_dynamics.closed_chain.rows import ASSEMBLE, TERMS, run
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.cholesky import cholesky_solve
 
 ClosedMethod = Literal["walker_orin", "constraint_forces"]
 
@@ -73,12 +73,13 @@ def closed_forward_dynamics(
     base = packed_base(mechanism.robot, base_motion, lead)
     loads = bodies_wrenches(mechanism.robot, wrenches, lead)
     if method == "constraint_forces":
-        postures = assemble_rows(mechanism, positions, start, lead)
+        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
         qdd = constraint_forces_forward(mechanism, base, postures, velocities, efforts, loads)
         return qdd.reshape((*lead, mechanism.n))
-    terms = closed_terms(mechanism, base, positions, velocities, loads, start, lead)
+    terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
     qdd = np.empty_like(positions)
-    coordinate, _ = solve_batch(terms.M, terms.bias, efforts, qdd)
-    if coordinate >= 0:
-        raise no_inertia(mechanism.joint_names[coordinate], mechanism.name)
+    for M, left, answer in zip(terms.M, efforts - terms.bias, qdd, strict=True):
+        coordinate = cholesky_solve(M, left, answer)
+        if coordinate >= 0:
+            raise no_inertia(mechanism.joint_names[coordinate], mechanism.name)
     return qdd.reshape((*lead, mechanism.n))

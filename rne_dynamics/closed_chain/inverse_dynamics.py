@@ -20,18 +20,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import Start, actuated_arrays, assemble_rows, refusal
-from rne_dynamics.closed_chain.closing import OVER_ACTUATED, SINGULAR
-from rne_dynamics.closed_chain.cuts import (
-    CUT_COLUMNS,
-    MOMENT_ON_B,
-    PLACE_OF_B,
-    TURN_OF_B,
-    closed_torque_batch,
-    cut_forces_batch,
-)
-from rne_dynamics.closed_chain.over_actuation import least_efforts
-from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
+from rne_dynamics.closed_chain.rows import INVERSE, run
 from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
@@ -74,7 +65,8 @@ class ClosedInverse:
     @property
     def cut_forces(self) -> Array:
         """(force, moment) that A exerts on B at every cut, at B's origin in A's axes, N, N·m; shape (…, loops, 6)."""
-        return self.cuts[..., :PLACE_OF_B][..., :6]
+        found: Array = self.cuts[..., FORCE_ON_B:TURN_OF_B]
+        return found
 
     def cut_force(self, loop: str) -> Array:
         """`cut_forces` of the loop of that name, shape (…, 6); `ModelError` for an unknown one."""
@@ -127,29 +119,20 @@ def closed_inverse(
     robot = mechanism.robot
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    postures = assemble_rows(mechanism, positions, start, lead)
-    packed = pack(mechanism)
-    work = workspace(packed)
-    velocity, acceleration, tau = np.empty_like(postures), np.empty_like(postures), np.empty_like(postures)
-    force = np.empty((len(postures), mechanism.constraints))
-    T = np.empty((robot.n, mechanism.n))
-    status, row = cut_forces_batch(
-        packed, work, base, postures, velocities, accelerations, loads, T, velocity, acceleration, tau, force
+    rows = run(
+        mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads, start=start, lead=lead
     )
-    if status == SINGULAR:
-        raise refusal(mechanism, status, positions[row], postures[row])
-    if status == OVER_ACTUATED:
-        least_efforts(mechanism, work, postures, velocity, acceleration, tau, force)
-    cuts = np.empty((len(postures), len(mechanism.loops), CUT_COLUMNS))
-    closed_torque_batch(packed, work, base, postures, velocity, acceleration, loads, force, cuts, tau)
+    shape = (*lead, robot.n)
     return ClosedInverse(
-        mechanism,
-        tau[:, mechanism.actuated].reshape((*lead, mechanism.n)),
-        *(x.reshape((*lead, robot.n)) for x in (postures, velocity, acceleration)),
-        tau[:, mechanism.passive].reshape((*lead, len(mechanism.passive))),
-        cuts.reshape((*lead, *cuts.shape[1:])),
-        dict(wrenches or {}),
-        base_motion,
+        mechanism=mechanism,
+        torque=rows.tau[:, mechanism.actuated].reshape((*lead, mechanism.n)),
+        q=rows.postures.reshape(shape),
+        qd=rows.velocity.reshape(shape),
+        qdd=rows.acceleration.reshape(shape),
+        passive_torque=rows.tau[:, mechanism.passive].reshape((*lead, len(mechanism.passive))),
+        cuts=rows.cuts.reshape((*lead, *rows.cuts.shape[1:])),
+        wrenches=dict(wrenches or {}),
+        base_motion=base_motion,
     )
 
 

@@ -2,63 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import Start, actuated_arrays, assemble, refusal, start_rows
-from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
-from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.terms import closed_terms_batch, mass_columns_batch
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
 from rne_dynamics.dynamics import energy
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-
-
-class ClosedTerms(NamedTuple):
-    """Over rows: postures (B, tree n), motion maps T (B, tree n, n), M_a (B, n, n) and bias_a (B, n)."""
-
-    postures: Array
-    T: Array
-    M: Array
-    bias: Array
-
-
-def closed_terms(
-    mechanism: Mechanism,
-    base: Array,
-    q: Array,
-    qd: Array,
-    wrenches: Array,
-    start: Start = None,
-    lead: tuple[int, ...] = (),
-) -> ClosedTerms:
-    """`closed_terms_kernel` over checked rows: base (1 or B, 12), q, qd (B, n), wrenches (1 or B, bodies or 0, 6).
-
-    Raises
-    ------
-    AssemblyError, SingularPostureError, ModelError
-        As for `closed_inverse_dynamics`, and for a mechanism with more actuated joints than freedoms.
-    """
-    starts, follow = start_rows(mechanism, start, lead)
-    packed = pack(mechanism)
-    rows, n, tree = q.shape[0], mechanism.n, mechanism.robot.n
-    terms = ClosedTerms(np.empty((rows, tree)), np.empty((rows, tree, n)), np.empty((rows, n, n)), np.empty((rows, n)))
-    status, row = closed_terms_batch(packed, workspace(packed), base, q, qd, wrenches, starts, follow, *terms)
-    if status != DONE:
-        raise refusal(mechanism, status, q[row], terms.postures[row])
-    return terms
-
-
-def _unloaded(
-    mechanism: Mechanism, q: ArrayLike, qd: ArrayLike | None, start: Start
-) -> tuple[tuple[int, ...], ClosedTerms]:
-    lead, (positions, velocities) = actuated_arrays(mechanism, q=q, qd=np.zeros(mechanism.n) if qd is None else qd)
-    base = mechanism.robot.base_at_rest.reshape(1, 12)
-    return lead, closed_terms(mechanism, base, positions, velocities, np.empty((1, 0, 6)), start, lead)
 
 
 def closed_mass_matrix(
@@ -81,11 +37,17 @@ def closed_mass_matrix(
     """
     if method not in ("composite", "columns"):
         raise ArgumentError(f"method is {method!r}; it must be 'composite' or 'columns'")
-    lead, terms = _unloaded(mechanism, q, None, start)
-    if method == "columns":
-        packed = pack(mechanism)
-        mass_columns_batch(packed, workspace(packed), terms.postures, terms.T, terms.M)
-    return terms.M.reshape((*lead, mechanism.n, mechanism.n))
+    lead, (rows,) = actuated_arrays(mechanism, q=q)
+    n = mechanism.n
+    if method == "composite":
+        return run(mechanism, TERMS, rows, start=start, lead=lead).M.reshape((*lead, n, n))
+    # at rest and without gravity, the efforts of a unit acceleration are a column
+    units, weightless = np.tile(np.eye(n), (len(rows), 1)), np.zeros((1, 12))
+    start = run(mechanism, ASSEMBLE, rows, start=start, lead=lead).postures.repeat(n, axis=0)
+    rows = rows.repeat(n, axis=0)
+    columns = run(mechanism, INVERSE, rows, None, units, base=weightless, start=start, lead=(len(rows),))
+    M: Array = columns.tau[:, mechanism.actuated].reshape((*lead, n, n)).swapaxes(-1, -2)
+    return M
 
 
 def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:
@@ -93,8 +55,8 @@ def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, sta
 
     Parameters and errors as for `closed_mass_matrix`.
     """
-    lead, terms = _unloaded(mechanism, q, qd, start)
-    return terms.bias.reshape((*lead, mechanism.n))
+    lead, (positions, velocities) = actuated_arrays(mechanism, q=q, qd=qd)
+    return run(mechanism, TERMS, positions, velocities, start=start, lead=lead).bias.reshape((*lead, mechanism.n))
 
 
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
@@ -102,8 +64,7 @@ def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = 
 
     Parameters and errors as for `closed_mass_matrix`.
     """
-    lead, terms = _unloaded(mechanism, q, None, start)
-    return terms.bias.reshape((*lead, mechanism.n))
+    return closed_bias_torque(mechanism, q, np.zeros(mechanism.n), start=start)
 
 
 def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:

@@ -25,7 +25,7 @@ def least_efforts(
 ) -> None:
     """Change the constraints' forces, in place, so that the actuators' efforts become the least in norm.
 
-    All arguments over rows, as `cut_forces_batch` leaves them: q, velocity, acceleration, tau (B, tree n), force
+    All arguments over rows, tau with the loops cut: q, velocity, acceleration, tau (B, tree n), force
     (B, constraints).
 
     Raises
@@ -37,6 +37,8 @@ def least_efforts(
     for b in range(len(q)):
         evaluated(packed, work, q[b], velocity[b])
         relations = combinations(packed, work).actuated
+        if not len(relations):
+            continue
         K_a = work.K[:, mechanism.actuated]
         drift = relations @ work.drift
         for name, missed, size in (

@@ -10,8 +10,6 @@ the second of which is one run of inverse dynamics: the loops' forces do no work
 
 from __future__ import annotations
 
-import numpy as np
-
 from rne_dynamics.closed_chain.closing import (
     DONE,
     assemble_kernel,
@@ -22,7 +20,6 @@ from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.jit import helper, kernel
 
 
@@ -43,7 +40,7 @@ def projected(T: Array, tau: Array, out: Array) -> None:
 
 
 @helper
-def _composite(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
+def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
     mass_matrix_kernel(packed.topology, packed.parameters, q, work.masses, work.M)
     n, actuated = T.shape
@@ -116,74 +113,5 @@ def closed_terms_kernel(
     drift_helper(packed, work, T, posture, qd)
     open_torque(packed, work, base, posture, work.qdd, wrenches)
     projected(T, work.tau, bias)
-    _composite(packed, work, posture, T, M)
+    closed_mass_matrix_helper(packed, work, posture, T, M)
     return DONE
-
-
-@kernel
-def closed_terms_batch(
-    packed: Packed,
-    work: Work,
-    base: Array,
-    q: Array,
-    qd: Array,
-    wrenches: Array,
-    starts: Array,
-    follow: bool,
-    postures: Array,
-    T: Array,
-    M: Array,
-    bias: Array,
-) -> tuple[int, int]:
-    """`closed_terms_kernel` over rows: starts (1 or B, tree n), postures (B, tree n), T (B, tree n, n), …
-
-    Where `follow`, each row starts from the row before. Returns the last status and its row.
-    """
-    for b in range(q.shape[0]):
-        for j in range(postures.shape[1]):
-            if follow and b > 0:
-                postures[b, j] = postures[b - 1, j]
-            else:
-                postures[b, j] = starts[b if starts.shape[0] > 1 else 0, j]
-        status = closed_terms_kernel(
-            packed,
-            work,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            postures[b],
-            T[b],
-            M[b],
-            bias[b],
-        )
-        if status != DONE:
-            return status, b
-    return DONE, 0
-
-
-@kernel
-def solve_batch(M: Array, bias: Array, tau: Array, qdd: Array) -> tuple[int, int]:
-    """M q̈ = τ − bias over rows, M is overwritten; −1 or the coordinate without inertia, and the row."""
-    left = np.empty(tau.shape[1])
-    for b in range(tau.shape[0]):
-        for k in range(tau.shape[1]):
-            left[k] = tau[b, k] - bias[b, k]
-        singular = cholesky_solve(M[b], left, qdd[b])
-        if singular >= 0:
-            return singular, b
-    return -1, 0
-
-
-@kernel
-def mass_columns_batch(packed: Packed, work: Work, postures: Array, T: Array, M: Array) -> None:
-    """M_a column by column, as document 002: the efforts of a unit acceleration, at rest and without gravity."""
-    still, unloaded, unit = np.zeros(12), np.empty((0, 6)), np.empty(work.qd.shape[0])
-    for i in range(work.qd.shape[0]):
-        work.qd[i] = 0.0
-    for b in range(postures.shape[0]):
-        for k in range(T.shape[2]):
-            for i in range(unit.shape[0]):
-                unit[i] = T[b, i, k]
-            open_torque(packed, work, still, postures[b], unit, unloaded)
-            projected(T[b], work.tau, M[b, k])

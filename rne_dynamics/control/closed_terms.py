@@ -6,9 +6,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from rne_dynamics.closed_chain.assembly import refusal
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
@@ -37,6 +37,18 @@ def _projected_friction(work: Work, viscous: Array, T: Array, qd: Array, out: Ar
     projected(T, work.tau, out)
 
 
+@helper
+def _finite(q: Array, terms: Array) -> bool:
+    """Whether all positions are numbers; where not, there is nothing to assemble and no term is a number."""
+    for j in range(q.shape[0]):
+        if not np.isfinite(q[j]):
+            for row in range(terms.shape[0]):
+                for k in range(q.shape[0]):
+                    terms[row, k] = np.nan
+            return False
+    return True
+
+
 @kernel
 def closed_law_kernel(
     packed: Packed,
@@ -54,6 +66,8 @@ def closed_law_kernel(
 
     `viscous` is `passive_viscous`, `posture` as for `closed_terms_kernel`, whose status this is.
     """
+    if not _finite(q, terms):
+        return DONE
     n = qd.shape[0]
     T, M = np.empty((posture.shape[0], n)), np.empty((n, n))
     # without gravity, so that nothing small is left of the difference of large torques
@@ -76,6 +90,8 @@ def closed_holding_kernel(
     packed: Packed, work: Work, viscous: Array, base: Array, q: Array, qd: Array, posture: Array, terms: Array
 ) -> int:
     """Rows of `terms`, (2, n): g(q) and the passive joints' viscous torque; otherwise as `closed_law_kernel`."""
+    if not _finite(q, terms):
+        return DONE
     status = assemble_kernel(packed, work, q, posture)
     if status != DONE:
         return status
@@ -129,7 +145,5 @@ def _start(mechanism: Mechanism, posture: Array | None) -> Array:
 
 def _good(mechanism: Mechanism, status: int, q: Array, posture: Array, terms: Array) -> Array:
     if status != DONE:
-        if np.isfinite(q).all():
-            raise refusal(mechanism, status, q, posture)
-        terms.fill(np.nan)
+        raise refusal(mechanism, status, q, posture)
     return terms

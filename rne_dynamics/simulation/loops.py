@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.assembly import refusal
 from rne_dynamics.closed_chain.closing import DONE
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
@@ -73,6 +73,9 @@ def closed_mass_and_bias(
     loops: Loops, base: Array, wrenches: Array, q: Array, qd: Array, M: Array, bias: Array
 ) -> bool:
     """`mass_and_bias` of a mechanism, at positions and velocities of its actuated joints; fills `loops.damping` too."""
+    for j in range(q.shape[0]):
+        if not np.isfinite(q[j]):  # nothing to assemble; the step's caller tells which joint it was
+            return False
     copy_into(loops.asked, q)
     T = loops.T
     status = closed_terms_kernel(loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)

@@ -1,0 +1,76 @@
+"""Checks of the arguments that the functions of mechanisms share."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import as_floats
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+#: Where assembly starts: a posture of all joints of the tree, (…, tree n); ``"previous"``: every row from the row
+#: before, the first from the mechanism's posture; `None`: every row from the mechanism's posture.
+Start = ArrayLike | Literal["previous"] | None
+
+
+def actuated_arrays(mechanism: Mechanism, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """Vectors of the actuated joints, (…, n), broadcast to one leading shape and flattened to rows.
+
+    Raises
+    ------
+    ArgumentError
+        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
+    """
+    n = mechanism.n
+    arrays = [_vectors(name, value, n, f"in the order of {mechanism.name!r}'s joint_names")
+              for name, value in arguments.items()]  # fmt: skip
+    try:
+        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(arguments, arrays, strict=True))
+        raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
+    return lead, [_rows(a, lead) for a in arrays]
+
+
+def _vectors(name: str, value: ArrayLike, width: int, order: str) -> Array:
+    array = as_floats(name, value)
+    if array.ndim == 0 or array.shape[-1] != width:
+        raise ArgumentError(f"{name} has shape {array.shape}; it must be (..., {width}), {order}")
+    if not np.isfinite(array).all():
+        where = np.argwhere(~np.isfinite(array))[0].tolist()
+        raise ArgumentError(f"{name}{where} is {array[tuple(where)]}; every number must be finite")
+    return array
+
+
+def _rows(array: Array, lead: tuple[int, ...]) -> Array:
+    rows = np.broadcast_to(array, (*lead, array.shape[-1])).reshape(math.prod(lead), array.shape[-1])
+    return np.array(rows, dtype=np.float64, order="C")
+
+
+def posture_rows(mechanism: Mechanism, q_tree: ArrayLike, lead: tuple[int, ...] | None = None) -> Array:
+    """Positions of all joints of the tree, (…, tree n), as rows; `lead` as they are to be broadcast to."""
+    array = _vectors("q_tree", q_tree, mechanism.robot.nq, f"all joints of {mechanism.name!r}'s tree")
+    return _rows(array, array.shape[:-1] if lead is None else lead)
+
+
+def start_rows(mechanism: Mechanism, start: Start, lead: tuple[int, ...]) -> tuple[Array, bool]:
+    """Rows from which assembly starts, 1 or batch, and whether each row follows the one before."""
+    if isinstance(start, str):
+        if start != "previous":
+            raise ArgumentError(f"start is {start!r}; it must be 'previous', None, or a posture of all joints")
+        return mechanism.posture.reshape(1, -1).copy(), True
+    if start is None:
+        return mechanism.posture.reshape(1, -1).copy(), False
+    order = f"all joints of {mechanism.name!r}'s tree"
+    array = _vectors("start", start, mechanism.robot.nq, order)
+    if array.ndim == 1:
+        return array.reshape(1, -1).copy(), False
+    try:
+        return _rows(array, lead), False
+    except ValueError:
+        raise ArgumentError(f"start has shape {array.shape}; its rows do not broadcast to {lead}") from None

@@ -1,0 +1,55 @@
+"""The errors behind what the kernels of closed loops return."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rne_dynamics.closed_chain.closing import OVER_ACTUATED, SINGULAR, closest_kernel
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import BLOCKED, Mechanism
+
+
+def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, float]]:
+    """Name, gap (m) and turn (rad) of every loop from the constraints' residuals."""
+    gaps, k = [], 0
+    for loop, row in zip(mechanism.loops, mechanism.loop_frames[:, BLOCKED:], strict=True):
+        ways, turns = int(row[:3].sum()), int(row[3:].sum())
+        gaps.append((loop.name, float(np.linalg.norm(residual[k : k + ways])),
+                     float(np.linalg.norm(residual[k + ways : k + ways + turns]))))  # fmt: skip
+        k += ways + turns
+    return gaps
+
+
+def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> ModelError:
+    """The error for a status of the kernels at actuated positions q, the tree's last posture being q_tree."""
+    place = ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
+    if status == SINGULAR:
+        return SingularPostureError(
+            f"mechanism {mechanism.name!r} is in a singular posture at {place}: the actuated joints do not hold the "
+            f"passive ones ({', '.join(mechanism.passive_names)}) there; keep away from it, or drive another joint "
+            "(`mobility` tells whether an actuator is missing)"
+        )
+    if status == OVER_ACTUATED:
+        return ModelError(
+            f"mechanism {mechanism.name!r} has more actuated joints ({', '.join(mechanism.joint_names)}) than "
+            "freedoms, so they are not independent coordinates; name as many as it has freedoms (`mobility` counts "
+            "them)"
+        )
+    packed = pack(mechanism)
+    work = workspace(packed)
+    nearest = q_tree.copy()
+    nearest[mechanism.actuated] = q
+    closest_kernel(packed, work, nearest)
+    name, gap, turn = max(loop_gaps(mechanism, work.residual), key=lambda x: math.hypot(x[1] / packed.length, x[2]))
+    held = ", ".join(f"{joint} {q_tree[k]:.6g}" for joint, k in zip(mechanism.joint_names, mechanism.actuated,
+                                                                 strict=True))  # fmt: skip
+    reached = "its own posture" if np.array_equal(q_tree, mechanism.posture) else held
+    return AssemblyError(
+        f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
+        f"{math.degrees(turn):.4g} deg remain; on the way from the start it was followed to {reached}. Ask for "
+        "positions within reach, or start from a posture on another branch"
+    )

@@ -1,0 +1,193 @@
+"""One compiled walk over rows of states for all that is asked of a mechanism, and the errors of its refusals.
+
+One kernel with a task rather than one a question: each of them would hold the whole of assembly, and would be compiled
+for as long.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.closed_chain.arguments import Start, start_rows
+from rne_dynamics.closed_chain.closing import (
+    DONE,
+    OVER_ACTUATED,
+    SINGULAR,
+    assemble_kernel,
+    drift_helper,
+    factored_at,
+    motion_map_helper,
+)
+from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_forces, cut_loads
+from rne_dynamics.closed_chain.over_actuation import least_efforts
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.jit import kernel
+
+# tasks: each does what stands before it too, and fills more of `Rows`
+ASSEMBLE = 0  # postures
+MOVE = 1  # T, smallest, velocity, and acceleration at q̈ = 0 of the actuated joints
+TERMS = 2  # M, bias
+INVERSE = 3  # acceleration, force, tau, cuts; instead of M and bias
+
+
+class Rows(NamedTuple):
+    """What is known of B states of a mechanism.
+
+    Parameters
+    ----------
+    postures, velocity, acceleration
+        Of all joints of the tree, (B, tree n).
+    T, smallest
+        Motion maps (B, tree n, n) and the lower bounds of how far from singular they are (B,).
+    M, bias
+        (B, n, n), (B, n).
+    force
+        The constraints' forces, (B, constraints).
+    tau
+        Efforts of the tree's joints, (B, tree n): with the forces at the cuts; passive ones are round-off then.
+    cuts
+        (B, loops, CUT_COLUMNS), see cuts.py.
+    """
+
+    postures: Array
+    velocity: Array
+    acceleration: Array
+    T: Array
+    smallest: Array
+    M: Array
+    bias: Array
+    force: Array
+    tau: Array
+    cuts: Array
+
+
+@kernel
+def rows_kernel(
+    packed: Packed,
+    work: Work,
+    task: int,
+    known: bool,
+    follow: bool,
+    starts: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    wrenches: Array,
+    rows: Rows,
+) -> tuple[int, int]:
+    """Do a task for every row: q, qd, qdd (B, n), base (1 or B, 12), wrenches (1 or B, bodies or 0, 6).
+
+    Where `known`, `rows` holds postures that close, or with INVERSE everything up to the constraints' forces; else each
+    row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. Returns the status, and
+    the row where it is not DONE. With INVERSE, OVER_ACTUATED ends before the forces act, for all rows.
+    """
+    for b in range(q.shape[0]):
+        if known:
+            factored_at(packed, work, rows.postures[b])
+        else:
+            if follow and b > 0:
+                copy_into(rows.postures[b], rows.postures[b - 1])
+            else:
+                copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
+            status = assemble_kernel(packed, work, q[b], rows.postures[b])
+            if status != DONE:
+                return status, b
+        if task == ASSEMBLE:
+            continue
+        status, rows.smallest[b] = motion_map_helper(packed, work, rows.T[b])
+        if status == SINGULAR or (status == OVER_ACTUATED and task == TERMS):
+            return status, b
+        drift_helper(packed, work, rows.T[b], rows.postures[b], qd[b])
+        copy_into(rows.velocity[b], work.qd)
+        for i in range(work.qdd.shape[0]):
+            x = work.qdd[i]
+            if task == INVERSE:
+                for k in range(qdd.shape[1]):
+                    x += rows.T[b, i, k] * qdd[b, k]
+            rows.acceleration[b, i] = x
+        if task == MOVE:
+            continue
+        at = base[b if base.shape[0] > 1 else 0]
+        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
+        if task == TERMS or not known:
+            open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], loads)
+        if task == TERMS:
+            projected(rows.T[b], work.tau, rows.bias[b])
+            closed_mass_matrix_helper(packed, work, rows.postures[b], rows.T[b], rows.M[b])
+            continue
+        if not known:
+            cut_forces(packed, work, work.tau, rows.force[b])
+        if known or status == DONE:
+            cut_loads(packed, work, rows.force[b], loads, rows.cuts[b])
+            open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], work.cut)
+        copy_into(rows.tau[b], work.tau)
+    return (OVER_ACTUATED if task == INVERSE and not known and status == OVER_ACTUATED else DONE), 0
+
+
+def run(
+    mechanism: Mechanism,
+    task: int,
+    q: Array,
+    qd: Array | None = None,
+    qdd: Array | None = None,
+    *,
+    base: Array | None = None,
+    wrenches: Array | None = None,
+    start: Start = None,
+    lead: tuple[int, ...] = (),
+    postures: Array | None = None,
+) -> Rows:
+    """Do a task over checked rows; absent velocities and accelerations are zero, an absent base is at rest.
+
+    Parameters
+    ----------
+    postures
+        Postures of the tree that close, (B, tree n); else they are assembled from `start`.
+
+    Raises
+    ------
+    AssemblyError, SingularPostureError
+        A loop that does not close; actuated joints that do not hold the others.
+    ModelError
+        TERMS of a mechanism with more actuated joints than freedoms.
+    """
+    robot, rows, n = mechanism.robot, len(q), mechanism.n
+    starts, follow = start_rows(mechanism, start, lead)
+    packed = pack(mechanism)
+    work = workspace(packed)
+    found = Rows(
+        np.empty((rows, robot.n)) if postures is None else postures,
+        np.empty((rows, robot.n)),
+        np.empty((rows, robot.n)),
+        np.empty((rows, robot.n, n)),
+        np.empty(rows),
+        np.empty((rows, n, n)),
+        np.empty((rows, n)),
+        np.empty((rows, len(packed.row_scale))),
+        np.empty((rows, robot.n)),
+        np.empty((rows, len(mechanism.loops), CUT_COLUMNS)),
+    )
+    state = (
+        starts,
+        robot.base_at_rest.reshape(1, 12) if base is None else base,
+        q,
+        np.zeros((rows, n)) if qd is None else qd,
+        np.zeros((rows, n)) if qdd is None else qdd,
+        np.empty((1, 0, 6)) if wrenches is None else wrenches,
+        found,
+    )
+    status, row = rows_kernel(packed, work, task, postures is not None, follow, *state)
+    if status == OVER_ACTUATED and task == INVERSE:
+        least_efforts(mechanism, work, found.postures, found.velocity, found.acceleration, found.tau, found.force)
+        status, row = rows_kernel(packed, work, task, True, follow, *state)
+    if status != DONE:
+        raise refusal(mechanism, status, q[row], found.postures[row])
+    return found
