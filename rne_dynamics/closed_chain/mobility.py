@@ -1,0 +1,130 @@
+"""How many freedoms a mechanism has, by counting and by rank, and whether its actuators fit them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.closing import SINGULAR_BELOW
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
+from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.refusals import loop_gaps
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+#: A singular value (lengths in the mechanism's own) below which a constraint says nothing new: as large as what angles
+#: written with few digits make of zero.
+_RANK = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Mobility:
+    """The freedoms of a mechanism at one posture.
+
+    Parameters
+    ----------
+    joints
+        Joints of the open tree.
+    constraints
+        Directions blocked by all loops.
+    rank
+        Independent ones among them, at this posture.
+    passive_rank
+        Passive joints whose motion the constraints determine once the actuated ones are given.
+    passive, actuated
+        Numbers of passive and actuated joints.
+    distance
+        `MotionMap.smallest` at this posture.
+    generic_distance
+        The same, the largest of several postures near: zero where the mechanism, not the posture, is at fault.
+    gaps
+        Name, gap (m) and turn (rad) of every loop at this posture.
+    """
+
+    joints: int
+    constraints: int
+    rank: int
+    passive_rank: int
+    passive: int
+    actuated: int
+    distance: float
+    generic_distance: float
+    gaps: tuple[tuple[str, float, float], ...]
+
+    @property
+    def gruebler(self) -> int:
+        """Freedoms by counting: joints less blocked directions; too few where constraints are redundant."""
+        return self.joints - self.constraints
+
+    @property
+    def freedoms(self) -> int:
+        """Freedoms that the mechanism has at this posture, by numerical rank."""
+        return self.joints - self.rank
+
+    @property
+    def redundant(self) -> int:
+        """Constraints that say nothing new."""
+        return self.constraints - self.rank
+
+    @property
+    def missing_actuators(self) -> int:
+        """Passive joints that neither loops nor actuators hold, at this posture and those near it."""
+        held = self.generic_distance > SINGULAR_BELOW
+        return 0 if held else self.passive - self.passive_rank
+
+    @property
+    def surplus_actuators(self) -> int:
+        """Actuated joints beyond the freedoms: relations that they have to keep among themselves."""
+        return max(0, self.rank - self.passive_rank)
+
+    @property
+    def singular(self) -> bool:
+        """Whether the posture, and not the choice of actuators, is singular."""
+        return self.distance < SINGULAR_BELOW < self.generic_distance
+
+
+def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
+    """Count the freedoms of a mechanism.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    q_tree
+        Positions of all joints of the tree, shape (tree n,); the mechanism's posture by default.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    posture = mechanism.posture if q_tree is None else q_tree
+    if np.ndim(posture) != 1:
+        raise ArgumentError(f"q_tree has shape {np.shape(posture)}; it must be one posture ({mechanism.robot.nq},)")
+    row = posture_rows(mechanism, posture)[0]
+    packed = pack(mechanism)
+    work = workspace(packed)
+    K = scaled_jacobian(packed, evaluated(packed, work, row))
+    gaps = tuple(loop_gaps(mechanism, work.residual))
+    # a fixed seed: the same mechanism is judged alike every time
+    near = row + np.random.default_rng(0).uniform(-0.1, 0.1, (5, len(row))) * packed.column_scale
+    return Mobility(
+        joints=mechanism.robot.n,
+        constraints=mechanism.constraints,
+        rank=_rank(K),
+        passive_rank=_rank(K[:, mechanism.passive]),
+        passive=len(mechanism.passive),
+        actuated=mechanism.n,
+        distance=passive_singular_value(mechanism, work, row),
+        generic_distance=max(passive_singular_value(mechanism, work, other) for other in near),
+        gaps=gaps,
+    )
+
+
+def _rank(K: Array) -> int:
+    return int((np.linalg.svd(K, compute_uv=False) > _RANK).sum()) if K.size else 0
