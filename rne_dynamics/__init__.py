@@ -6,6 +6,7 @@
 (6,)
 """
 
+from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics import (
     BaseMotion,
@@ -84,6 +85,7 @@ __all__ = [
     "joint_reactions",
     "kinetic_energy",
     "lagrange_terms",
+    "load_model",
     "load_urdf",
     "mass_matrix",
     "momentum",
