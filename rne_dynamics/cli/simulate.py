@@ -19,18 +19,21 @@ from rich.table import Table
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
 from rne_dynamics.cli.simulate_plot import plot
+from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.plants import gravity_torque, mass_matrix
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import free_motion, simulate
@@ -42,6 +45,8 @@ examples:
   rne simulate panda --law pd_gravity --plot move.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
   rne simulate puma560 --free --no-friction --seconds 10 --json
+  rne simulate pantograph --preset quintic --plot quintic.png
+  rne simulate pantograph --payload wrist=3           a mechanism with closed loops, from its model file
 """
 
 
@@ -50,7 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     motion = parser.add_argument_group("motion")
     motion.add_argument("--free", action="store_true", help="no controller: let the arm go and watch its energy")
-    motion.add_argument("--seconds", type=float, default=6.0, help="how long in all (default 6)")
+    motion.add_argument("--seconds", type=float, help="how long in all (default 6, or what the preset takes)")
+    motion.add_argument(
+        "--preset", metavar="NAME",
+        help="a simulation that a paper reports; of pantograph: first, second (free oscillations), quintic",
+    )  # fmt: skip
     motion.add_argument(
         "--start", action="append", default=[], metavar="JOINT=VALUE",
         help="where a joint starts, rad or m; others at zero or the nearest their limits allow",
@@ -84,12 +93,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Simulate, print the figures, and return the exit code."""
     outputs = _outputs(args)
-    robot = load_urdf(robot_source(args), base=args.base)
+    robot = _machine(args)
+    args.seconds = 6.0 if args.seconds is None else args.seconds
     if (robot.effort_limit == 0.0).any():
         # many descriptions write effort="0" for "not known"; such a drive could not even hold itself
         names = ", ".join(n for n, limit in zip(robot.joint_names, robot.effort_limit, strict=True) if limit == 0.0)
         print(f"rne simulate: taking effort limits of 0 as unlimited: {names}", file=sys.stderr)
-        robot = replace(robot, effort_limit=np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
+        robot = _with_effort_limit(robot, np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
     plant = ArmPlant(
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
@@ -101,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
         (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
     if args.plot:
         plot(Path(args.plot), robot.name, log)
-    figures = free_figures(log) if args.free else tracking_figures(log, robot)
+    figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to))
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
@@ -111,7 +121,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _controlled(args: argparse.Namespace, robot: RobotModel, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
+def _machine(args: argparse.Namespace) -> Machine:
+    """What ROBOT names, and what --preset makes of the other arguments."""
+    source = robot_source(args)
+    robot: Machine
+    if is_model_file(source):
+        if args.base != "fixed":
+            raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
+        robot = load_model(source)
+    else:
+        robot = load_urdf(source, base=args.base)
+    if args.preset is not None:
+        apply_preset(args, robot.name, robot.joint_names)
+    return robot
+
+
+def _controlled(args: argparse.Namespace, robot: Machine, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive serves free motion only; add --free, or take rk4")
     if not args.control_rate > 0.0:
@@ -132,7 +157,7 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     )  # fmt: skip
 
 
-def controller(args: argparse.Namespace, robot: RobotModel) -> ComputedTorque | PdGravity:
+def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdGravity:
     """The law that the arguments ask for; PD gains scale with the inertia each joint moves at the start."""
     gains = Gains.critically_damped(robot.n, args.bandwidth)
     gains = replace(gains, i=np.full(robot.n, args.integral * args.bandwidth**3))
@@ -143,7 +168,7 @@ def controller(args: argparse.Namespace, robot: RobotModel) -> ComputedTorque | 
     return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
 
 
-def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory:
+def trajectory(args: argparse.Namespace, robot: Machine) -> SampledTrajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
     if args.to:
         points = np.array([start_configuration(robot, args.start)] * 2)
@@ -164,10 +189,10 @@ def trajectory(args: argparse.Namespace, robot: RobotModel) -> SampledTrajectory
     return SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
 
 
-def start_configuration(robot: RobotModel, given: list[str]) -> Array:
-    """Zero, or the nearest inside the limits, changed by JOINT=VALUE; shape (nq,)."""
+def start_configuration(robot: Machine, given: list[str]) -> Array:
+    """Zero (a mechanism's own posture), or the nearest inside the limits, changed by JOINT=VALUE; shape (nq,)."""
     plant = ArmPlant(robot)
-    q = np.array(robot.neutral)
+    q = np.array(robot.neutral, dtype=np.float64)
     one_axis = plant.positions >= 0
     places = plant.positions[one_axis]
     q[places] = np.clip(q[places], robot.lower[one_axis], robot.upper[one_axis])
@@ -179,13 +204,22 @@ def start_configuration(robot: RobotModel, given: list[str]) -> Array:
     return q
 
 
-def with_loads(robot: RobotModel, payload: str | None) -> RobotModel:
+def with_loads(robot: Machine, payload: str | None) -> Machine:
     """The robot that is simulated: with the point mass of --payload."""
     if payload is None:
         return robot
     ((link, mass),) = assignments("--payload", [payload]).items()
-    loaded = with_payload(robot, Payload(link, mass))
-    return replace(loaded, effort_limit=robot.effort_limit)
+    load = Payload(link, mass)
+    loaded = robot.with_payload(load) if isinstance(robot, Mechanism) else with_payload(robot, load)
+    return _with_effort_limit(loaded, robot.effort_limit)
+
+
+def _with_effort_limit(robot: Machine, limit: Array) -> Machine:
+    if isinstance(robot, Mechanism):
+        limits = np.array(robot.robot.effort_limit)
+        limits[robot.actuated] = limit
+        return replace(robot, robot=replace(robot.robot, effort_limit=limits))
+    return replace(robot, effort_limit=limit)
 
 
 def _outputs(args: argparse.Namespace) -> list[Path]:
@@ -196,8 +230,13 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
     return paths
 
 
-def tracking_figures(log: Log, robot: RobotModel) -> dict[str, Any]:
-    """Tracking per joint as plain values; rad or m, N·m or N."""
+def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
+    """Tracking per joint as plain values; rad or m, N·m or N.
+
+    With `ends` also the efforts with which a single move starts and ends, beside those that hold the machine there.
+    """
+    robot = plant.robot
+    static = gravity_torque(robot, log.q[[0, -1]])
     return {
         "kind": "controlled",
         "seconds": float(log.time[-1]),
@@ -209,6 +248,16 @@ def tracking_figures(log: Log, robot: RobotModel) -> dict[str, Any]:
                 "final_error": float(log.error[-1, j]),
                 "largest_effort": float(log.largest_effort[j]),
                 "effort_limit": float(robot.effort_limit[j]) if np.isfinite(robot.effort_limit[j]) else None,
+                **(
+                    {
+                        "effort_start": float(log.effort[0, j]),
+                        "static_start": float(static[0, j]),
+                        "effort_end": float(log.effort[-1, j]),
+                        "static_end": float(static[1, j]),
+                    }
+                    if ends
+                    else {}
+                ),
             }
             for j, name in enumerate(log.joint_names)
         ],
@@ -246,9 +295,18 @@ _COLUMNS = (
     _Column("final_error", "final error", ".2e"),
     _Column("largest_effort", "largest effort (N m, N)", ".4g"),
     _Column("effort_limit", "effort limit", ".4g"),
+    _Column("effort_start", "at the start", ".3f"),
+    _Column("static_start", "static there", ".3f"),
+    _Column("effort_end", "at the end", ".3f"),
+    _Column("static_end", "static there", ".3f"),
     _Column("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
     _Column("largest_velocity", "largest velocity", ".4g"),
 )
+
+
+def _told(value: float, form: str) -> str:
+    # adding 0 takes the sign of what is rounded to nothing
+    return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
 
 
 def _print(name: str, figures: dict[str, Any]) -> None:
@@ -257,7 +315,7 @@ def _print(name: str, figures: dict[str, Any]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[c.key] is None else format(row[c.key], c.form) for c in columns))
+        table.add_row(row["name"], *("-" if row[c.key] is None else _told(row[c.key], c.form) for c in columns))
     out = console()
     out.print(table)
     if figures["kind"] == "free":
