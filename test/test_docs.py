@@ -74,7 +74,7 @@ def check_rne(words: list[str], tmp_path: Path) -> None:
 
 def run(command: list[str], tmp_path: Path) -> None:
     """Run from a folder whose relative paths are the checkout's, so that output lands elsewhere."""
-    for name in ("urdf", "examples", "benchmarks", "config", "docs"):
+    for name in ("urdf", "examples", "benchmarks", "config", "docs", "test"):
         (tmp_path / name).symlink_to(ROOT / name)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(

@@ -12,7 +12,7 @@ numbers r + i z, every point of a link is at
 from __future__ import annotations
 
 from cmath import exp
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import cos, sin
 
 import numpy as np
@@ -120,10 +120,20 @@ class Pantograph:
     link3: Member
     M: Member
     L: Member
+    more: tuple[Member, ...] = ()
+    load: tuple[Member, ...] = ()
 
     @property
     def members(self) -> list[Member]:
-        return [self.link2, self.B, self.A, self.link3, self.M, self.L]
+        return [self.link2, self.B, self.A, self.link3, self.M, self.L, *self.more, *self.load]
+
+    def loaded(self, mass: float, out: float, up: float, about_vertical: float) -> Pantograph:
+        """With a load on the wrist, its mass centre `out` and `up` from the middle of plate L.
+
+        The plate does not turn in the plane, and so neither does the load: its own inertia matters to the waist alone.
+        """
+        load = Member(mass, out + 1j * up, self.L1, self.L1, "", 0.0, about_vertical, 0.0)
+        return replace(self, load=(*self.load, load))
 
     def efforts(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Torques of joints 1, 2, 3."""
@@ -142,6 +152,11 @@ class Pantograph:
         Fi_M = n_M + (L1 - self.M.B) * Fc_M[1]
         Fi_L = n_L + (self.L.rho + L2 / 2) * Fc_L[1]
         Fi_3 = n_3 + self.link3.B * Fc_3[1]
+        for k in self.load:  # the terms more in (3) and (4)
+            force, _ = inertial(k, q, qd, qdd)
+            arm = k.rho + L2 / 2
+            Fc_L = Fc_L + force
+            Fi_L += arm.real * force[1] - arm.imag * force[0]
         F_Ny = -Fi_M / L1  # (8)
         F_Nx = (
             Fi_L - L2 * sin(b) * Fc_M[0] + L2 * cos(b) * Fi_M / L1 - L2 * cos(b) * Fc_M[1]
@@ -158,14 +173,14 @@ class Pantograph:
         ) / (L2 * sin(a))  # (14) with N_A = 0  # fmt: skip
         F_D = turned(-np.pi - a, np.array([F_Dx, F_Dy]))
         # (16): F_N cancels, for what it takes from the plate it gives to the forelink
-        at_elbow = turned(a, F_B + F_A + F_M + F_L + F_3)
+        at_elbow = turned(a, F_B + F_A + F_M + Fc_L + F_3)
         tau2 = n_2 + self.link2.A * turned(a, F_2)[1] + tau3 + Fi_B + L1 * at_elbow[1]
         return PaperResult(tau2, tau3, F_N, F_D)
 
 
 def rod(mass: float, length: float) -> Inertia:
     """A link along its x axis, not slender and not round."""
-    about = np.diag([4e-4 * mass, mass * length**2 / 12.0, mass * length**2 / 11.0])
+    about = mass * np.diag([8e-4, 5e-4 + length**2 / 12.0, 2e-4 + length**2 / 12.0])
     return Inertia(mass, np.array([0.5 * length, 0.0, 0.0]), about)
 
 
@@ -226,3 +241,42 @@ def assembled_angles(q: np.ndarray) -> np.ndarray:
     """Joints 1, 2, A, B, 3, L, M by the paper's constraint equations (7) and (16)."""
     a, b = q[1], q[1] + q[2]
     return np.array([q[0], q[1], -a, np.pi + a, q[2], -b, np.pi + b])
+
+
+def closed_form_of(mechanism: Mechanism) -> Pantograph:
+    """The closed form with the numbers of the pantograph that ships, read from its URDF's links and joints.
+
+    Besides the paper's links there is bar C, parallel to link 2, from 0.08 m above the shoulder's middle.
+    """
+    tree = mechanism.robot.tree
+    L1, L2 = tree.joint("joint3").position[0], tree.joint("jointM").position[0]
+    assert tree.joint("jointL").position[0] == tree.joint("jointA").position[0] == L1
+    assert tree.joint("jointB").position[0] == L2
+
+    def member(name: str, rho: complex, A: float, B: float, turns: str) -> Member:
+        """`rho`, A and B of the link's origin; `turns` with a minus where it points back along -e."""
+        inertia = tree.link(name).inertia
+        assert inertia is not None
+        assert not inertia.com[1:].any()
+        assert np.array_equal(inertia.inertia, np.diag(np.diag(inertia.inertia)))
+        along, across, normal = np.diag(inertia.inertia)
+        c = inertia.com[0] * (-1.0 if turns.startswith("-") else 1.0)
+        turns = turns.lstrip("-")
+        place = rho + c * (turns == ""), A + c * (turns == "a"), B + c * (turns == "b")
+        return Member(inertia.mass, *place, turns, along, across, normal)
+
+    waist = tree.link("link1").inertia
+    assert waist is not None
+    shoulder = tree.joint("jointC").position[2] * 1j
+    return Pantograph(
+        L1,
+        L2,
+        waist.inertia[2, 2],
+        member("link2", -L2 / 2.0, 0.0, 0.0, "a"),
+        member("linkB", L2 / 2.0, L1, 0.0, "-a"),
+        member("linkA", -L2 / 2.0, L1, 0.0, ""),
+        member("link3", -L2 / 2.0, L1, 0.0, "b"),
+        member("linkM", L2 / 2.0, L1, L1, "-b"),
+        member("linkL", -L2 / 2.0, L1, L1, ""),
+        (member("linkC", shoulder, 0.0, 0.0, "a"),),
+    )

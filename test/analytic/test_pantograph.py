@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 import pytest
-from analytic.pantograph import Member, Pantograph, assembled_angles, cut_as_the_paper
+from analytic.pantograph import assembled_angles, closed_form_of, cut_as_the_paper, turned
 from support.errors import relative_error
 
+import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
+from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import Payload
 
 PAPER = cut_as_the_paper()
 RNG = np.random.default_rng(2)
@@ -43,3 +51,57 @@ def test_paper_equations_8_to_16() -> None:
             cut = answer.cut_force(name)[k]
             assert -cut[:2] == pytest.approx(force, rel=1e-9, abs=1e-9)
             assert np.abs(cut[2:]).max() < 1e-9  # what a pin in the plane does not block it does not carry
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Mechanism:
+    mechanism = rne.load_model("pantograph")
+    assert isinstance(mechanism, Mechanism)
+    return mechanism
+
+
+def test_shipped_torques_are_lagrange_closed_form(shipped: Mechanism) -> None:
+    expected = rows(closed_form_of(shipped).efforts)
+    assert relative_error(closed_inverse_dynamics(shipped, Q, QD, QDD), expected) < 1e-12
+    for method in get_args(ClosedMethod):
+        assert relative_error(closed_forward_dynamics(shipped, Q, QD, expected, method=method), QDD) < 1e-10
+
+
+def test_shipped_first_mechanism_by_equations_8_to_10(shipped: Mechanism) -> None:
+    """Bar C shares the forces of the upper parallelogram in no way that statics could tell; the lower has none."""
+    closed_form = closed_form_of(shipped)
+    answer = closed_inverse(shipped, Q, QD, QDD)
+    for k, row in enumerate(zip(Q, QD, QDD, strict=True)):
+        paper = closed_form.by_the_paper(*row)
+        assert answer.torque[k, 2] == pytest.approx(paper.tau3, rel=1e-10, abs=1e-10)
+        # the loop's frame A lies on link B, whose x axis points along −e(α)
+        force = turned(-np.pi - row[0][1], answer.cut_force("N")[k, :2])
+        assert -force == pytest.approx(paper.F_N, rel=1e-9, abs=1e-9)
+
+
+def test_wrist_load(shipped: Mechanism) -> None:
+    about = np.diag([0.02, 0.03, 0.04])
+    loaded = shipped.with_payload(Payload("wrist", 3.0, (0.05, 0.0, -0.1), about))
+    closed_form = closed_form_of(shipped).loaded(3.0, 0.05, -0.1, about[2, 2])
+    answer = closed_inverse(loaded, Q, QD, QDD)
+    assert relative_error(answer.torque, rows(closed_form.efforts)) < 1e-12
+    for k, row in enumerate(zip(Q, QD, QDD, strict=True)):
+        paper = closed_form.by_the_paper(*row)
+        assert answer.torque[k, 2] == pytest.approx(paper.tau3, rel=1e-10, abs=1e-10)
+        force = turned(-np.pi - row[0][1], answer.cut_force("N")[k, :2])
+        assert -force == pytest.approx(paper.F_N, rel=1e-9, abs=1e-9)
+
+
+def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
+    """From (0, −90°, 0) to (90°, −45°, −18°) in 5 s; the static torques worked out by hand."""
+    start, end = np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0])
+    motion = Quintic(start, end, 5.0)
+    for t, q in ((0.0, start), (5.0, end)):
+        point = motion.sample(t)
+        assert point.q == pytest.approx(q, abs=1e-12)
+        torque = closed_inverse_dynamics(shipped, point.q, point.qd, point.qdd)
+        assert torque == pytest.approx(closed_gravity_torque(shipped, q), abs=1e-9)
+        # 2, B, A (all 2 or 0.8 kg) and half of bar C; 3, M, L below: moments about the shoulder's and elbow's pins
+        fore = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8) * np.cos(q[1] + q[2])
+        upper = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8 + 0.6 / 2 + 2.0 + 2.0 + 0.8) * np.cos(q[1])
+        assert torque == pytest.approx([0.0, upper + fore, fore], abs=1e-9)

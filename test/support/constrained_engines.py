@@ -1,21 +1,23 @@
 """The same mechanisms in Pinocchio and in MuJoCo, whose constrained dynamics are checked against.
 
-Both are built from the description (`KinematicTree`), link by link, not from our packed arrays. A loop becomes what the
+Both are built from the description (`KinematicTree`), link by link, not from our packed arrays. A loop becomes what an
 engine offers: points held together (Pinocchio's CONTACT_3D, MuJoCo's connect) or whole frames (CONTACT_6D, weld). A
-hinge is two points on its axis; in a planar mechanism a pin is one point, whose third direction is redundant. Loops that
-neither can say (universal, cylindrical, ...) are written with the Jacobians of MuJoCo's sites.
+hinge is two points on its axis; in a planar mechanism a pin is one point, whose third direction is redundant. Loops
+that neither can say (universal, cylindrical, ...) are written with the Jacobians of MuJoCo's sites.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from xml.sax.saxutils import quoteattr
 
 import mujoco
 import numpy as np
 import pinocchio as pin
-from support.multipliers import solve_kkt, torques
+from support.multipliers import Closed, solve_kkt, torques
 
 from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.layout import MASS
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind
@@ -25,8 +27,24 @@ APART = 0.1
 
 
 def expressible(mechanism: Mechanism) -> bool:
-    """Whether points and welds can say every loop."""
-    return all(holds(loop) is not None for loop in mechanism.loops)
+    """Whether points and welds can say every loop; a pin only where the mechanism stays in its plane anyhow."""
+    if any(holds(loop) is None for loop in mechanism.loops):
+        return False
+    pins = [loop for loop in mechanism.loops if not loop.blocked[2]]
+    points = tuple(Loop.of_kind(loop.name, LoopKind.SPHERICAL, loop.a, loop.b) if loop in pins else loop
+                   for loop in mechanism.loops)  # fmt: skip
+    ranks = [
+        np.linalg.matrix_rank(Closed(replace(mechanism, loops=loops)).K(mechanism.posture), rtol=1e-9)
+        for loops in (mechanism.loops, points)
+    ]
+    return not pins or ranks[0] == ranks[1]
+
+
+def has_extent(mechanism: Mechanism) -> bool:
+    """Whether MuJoCo takes every link: no moving body without mass, no particle."""
+    inertias = [link.inertia for link in mechanism.robot.tree.links if link.inertia is not None and link.inertia.mass]
+    moments = [np.linalg.eigvalsh(inertia.inertia)[0] for inertia in inertias]
+    return bool(mechanism.robot.parameters[:, MASS].all() and min(moments) > 1e-12)
 
 
 def holds(loop: Loop) -> tuple[np.ndarray, ...] | None:
@@ -112,6 +130,7 @@ class ConstrainedPinocchio:
         """Torques of the actuated joints, from Pinocchio's inverse dynamics and constraint Jacobian."""
         state = self._theirs(x), self._theirs(xd), self._theirs(xdd)
         efforts = np.array(pin.rnea(self.model, self.data, *state))[self.places]
+        self.forward(x, xd, np.zeros(self.mechanism.n))  # which places the constraints' frames
         pin.computeJointJacobians(self.model, self.data, state[0])
         K = np.array(pin.getConstraintsJacobian(self.model, self.data, self.loops, self.loop_data))
         return torques(self.mechanism, K[:, self.places], efforts)
@@ -121,8 +140,8 @@ class ConstrainedMujoco:
     """MuJoCo's inertia, bias and constraint Jacobian; and its own soft solver, with the stiffest settings it takes."""
 
     def __init__(self, mechanism: Mechanism) -> None:
-        self.mechanism = mechanism
-        self.model = mujoco.MjModel.from_xml_string(mjcf(mechanism))
+        self.mechanism, self.exact = mechanism, expressible(mechanism)
+        self.model = mujoco.MjModel.from_xml_string(mjcf(mechanism, self.exact))
         self.data = mujoco.MjData(self.model)
         names = mechanism.robot.joint_names
         self.places = np.array([self.model.joint(name).dofadr[0] for name in names])
@@ -134,7 +153,7 @@ class ConstrainedMujoco:
 
     def K(self, x: np.ndarray) -> np.ndarray:
         self._place(x, np.zeros(len(x)))
-        if not expressible(self.mechanism):
+        if not self.exact:
             return np.vstack([self._rows(loop) for loop in self.mechanism.loops])[:, self.places]
         return self.data.efc_J.reshape(self.data.nefc, self.model.nv)[:, self.places].copy()
 
@@ -201,8 +220,8 @@ class ConstrainedMujoco:
         return out
 
 
-def mjcf(mechanism: Mechanism) -> str:
-    """The mechanism as MuJoCo reads it."""
+def mjcf(mechanism: Mechanism, equalities_too: bool) -> str:
+    """The mechanism as MuJoCo reads it, with its loops' frames as sites, and where asked, held together."""
     tree = mechanism.robot.tree
     children: dict[str, list] = {}
     for joint in tree.joints:
@@ -231,14 +250,14 @@ def mjcf(mechanism: Mechanism) -> str:
     sites: dict[str, list[tuple[str, str]]] = {}
     equalities = []
     for loop in mechanism.loops:
-        points = holds(loop)
+        points = holds(loop) if equalities_too else None
         for k, shift in enumerate(points or (np.zeros(3),)):
             ends = []
             for side, frame in (("a", loop.a), ("b", loop.b)):
                 name = f"{loop.name}/{k}{side}"
                 sites.setdefault(frame.link, []).append((name, placed(frame, shift)))
                 ends.append(name)
-            if points is None:
+            if not equalities_too:
                 continue
             kind = "connect" if points else "weld"
             # the stiffest that MuJoCo takes: impedance 0.9999, so its regularisation is 1e-4 of the constraint's own

@@ -23,7 +23,7 @@ _TURNS = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
 def link_poses(robot: rne.RobotModel, q: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """R and p of every link in the world; q may be complex."""
+    """R (…, 3, 3) and p (…, 3) of every link in the world; q (…, n) may be complex."""
     tree = robot.tree
     poses = {tree.root: (np.eye(3), np.zeros(3))}
     for joint in tree.depth_first:
@@ -31,37 +31,41 @@ def link_poses(robot: rne.RobotModel, q: np.ndarray) -> dict[str, tuple[np.ndarr
         p, R = p + R @ joint.position, R @ joint.rotation
         if joint.kind is not JointKind.FIXED:
             led = tree.leader(joint)
-            x = led.multiplier * q[robot.joint_index(led.joint)] + led.offset
+            x = (led.multiplier * q[..., robot.joint_index(led.joint)] + led.offset)[..., None]
             if joint.kind in _TURNS:
                 # Rodrigues, by its cosine and sine: rotation_about takes real angles only
                 half, straight = rotation_about(joint.axis, np.pi / 2), rotation_about(joint.axis, np.pi)
-                along = (np.eye(3) + straight) / 2
+                along, x = (np.eye(3) + straight) / 2, x[..., None]
                 R = R @ (along + np.cos(x) * (np.eye(3) - along) + np.sin(x) * (half - half.T) / 2)
             else:
                 assert joint.kind is JointKind.PRISMATIC
-                p = p + R @ joint.axis * x
+                p = p + x * (R @ joint.axis)
         poses[joint.child] = R, p
     return poses
 
 
 def loop_residual(loop: Loop, poses) -> np.ndarray:
-    """One number for each blocked direction, zero where the loop is closed."""
+    """One number for each blocked direction, zero where the loop is closed; shape (…, blocked)."""
     (R, p), (S, s) = poses[loop.a.link], poses[loop.b.link]
     A, B = R @ loop.a.rotation, S @ loop.b.rotation
-    x, y, z = A.T
-    bx, by, bz = B.T
-    gap = A.T @ (s + S @ loop.b.position - p - R @ loop.a.position)
+    gap = s + S @ loop.b.position - p - R @ loop.a.position
+    a, b = [A[..., k] for k in range(3)], [B[..., k] for k in range(3)]
     turns = tuple(loop.blocked[3:])
-    residual = list(gap[loop.blocked[:3]])
-    if turns == (True, True, True):  # half of the sines between the axes
-        residual += [(z @ by - y @ bz) / 2, (x @ bz - z @ bx) / 2, (y @ bx - x @ by) / 2]
+    residual = [_dot(a[k], gap) for k in range(3) if loop.blocked[k]]
+    if all(turns):  # half of the sines between the axes
+        pairs = ((2, 1), (0, 2), (1, 0))
+        residual += [(_dot(a[i], b[j]) - _dot(a[j], b[i])) / 2 for i, j in pairs]
     elif turns.count(True) == 2:  # the free axis of B stays square to the other two of A
         free = turns.index(False)
-        residual += [((x, y, z)[k] @ (bx, by, bz)[free]) for k in range(3) if k != free]
+        residual += [_dot(a[k], b[free]) for k in range(3) if k != free]
     elif turns.count(True) == 1:
         k = turns.index(True)
-        residual.append((x, y, z)[(k + 2) % 3] @ (bx, by, bz)[(k + 1) % 3])
-    return np.array(residual)
+        residual.append(_dot(a[(k + 2) % 3], b[(k + 1) % 3]))
+    return np.stack(np.broadcast_arrays(*residual), axis=-1)
+
+
+def _dot(u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return np.asarray((u * v).sum(axis=-1))
 
 
 @dataclass
@@ -72,17 +76,17 @@ class Closed:
 
     def residual(self, x: np.ndarray) -> np.ndarray:
         poses = link_poses(self.mechanism.robot, x)
-        return np.concatenate([loop_residual(loop, poses) for loop in self.mechanism.loops])
+        return np.concatenate([loop_residual(loop, poses) for loop in self.mechanism.loops], axis=-1)
 
     def K(self, x: np.ndarray) -> np.ndarray:
         h = 1e-30
-        return np.stack([self.residual(x + 1j * h * e).imag / h for e in np.eye(len(x))], axis=1)
+        return self.residual(x + 1j * h * np.eye(len(x))).imag.T / h
 
     def drift(self, x: np.ndarray, xd: np.ndarray) -> np.ndarray:
         """d²r/dt² along x + t ẋ."""
         radius = 0.5 / max(np.abs(xd).max(), 1e-6)
         circle = np.exp(2j * np.pi * np.arange(_POINTS) / _POINTS)
-        values = np.array([self.residual(x + radius * c * xd) for c in circle])
+        values = self.residual(x + radius * circle[:, None] * xd)
         return (2.0 / radius**2) * (values * circle[:, None] ** -2).mean(axis=0).real
 
     def close(self, q: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:

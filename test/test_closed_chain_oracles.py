@@ -1,0 +1,178 @@
+"""Closed loops against engines that share nothing with `closed_chain`.
+
+Multipliers: our Lagrangian engine's terms of the open tree and loops in complex arithmetic (support/multipliers.py).
+Pinocchio: its `constraintDynamics`. MuJoCo: its inertia, bias and constraint Jacobian, solved here; and its own solver.
+
+    python test/test_closed_chain_oracles.py    # the agreement of every mechanism, as a table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from analytic.pantograph import cut_as_the_paper
+from support import mechanisms
+from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, has_extent
+from support.errors import relative_error
+from support.multipliers import Closed, link_poses
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
+from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
+from rne_dynamics.description.share import shipped_models
+from rne_dynamics.model.assembly import assemble as assemble_tree
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.verification.mechanisms import ladder
+
+#: Where only round-off separates two engines.
+ROUND_OFF = 1e-11
+#: MuJoCo's impedance ends at 0.9999: its constraints give way by 1e-4 of what they carry.
+SOFT = 1e-2
+STATES = 5
+
+
+def between_two_arms(kind: LoopKind) -> Mechanism:
+    """Two arms in general position that hold each other's ends by a joint of any kind.
+
+    Two motors, and as many passive joints as the joint blocks directions, one or two of them slides. Of random arms the
+    first that is well away from a singular posture.
+    """
+    return next(m for seed in range(1000) if (m := _two_arms(kind, seed)) is not None)
+
+
+def _two_arms(kind: LoopKind, seed: int) -> Mechanism | None:
+    rng = np.random.default_rng(seed)
+    count = len(kind.value) + 2
+    ends = {"left": (count + 1) // 2, "right": count // 2}
+    links, joints = [TreeLink("base")], []
+    for arm, length in ends.items():
+        below = "base"
+        for k in range(length):
+            points = rng.uniform(-0.1, 0.1, (6, 3))
+            spread = points.T @ points  # second moments of six particles of 1 kg
+            inertia = Inertia(6.0, rng.uniform(-0.1, 0.1, 3), np.trace(spread) * np.eye(3) - spread)
+            joints.append(
+                TreeJoint(
+                    f"{arm}{k}", JointKind.PRISMATIC if k == 2 else JointKind.REVOLUTE, below, f"{arm} link {k}",
+                    rotation=rotation_about(np.array([0.6, 0.0, 0.8]), rng.uniform(-1.0, 1.0)),
+                    position=rng.uniform(-0.4, 0.4, 3), axis=rng.normal(size=3), limits=Limits(-0.25, 0.25),
+                    rotor_inertia=0.1 if k == 0 else 0.0,
+                )
+            )  # fmt: skip
+            below = f"{arm} link {k}"
+            links.append(TreeLink(below, inertia))
+    robot = assemble_tree(KinematicTree(f"two arms, {kind.name.lower()}", tuple(links), tuple(joints)))
+    a, b = (f"{arm} link {length - 1}" for arm, length in ends.items())
+    turn, place = rotation_about(np.array([0.0, 0.6, 0.8]), 0.7), np.array([0.1, 0.05, -0.1])
+    poses = link_poses(robot, np.zeros(robot.n))
+    (R_a, p_a), (R_b, p_b) = poses[a], poses[b]
+    there = LoopFrame(b, R_b.T @ R_a @ turn, R_b.T @ (p_a + R_a @ place - p_b))
+    loop = Loop.of_kind("hold", kind, LoopFrame(a, turn, place), there)
+    mechanism = Mechanism(robot, (loop,), ("left0", "right0"), np.zeros(robot.n))
+    K = Closed(mechanism).K(mechanism.posture)
+    carried = np.linalg.lstsq(K[:, mechanism.passive], K[:, mechanism.actuated], rcond=None)[0]
+    return mechanism if np.abs(carried).max() < 2.0 else None
+
+
+@cache
+def cases() -> dict[str, Mechanism]:
+    """Every mechanism that ships and those built in code, by name."""
+    models = {name: rne.load_model(name) for name in shipped_models()}
+    found = {name: model for name, model in models.items() if isinstance(model, Mechanism)}
+    found |= {f"built {name}": make() for name, make in mechanisms.MECHANISMS.items()}
+    found |= {f"built four_bar, cut at {cut}": mechanisms.four_bar(cut) for cut in ("coupler", "crank")}
+    found |= {mechanism.name: mechanism for mechanism in (ladder(4), cut_as_the_paper()[0])}
+    return found | {mechanism.name: mechanism for mechanism in map(between_two_arms, LoopKind)}
+
+
+class States:
+    """Random states near a mechanism's posture, closed by the oracle itself; `x` of the tree, `q` actuated."""
+
+    def __init__(self, mechanism: Mechanism) -> None:
+        rng = np.random.default_rng(0)
+        self.mechanism, self.oracle = mechanism, Closed(mechanism)
+        k = mechanism.actuated
+        reach = np.minimum(0.2, 0.1 * (mechanism.upper - mechanism.lower))
+        shape = (STATES, mechanism.n)
+        near = mechanism.neutral + reach * rng.uniform(-1.0, 1.0, shape)
+        speeds, self.tau = rng.normal(size=shape), 10.0 * rng.normal(size=shape)
+        self.x = np.array([self.oracle.close(q) for q in near])
+        self.xd = np.array([self.oracle.T(x) @ v for x, v in zip(self.x, speeds, strict=True)])
+        self.xdd = self.each(self.oracle.forward, self.x, self.xd, self.tau)
+        self.q, self.qd, self.qdd = self.x[:, k], self.xd[:, k], self.xdd[:, k]
+
+    def each(self, f: Callable[..., np.ndarray], *rows: np.ndarray) -> np.ndarray:
+        return np.array([f(*row) for row in zip(*rows, strict=True)])
+
+
+@cache
+def states(name: str) -> States:
+    return States(cases()[name])
+
+
+def ours(name: str) -> dict[str, np.ndarray]:
+    """What `closed_chain` answers in the oracle's states."""
+    s = states(name)
+    m = s.mechanism
+    return {
+        "assembly": assemble(m, s.q),
+        "inverse": closed_inverse_dynamics(m, s.q, s.qd, s.qdd),
+        "walker_orin": closed_forward_dynamics(m, s.q, s.qd, s.tau, method="walker_orin"),
+        "constraint_forces": closed_forward_dynamics(m, s.q, s.qd, s.tau, method="constraint_forces"),
+    }
+
+
+@cache
+def agreement(name: str) -> dict[str, float]:
+    """Largest relative difference of every comparison that can be made for a mechanism."""
+    s, answer = states(name), ours(name)
+    m, k = s.mechanism, s.mechanism.actuated
+    worst = {"closure": relative_error(answer["assembly"], s.x)}
+    engines = {"multipliers": s.oracle}
+    if has_extent(m):
+        engines["mujoco"] = ConstrainedMujoco(m)
+    if expressible(m):
+        engines["pinocchio"] = ConstrainedPinocchio(m)
+    for engine, other in engines.items():
+        tau = s.each(other.inverse, s.x, s.xd, s.xdd)
+        qdd = s.each(other.forward, s.x, s.xd, s.tau)[:, k]
+        worst[f"{engine} inverse"] = relative_error(answer["inverse"], tau)
+        worst[f"{engine} forward"] = max(relative_error(answer[f], qdd) for f in ("walker_orin", "constraint_forces"))
+    if expressible(m) and "mujoco" in engines:
+        resting = closed_forward_dynamics(m, s.q, 0.0 * s.qd, s.tau)
+        soft = s.each(engines["mujoco"].soft_forward, s.x, s.tau)[:, k]
+        worst["mujoco's solver"] = relative_error(soft, resting)
+    return worst
+
+
+@pytest.mark.parametrize("name", cases())
+def test_every_engine_agrees(name: str) -> None:
+    for comparison, difference in agreement(name).items():
+        assert difference < (SOFT if comparison == "mujoco's solver" else ROUND_OFF), comparison
+
+
+def main() -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=f"largest relative difference over {STATES} random states", box=box.SIMPLE)
+    rows = {name: agreement(name) for name in cases()}
+    columns = list(max(rows.values(), key=len))
+    table.add_column("mechanism", no_wrap=True)
+    for column in columns:
+        table.add_column(column, justify="right")
+    for name, worst in rows.items():
+        table.add_row(name, *(f"{worst[c]:.0e}" if c in worst else "-" for c in columns))
+    Console(width=130).print(table)
+
+
+if __name__ == "__main__":
+    main()
