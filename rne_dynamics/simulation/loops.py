@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.closing import DONE, assemble_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel
@@ -15,7 +15,7 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.jit import helper, kernel
 
 
 class Loops(NamedTuple):
@@ -38,7 +38,7 @@ class Loops(NamedTuple):
     asked
         The actuated positions last asked for; shape (n,).
     status
-        What became of that: `closed_chain.closing`'s DONE, NOT_CLOSED, …; shape (1,).
+        What became of that: `closed_chain.closing`'s DONE, NOT_CLOSED, …; and whether `T` is there; shape (2,).
     """
 
     packed: Packed
@@ -64,8 +64,36 @@ class Loops(NamedTuple):
             np.empty((mechanism.robot.n, n)),
             np.empty((n, n)),
             np.empty(n),
-            np.full(1, DONE),
+            np.array([DONE, 0]),
         )
+
+
+@helper
+def _look_ahead(loops: Loops, q: Array) -> None:
+    """Move `loops.posture` on to q at the rates of the last evaluation, for Newton's method to start from.
+
+    So the loops stay on the branch on which the velocities are continuous. Where a parallelogram lies flat two branches
+    cross, and the momentum of its bars takes it through on its own one.
+    """
+    actuated, posture = loops.packed.actuated, loops.posture
+    ahead = np.empty(q.shape[0])
+    for k in range(q.shape[0]):
+        ahead[k] = q[k] - posture[actuated[k]]
+    for i in range(posture.shape[0]):
+        for k in range(q.shape[0]):
+            posture[i] += loops.T[i, k] * ahead[k]
+    for k in range(q.shape[0]):
+        posture[actuated[k]] = q[k]
+
+
+@kernel
+def assemble_ahead(loops: Loops, q: Array) -> bool:
+    """Bring `loops.posture` to the actuated positions q; False where the loops do not close there."""
+    copy_into(loops.asked, q)
+    if loops.status[1] == 1:
+        _look_ahead(loops, q)
+    loops.status[0] = assemble_kernel(loops.packed, loops.work, q, loops.posture)
+    return bool(loops.status[0] == DONE)
 
 
 @helper
@@ -78,10 +106,13 @@ def closed_mass_and_bias(
             return False
     copy_into(loops.asked, q)
     T = loops.T
+    if loops.status[1] == 1:
+        _look_ahead(loops, q)
     status = closed_terms_kernel(loops.packed, loops.work, base, q, qd, wrenches, loops.posture, T, M, bias)
     loops.status[0] = status
     if status != DONE:
         return False
+    loops.status[1] = 1
     n = qd.shape[0]
     if loops.damped:
         for j in range(n):

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.closing import assemble_kernel
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
@@ -15,7 +14,7 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.implicit import semi_implicit_step
-from rne_dynamics.simulation.loops import Loops, refuse_posture
+from rne_dynamics.simulation.loops import Loops, assemble_ahead, refuse_posture
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
 
@@ -117,8 +116,7 @@ def unchecked_step(
         _explain(plant, state, loops, qd, effort, dt, solved)
     if loops is None:
         return State(state.t + dt, q, qd)
-    loops.asked[:], loops.status[0] = q, assemble_kernel(loops.packed, loops.work, q, loops.posture)
-    if isinstance(robot, Mechanism):
+    if not assemble_ahead(loops, q) and isinstance(robot, Mechanism):
         refuse_posture(robot, loops, state.t)
     return State(state.t + dt, q, qd, loops.posture)
 
