@@ -1,4 +1,7 @@
-"""`rne check`: what in a description would mislead a controller, each with its line and mend."""
+"""`rne check`: what in a description would mislead a controller, each with its line and mend.
+
+Of a model file the URDF it names is checked too, and, where it describes loops, the mechanism that they make.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,18 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
+from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.description.findings import Report, Severity
 from rne_dynamics.description.lint import lint
+from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.sources import Source, is_model_file
 
 EXAMPLES = """\
 examples:
   rne check puma560
   rne check my_arm.urdf
+  rne check pantograph                                the model file, its URDF, and the mechanism they make
   rne check package://my_arm_description/urdf/arm.urdf.xacro --arg tool:=gripper
   ros2 param get --hide-type /robot_state_publisher robot_description | rne check -
 
@@ -36,13 +43,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check the robot, print the findings, and return the exit code."""
-    report = lint(robot_source(args))
+    source = robot_source(args)
+    reports, freedoms = check_model(source, xacro_arguments(args)) if is_model_file(source) else ([lint(source)], None)
     if args.json:
-        print(json.dumps(as_json(report), indent=2))
+        told = as_json(reports[0])
+        if is_model_file(source):
+            told["ok"] = all(report.ok for report in reports)
+            told["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
+            told["mechanism"] = freedoms
+        print(json.dumps(told, indent=2))
     else:
-        _print(report)
-    failed = not report.ok or (args.strict and bool(report.of(Severity.WARNING)))
+        for report in reversed(reports):
+            _print(report)
+        if freedoms is not None:
+            _print_freedoms(freedoms)
+    failed = any(not report.ok or (args.strict and bool(report.of(Severity.WARNING))) for report in reports)
     return 1 if failed else 0
+
+
+def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
+    """Reports on a model file and, if it can be read, on its URDF; the mechanism's freedoms, if it is one that closes."""
+    examination = examine_model(source, mappings)
+    report, urdf, freedoms = examination.report, examination.urdf, None
+    if urdf is None:
+        return [report], None
+    about_urdf = urdf.report
+    if examination.mechanism is not None:
+        found, freedoms = lint_mechanism(examination.mechanism, examination.values)
+        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+        about_urdf = without_passive_efforts(about_urdf, examination.mechanism)
+    return [report, about_urdf], freedoms
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -65,3 +95,11 @@ def _print(report: Report) -> None:
         out.print(table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     print(f"{report.file}: {', '.join(counts) or 'nothing to mend'}")
+
+
+def _print_freedoms(told: Freedoms) -> None:
+    print(
+        f"degrees of freedom: {told['freedoms']} (by Grübler's count {told['gruebler']}), {told['actuated']} actuated and "
+        f"{told['passive']} passive joints, {told['constraints']} blocked directions, {told['redundant']} of them redundant; "
+        f"distance to a singular posture {told['distance_to_singular']:.3g}"
+    )

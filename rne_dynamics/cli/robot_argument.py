@@ -8,6 +8,7 @@ import sys
 
 from rich.console import Console
 
+from rne_dynamics.description.model_file import names_model_file
 from rne_dynamics.description.sources import Source, read_source, read_stdin
 from rne_dynamics.errors import ArgumentError
 
@@ -20,7 +21,8 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "robot",
         metavar="ROBOT",
-        help="name of a robot that ships (puma560), path of a .urdf or .xacro, file:// or package:// URI, - for stdin",
+        help="name of a robot or mechanism that ships (puma560, pantograph), path of a .urdf, .xacro or model file "
+        "(.yaml), file:// or package:// URI, - for stdin",
     )
     parser.add_argument(
         "--arg",
@@ -33,14 +35,24 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
 
 
 def robot_source(args: argparse.Namespace) -> Source:
-    """Read what ROBOT names; raises `DescriptionError` or, for a faulty --arg, `ArgumentError`."""
+    """Read what ROBOT names; raises `DescriptionError` or, for a faulty --arg, `ArgumentError`.
+
+    Arguments for xacro are used up here, except those of a model file, which are for the URDF it names.
+    """
+    if args.robot == "-":
+        return read_stdin()
+    return read_source(args.robot, {} if names_model_file(args.robot) else xacro_arguments(args))
+
+
+def xacro_arguments(args: argparse.Namespace) -> dict[str, str]:
+    """What --arg says, by name; `ArgumentError` if it is faulty."""
     mappings = {}
     for text in args.mappings:
         name, given, value = text.partition(":=")
         if not given or not name:
             raise ArgumentError(f"--arg is {text!r}; write NAME:=VALUE")
         mappings[name] = value
-    return read_stdin() if args.robot == "-" else read_source(args.robot, mappings)
+    return mappings
 
 
 def assignments(option: str, texts: list[str]) -> dict[str, float]:

@@ -17,7 +17,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source, xacro_arguments
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.control.computed_torque import ComputedTorque
@@ -128,7 +128,7 @@ def _machine(args: argparse.Namespace) -> Machine:
     if is_model_file(source):
         if args.base != "fixed":
             raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
-        robot = load_model(source)
+        robot = load_model(source, mappings=xacro_arguments(args))
     else:
         robot = load_urdf(source, base=args.base)
     if args.preset is not None:

@@ -23,7 +23,7 @@ from rne_dynamics.description.model_parts import (
 )
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import Marked
-from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import line_of, read_yaml
@@ -162,6 +162,24 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism)
 
 
+def urdf_source(source: SourceLike) -> Source:
+    """The URDF that a model file names; of anything but a model file, the source itself.
+
+    Raises
+    ------
+    DescriptionError
+        The model file cannot be understood or names none, or there is nothing of that name.
+    """
+    read = read_source(source)
+    if not is_model_file(read):
+        return read
+    found: list[Finding] = []
+    values = collect(SCHEMA.read(read_yaml(read.data, read.name), "the file"), found)
+    if values is None or "urdf" not in values.value:
+        raise refusal(Report(read.name, tuple(found)))
+    return _urdf_source(str(values.value["urdf"].value), read.name, None)
+
+
 def _build(
     values: Values, tree: KinematicTree, line: int, found: list[Finding]
 ) -> tuple[KinematicTree, Mechanism | None]:
@@ -184,13 +202,18 @@ def _build(
 def _read_urdf(
     named: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
 ) -> Examination | None:
-    """The URDF that a model file names, its path taken from the file's folder."""
-    name = str(named.value)
-    source: str | os.PathLike[str] = name
-    if "://" not in name and name not in shipped_robots():
-        source = Path(name) if file.startswith("<") else Path(file).parent / name
     try:
-        return examine(read_source(source, mappings))
+        return examine(_urdf_source(str(named.value), file, mappings))
     except (DescriptionError, MissingDependencyError) as fault:
         found.append(error(named.line, "urdf", str(fault), "correct the name"))
         return None
+
+
+def _urdf_source(name: str, file: str, mappings: Mapping[str, str] | None) -> Source:
+    """The URDF that a model file names, its path taken from the file's folder."""
+    source: str | os.PathLike[str] = name
+    if name in shipped_models():
+        source = share_file(f"urdf/{name}.urdf")  # the open tree
+    elif "://" not in name and name not in shipped_robots():
+        source = Path(name) if file.startswith("<") else Path(file).parent / name
+    return read_source(source, mappings)

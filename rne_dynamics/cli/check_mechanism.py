@@ -1,0 +1,199 @@
+"""What is wrong or doubtful in a mechanism that a model file describes: freedoms, loops, motors, posture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TypedDict
+
+import numpy as np
+
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.closed_chain.mobility import Mobility, mobility
+from rne_dynamics.description.findings import Finding, Report, error, note, warning
+from rne_dynamics.description.model_parts import Values
+from rne_dynamics.errors import AssemblyError, ModelError
+from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
+from rne_dynamics.model.mechanism import Mechanism
+
+#: A loop that gapes by more at the posture given was not meant to: more than digits left out explain.
+_GAP, _TURN = 1e-3, 0.01
+#: Limits are met within this, m or rad.
+_SLACK = 1e-6
+
+
+class Freedoms(TypedDict):
+    """What a mechanism's freedoms are, counted and by numerical rank."""
+
+    freedoms: int
+    gruebler: int
+    constraints: int
+    redundant: int
+    actuated: int
+    passive: int
+    distance_to_singular: float
+
+
+def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding], Freedoms | None]:
+    """Findings on a mechanism, and its freedoms where the loops close.
+
+    Parameters
+    ----------
+    mechanism
+        As its model file describes it, the posture not yet made exact.
+    values
+        The file's entries, for their lines.
+    """
+    lines = {entry.value["name"].value: entry.line for entry in values["loops"].value}
+    at = values["posture"].line if "posture" in values else values["loops"].line
+    given = mobility(mechanism)
+    try:
+        closed = assembled(mechanism)
+    except AssemblyError:
+        return list(_open_loops(given, lines)), None
+    except ModelError:  # not held, or driven twice: the counts below say which
+        closed = mechanism
+    found = mobility(closed)
+    findings = [
+        *_rough(mechanism, closed, given, lines),
+        *_motors(closed, found, values["actuated"].line),
+        *_redundant(found, values["loops"].line),
+        *_posture(closed, found, at, values),
+    ]
+    return findings, {
+        "freedoms": found.freedoms,
+        "gruebler": found.gruebler,
+        "constraints": found.constraints,
+        "redundant": found.redundant,
+        "actuated": found.actuated,
+        "passive": found.passive,
+        "distance_to_singular": found.distance,
+    }
+
+
+def without_passive_efforts(report: Report, mechanism: Mechanism) -> Report:
+    """The URDF's findings but those that a joint without a motor has no effort."""
+    passive = {f"joint {name!r} <limit>" for name in mechanism.passive_names}
+    kept = (f for f in report.findings if not (f.element in passive and f.message.startswith("effort is")))
+    return Report(report.file, tuple(kept))
+
+
+def _open_loops(given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:
+    worst = max(given.gaps, key=lambda x: math.hypot(x[1], x[2]))
+    for name, gap, turn in given.gaps:
+        if gap > _GAP or turn > _TURN or name == worst[0]:
+            yield error(
+                lines[name],
+                f"loop {name!r}",
+                f"cannot close: {_amount(gap, turn)} remain between its frames at the posture given, and from there no "
+                "motion of the passive joints closes all loops",
+                "correct the posture (rad, m), the loop's frames, or lengths in the URDF",
+            )
+
+
+def _rough(mechanism: Mechanism, closed: Mechanism, given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:
+    exact = ", ".join(f"{mechanism.robot.joint_names[k]}: {closed.posture[k]:.9g}" for k in mechanism.passive)
+    for name, gap, turn in given.gaps:
+        if gap > _GAP or turn > _TURN:
+            yield warning(
+                lines[name],
+                f"loop {name!r}",
+                f"gapes by {_amount(gap, turn)} at the posture given; it closes near there, on this branch or another",
+                f"write the posture that was found, if it is meant: {exact}",
+            )
+
+
+def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Finding]:
+    has = f"the mechanism has {_count(found.freedoms, 'degree')} of freedom and {_count(found.actuated, 'motor')}"
+    loose = [name for name in mechanism.passive_names if name not in _on_loops(mechanism)]
+    if found.freedoms == 0:
+        yield error(
+            line,
+            "loops",
+            f"block every motion: {found.rank} independent directions are blocked, of {found.joints} joints",
+            "block less (kind: planar_pin in a planar linkage), or add the joint that is missing",
+        )
+    elif found.missing_actuators:
+        hint = f"; on no loop: {', '.join(loose)}" if loose else ""
+        yield error(
+            line,
+            "actuated",
+            f"{has}: {_count(found.missing_actuators, 'passive joint')} held by nothing{hint}",
+            f"add {_count(found.missing_actuators, 'joint')} to actuated, or make fixed what should not move",
+        )
+    if found.surplus_actuators and found.freedoms:
+        yield warning(
+            line,
+            "actuated",
+            f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm, and "
+            "there is no mass matrix for a controller to use",
+            f"take {_count(found.surplus_actuators, 'joint')} out of actuated",
+        )
+
+
+def _redundant(found: Mobility, line: int) -> Iterator[Finding]:
+    if found.redundant:
+        yield note(
+            line,
+            "loops",
+            f"{found.redundant} of {found.constraints} blocked directions say nothing new: by Grübler's count "
+            f"{_count(found.gruebler, 'degree')} of freedom, in truth {found.freedoms}; motion and efforts are not "
+            "affected, forces at the cuts are the least in norm",
+            "leave it, or block less: kind: planar_pin for a hinge in a planar linkage",
+        )
+
+
+def _posture(mechanism: Mechanism, found: Mobility, line: int, values: Values) -> Iterator[Finding]:
+    robot = mechanism.robot
+    entries = values["posture"].value if "posture" in values else {}
+    for k, name in enumerate(robot.joint_names):
+        if not robot.lower[k] - _SLACK <= mechanism.posture[k] <= robot.upper[k] + _SLACK:
+            yield warning(
+                entries[name].line if name in entries else line,
+                f"posture {name!r}",
+                f"is {mechanism.posture[k]:.6g} where the loops are closed, outside the joint's limits "
+                f"{robot.lower[k]:.6g} to {robot.upper[k]:.6g}",
+                "correct the posture (rad, m), or widen the limits in the URDF",
+            )
+    held = not found.missing_actuators and found.freedoms > 0
+    if held and found.singular:
+        yield error(
+            line,
+            "posture",
+            "is singular: here the actuated joints do not hold the passive ones, so nothing can be computed",
+            "give a posture away from it",
+        )
+    elif held and found.distance < NEAR_SINGULAR:
+        yield warning(
+            line,
+            "posture",
+            f"is near a singular one: the distance is {found.distance:.2g}, below {NEAR_SINGULAR:g}; passive joints move "
+            "fast and carry large forces there",
+            "give a posture farther away, or drive another joint",
+        )
+
+
+def _on_loops(mechanism: Mechanism) -> set[str]:
+    """Joints that some loop runs through."""
+    topology = mechanism.robot.topology
+    moved: set[int] = set()
+    for a, b in mechanism.loop_bodies.tolist():
+        chains: list[set[int]] = []
+        for body in (a, b):
+            chain, i = set(), body
+            while i >= 0:
+                chain.add(int(topology[i, VELOCITY_INDEX]))
+                i = topology[i, PARENT]
+            chains.append(chain)
+        moved |= chains[0] ^ chains[1]
+    return {mechanism.robot.joint_names[k] for k in moved}
+
+
+def _amount(gap: float, turn: float) -> str:
+    parts = [f"{1e3 * gap:.4g} mm"] if gap > 0.0 or not turn else []
+    return " and ".join([*parts, *([f"{np.degrees(turn):.4g} deg"] if turn > 0.0 else [])])
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
