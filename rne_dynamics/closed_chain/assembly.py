@@ -10,6 +10,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.rows import ASSEMBLE, run
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -58,4 +59,5 @@ def assembled(mechanism: Mechanism) -> Mechanism:
     AssemblyError
         The loops do not close near the posture.
     """
-    return mechanism.with_posture(assemble(mechanism, mechanism.posture[mechanism.actuated]))
+    start, _ = nearest_posture(mechanism, mechanism.posture)
+    return mechanism.with_posture(assemble(mechanism, mechanism.neutral, start=start))

@@ -34,11 +34,13 @@ MISFIT = 1e-5
 STRIDE, CORRECTION = 0.2, 0.1
 #: Change of the actuated joints up to which loops are closed at once, without steps along the branch.
 NEAR = 0.05
+#: Smallest singular value of a passive block below which they are not: branches may meet there.
+BRANCHES_MEET = 0.05
 #: Smallest singular value of a passive block (see coordinates.py) below which a posture is refused.
 SINGULAR_BELOW = 1e-6
 #: What actuated joints ask of constraints that the passive ones cannot give, below which it is taken for round-off.
 DEPENDENT = 1e-4
-_ITERATIONS, _HALVINGS, _STRIDES = 40, 10, 20000
+_TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 
 @helper
@@ -135,33 +137,32 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
 
     When done, `work` holds the constraints and the factored blocks of the posture found.
     """
-    _evaluate(packed, work, q, work.rest)
-    merit = _merit(packed, work)
-    before, moved = np.inf, 0.0
-    for _ in range(_ITERATIONS):
-        if not np.isfinite(merit):
-            return NOT_CLOSED
-        _factor_clusters(packed, work)
-        left = passive_answer(packed, work, work.residual, work.step)
-        if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
-            return DONE if merit <= MISFIT * MISFIT else NOT_CLOSED
-        before = left
-        size = _largest(packed, work.step)
-        part = min(1.0, 0.5 / size)
-        for _ in range(_HALVINGS):
-            for j in range(q.shape[0]):
-                work.trial[j] = q[j] + part * work.step[j]
-            _evaluate(packed, work, work.trial, work.rest)
-            new = _merit(packed, work)
-            # below, round-off and constraints that contradict each other hide the descent
-            if new < (1.0 - 0.1 * part) * merit or left < 1e-6:
-                break
+    # the first trial is the start itself; one call of `_evaluate` for both, since it is long to compile
+    for j in range(q.shape[0]):
+        work.step[j] = 0.0
+    merit, left, before = np.inf, np.inf, np.inf
+    part, size, moved = 0.0, 0.0, 0.0
+    for _ in range(_TRIALS):
+        for j in range(q.shape[0]):
+            work.trial[j] = q[j] + part * work.step[j]
+        _evaluate(packed, work, work.trial, work.rest)
+        new = _merit(packed, work)
+        # below, round-off and constraints that contradict each other hide the descent
+        if not (new < (1.0 - 0.1 * part) * merit or left < 1e-6) and part > _SMALLEST_PART:
             part *= 0.5
+            continue
         moved += part * size
-        if moved > reach:
+        if moved > reach or not np.isfinite(new):
             return NOT_CLOSED
         merit = new
         copy_into(q, work.trial)
+        _factor_clusters(packed, work)
+        before = left
+        left = passive_answer(packed, work, work.residual, work.step)
+        if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
+            return DONE if merit <= MISFIT * MISFIT else NOT_CLOSED
+        size = _largest(packed, work.step)
+        part = min(1.0, 0.5 / size)
     return NOT_CLOSED
 
 
@@ -178,6 +179,20 @@ def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     for k in range(target.shape[0]):
         work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
     return _largest(packed, work.way)
+
+
+@helper
+def _branches_meet(packed: Packed, work: Work) -> bool:
+    """Whether the posture found is so near a singular one that Newton's method may have taken another branch to it.
+
+    A parallelogram passes the posture in which it lies flat along its tangent, as inertia would carry it.
+    """
+    for c in range(packed.clusters.shape[0] - 1):
+        n = packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        r0, r1 = packed.clusters[c, CONSTRAINT], packed.clusters[c + 1, CONSTRAINT]
+        if _rank(work, r0, r1 - r0, n) < n or smallest_bound(work.block, r0, n, work.scratch) < BRANCHES_MEET:
+            return True
+    return False
 
 
 @kernel
@@ -216,6 +231,10 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
             for k in range(target.shape[0]):
                 q[packed.actuated[k]] = target[k]
         if _close(packed, work, q, reach) == DONE:
+            if first and _branches_meet(packed, work):
+                copy_into(q, work.saved)
+                part, reach, first = 0.0, np.inf, False
+                continue
             if part == 1.0:
                 return DONE
             speed = _tangent(packed, work, target, q)
@@ -229,14 +248,6 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
         part, reach = (0.0, np.inf) if first else (0.25 * part, CORRECTION)
         first = False
     return NOT_CLOSED
-
-
-@kernel
-def closest_kernel(packed: Packed, work: Work, q: Array) -> int:
-    """Move the passive joints of q until the loops close or no step brings them closer; gaps in `work.residual`."""
-    status = _close(packed, work, q, np.inf)
-    _evaluate(packed, work, q, work.rest)
-    return status
 
 
 @helper
@@ -274,13 +285,6 @@ def motion_map_helper(packed: Packed, work: Work, T: Array) -> tuple[int, float]
                 j = packed.passive[p0 + work.pivots[p0 + k]]
                 T[j, a] = -packed.column_scale[j] * work.scratch[k] / unit
     return status, smallest
-
-
-@helper
-def factored_at(packed: Packed, work: Work, q: Array) -> None:
-    """`work` as `_close` leaves it, at a posture that closes."""
-    _evaluate(packed, work, q, work.rest)
-    _factor_clusters(packed, work)
 
 
 @helper

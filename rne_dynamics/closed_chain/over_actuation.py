@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from rne_dynamics.closed_chain.independence import combinations, evaluated
-from rne_dynamics.closed_chain.packed import Work, pack
+from rne_dynamics.closed_chain.packed import Work, pack, workspace
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 #: Part of a velocity or acceleration by which it may miss what the loops allow.
 _MISSED = 1e-6
+
+
+#: How far given positions, in rad or lengths of the mechanism, may miss what the loops make of the independent ones.
+INCONSISTENT = 1e-6
+
+
+@lru_cache(maxsize=16)
+def independent_joints(mechanism: Mechanism) -> tuple[int, ...] | None:
+    """Places of actuated joints that determine the others, as well as they can at the posture; `None` where all do."""
+    packed = pack(mechanism)
+    work = evaluated(packed, workspace(packed), mechanism.posture)
+    relations = combinations(packed, work).actuated @ work.K[:, mechanism.actuated]
+    if not len(relations):
+        return None
+    # the joints that the relations determine best are left to them: Gaussian elimination with full pivoting
+    rest, left = relations.copy(), list(range(mechanism.n))
+    for _ in range(len(relations)):
+        row, column = np.unravel_index(np.abs(rest).argmax(), rest.shape)
+        left.remove(int(column))
+        pivot = rest[row] / rest[row, column]
+        rest = np.delete(rest, row, axis=0)
+        rest = rest - np.outer(rest[:, column], pivot)
+    return tuple(left)
 
 
 def least_efforts(

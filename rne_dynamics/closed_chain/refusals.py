@@ -6,8 +6,9 @@ import math
 
 import numpy as np
 
-from rne_dynamics.closed_chain.closing import OVER_ACTUATED, SINGULAR, closest_kernel
-from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.closing import MISFIT, OVER_ACTUATED, SINGULAR
+from rne_dynamics.closed_chain.nearest import nearest_posture
+from rne_dynamics.closed_chain.packed import pack
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, Mechanism
@@ -40,16 +41,21 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
             "them)"
         )
     packed = pack(mechanism)
-    work = workspace(packed)
     nearest = q_tree.copy()
     nearest[mechanism.actuated] = q
-    closest_kernel(packed, work, nearest)
-    name, gap, turn = max(loop_gaps(mechanism, work.residual), key=lambda x: math.hypot(x[1] / packed.length, x[2]))
+    _, residual = nearest_posture(mechanism, nearest)
+    name, gap, turn = max(loop_gaps(mechanism, residual), key=lambda x: math.hypot(x[1] / packed.length, x[2]))
     held = ", ".join(f"{joint} {q_tree[k]:.6g}" for joint, k in zip(mechanism.joint_names, mechanism.actuated,
                                                                  strict=True))  # fmt: skip
     reached = "its own posture" if np.array_equal(q_tree, mechanism.posture) else held
+    where = f"on the way from the start it was followed to {reached}"
+    if gap <= MISFIT * packed.length and turn <= MISFIT:
+        return AssemblyError(
+            f"loop {name!r} of mechanism {mechanism.name!r} can close at {place}, but on another branch than "
+            f"the start; {where}. Start from a posture on that branch, or take a way that leads to it"
+        )
     return AssemblyError(
         f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
-        f"{math.degrees(turn):.4g} deg remain; on the way from the start it was followed to {reached}. Ask for "
-        "positions within reach, or start from a posture on another branch"
+        f"{math.degrees(turn):.4g} deg remain; {where}. Ask for positions within reach, or start from a posture on "
+        "another branch"
     )

@@ -6,6 +6,7 @@ for as long.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -13,15 +14,15 @@ import numpy as np
 from rne_dynamics.closed_chain.arguments import Start, start_rows
 from rne_dynamics.closed_chain.closing import (
     DONE,
+    NOT_CLOSED,
     OVER_ACTUATED,
     SINGULAR,
     assemble_kernel,
     drift_helper,
-    factored_at,
     motion_map_helper,
 )
 from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_forces, cut_loads
-from rne_dynamics.closed_chain.over_actuation import least_efforts
+from rne_dynamics.closed_chain.over_actuation import INCONSISTENT, independent_joints, least_efforts
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
@@ -73,7 +74,7 @@ def rows_kernel(
     packed: Packed,
     work: Work,
     task: int,
-    known: bool,
+    forced: bool,
     follow: bool,
     starts: Array,
     base: Array,
@@ -85,21 +86,19 @@ def rows_kernel(
 ) -> tuple[int, int]:
     """Do a task for every row: q, qd, qdd (B, n), base (1 or B, 12), wrenches (1 or B, bodies or 0, 6).
 
-    Where `known`, `rows` holds postures that close, or with INVERSE everything up to the constraints' forces; else each
-    row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. Returns the status, and
-    the row where it is not DONE. With INVERSE, OVER_ACTUATED ends before the forces act, for all rows.
+    Each row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. With `forced` INVERSE
+    takes the constraints' forces from `rows`. Returns the status, and the row where it is not DONE. INVERSE goes on
+    through OVER_ACTUATED, but leaves the open tree's efforts there for the forces to be chosen.
     """
+    worst = DONE
     for b in range(q.shape[0]):
-        if known:
-            factored_at(packed, work, rows.postures[b])
+        if follow and b > 0:
+            copy_into(rows.postures[b], rows.postures[b - 1])
         else:
-            if follow and b > 0:
-                copy_into(rows.postures[b], rows.postures[b - 1])
-            else:
-                copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
-            status = assemble_kernel(packed, work, q[b], rows.postures[b])
-            if status != DONE:
-                return status, b
+            copy_into(rows.postures[b], starts[b if starts.shape[0] > 1 else 0])
+        status = assemble_kernel(packed, work, q[b], rows.postures[b])
+        if status != DONE:
+            return status, b
         if task == ASSEMBLE:
             continue
         status, rows.smallest[b] = motion_map_helper(packed, work, rows.T[b])
@@ -117,19 +116,37 @@ def rows_kernel(
             continue
         at = base[b if base.shape[0] > 1 else 0]
         loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        if task == TERMS or not known:
+        if task == TERMS or not forced:
             open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], loads)
         if task == TERMS:
             projected(rows.T[b], work.tau, rows.bias[b])
             closed_mass_matrix_helper(packed, work, rows.postures[b], rows.T[b], rows.M[b])
             continue
-        if not known:
+        if not forced:
             cut_forces(packed, work, work.tau, rows.force[b])
-        if known or status == DONE:
+        worst = max(worst, status)
+        if forced or status == DONE:
             cut_loads(packed, work, rows.force[b], loads, rows.cuts[b])
             open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], work.cut)
         copy_into(rows.tau[b], work.tau)
-    return (OVER_ACTUATED if task == INVERSE and not known and status == OVER_ACTUATED else DONE), 0
+    return (DONE if forced else worst), 0
+
+
+def empty_rows(mechanism: Mechanism, rows: int) -> Rows:
+    """Room for what is to be known of `rows` states."""
+    tree, n = mechanism.robot.n, mechanism.n
+    return Rows(
+        np.empty((rows, tree)),
+        np.empty((rows, tree)),
+        np.empty((rows, tree)),
+        np.empty((rows, tree, n)),
+        np.empty(rows),
+        np.empty((rows, n, n)),
+        np.empty((rows, n)),
+        np.empty((rows, mechanism.constraints)),
+        np.empty((rows, tree)),
+        np.empty((rows, len(mechanism.loops), CUT_COLUMNS)),
+    )
 
 
 def run(
@@ -150,7 +167,7 @@ def run(
     Parameters
     ----------
     postures
-        Postures of the tree that close, (B, tree n); else they are assembled from `start`.
+        Postures of the tree that close, (B, tree n), q among them; else they are assembled from `start`.
 
     Raises
     ------
@@ -160,34 +177,41 @@ def run(
         TERMS of a mechanism with more actuated joints than freedoms.
     """
     robot, rows, n = mechanism.robot, len(q), mechanism.n
-    starts, follow = start_rows(mechanism, start, lead)
     packed = pack(mechanism)
     work = workspace(packed)
-    found = Rows(
-        np.empty((rows, robot.n)) if postures is None else postures,
-        np.empty((rows, robot.n)),
-        np.empty((rows, robot.n)),
-        np.empty((rows, robot.n, n)),
-        np.empty(rows),
-        np.empty((rows, n, n)),
-        np.empty((rows, n)),
-        np.empty((rows, len(packed.row_scale))),
-        np.empty((rows, robot.n)),
-        np.empty((rows, len(mechanism.loops), CUT_COLUMNS)),
-    )
-    state = (
-        starts,
-        robot.base_at_rest.reshape(1, 12) if base is None else base,
-        q,
-        np.zeros((rows, n)) if qd is None else qd,
-        np.zeros((rows, n)) if qdd is None else qdd,
-        np.empty((1, 0, 6)) if wrenches is None else wrenches,
-        found,
-    )
-    status, row = rows_kernel(packed, work, task, postures is not None, follow, *state)
+    starts, follow = start_rows(mechanism, start, lead) if postures is None else (postures, False)
+    base = robot.base_at_rest.reshape(1, 12) if base is None else base
+    qd, qdd = (np.zeros((rows, n)) if x is None else x for x in (qd, qdd))
+    wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
+    found = empty_rows(mechanism, rows)
+    status, row = rows_kernel(packed, work, task, False, follow, starts, base, q, qd, qdd, wrenches, found)
+    if status == NOT_CLOSED and postures is None:
+        others = dependent_postures(mechanism, q, start, lead)
+        if others is not None:
+            return run(mechanism, task, q, qd, qdd, base=base, wrenches=wrenches, postures=others)
     if status == OVER_ACTUATED and task == INVERSE:
         least_efforts(mechanism, work, found.postures, found.velocity, found.acceleration, found.tau, found.force)
-        status, row = rows_kernel(packed, work, task, True, follow, *state)
+        starts = found.postures.copy()
+        status, row = rows_kernel(packed, work, task, True, False, starts, base, q, qd, qdd, wrenches, found)
     if status != DONE:
         raise refusal(mechanism, status, q[row], found.postures[row])
     return found
+
+
+def dependent_postures(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ...]) -> Array | None:
+    """Postures of a mechanism with more actuated joints than freedoms, by those of them that are independent.
+
+    The straight way from one position of dependent joints to another leads over positions that the loops do not allow.
+    `None` where the joints are independent, or q is not what the loops make of them.
+    """
+    kept = independent_joints(mechanism)
+    if kept is None:
+        return None
+    driven = replace(mechanism, joint_names=tuple(mechanism.joint_names[k] for k in kept))
+    postures = run(driven, ASSEMBLE, np.ascontiguousarray(q[:, kept]), start=start, lead=lead).postures
+    packed = pack(mechanism)
+    missed = np.abs(postures[:, mechanism.actuated] - q) / packed.column_scale[mechanism.actuated]
+    if missed.max(initial=0.0) > INCONSISTENT:
+        return None
+    postures[:, mechanism.actuated] = q
+    return postures

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from rne_dynamics.closed_chain.assembly import assembled
@@ -34,6 +36,7 @@ def _posture(robot, values: dict[str, float]) -> np.ndarray:
     return np.array([values.get(name, 0.0) for name in robot.joint_names])
 
 
+@cache
 def four_bar(cut: str = "rocker", kind: LoopKind = LoopKind.REVOLUTE, turned: bool = True) -> Mechanism:
     """Crank 0.2, coupler 0.5, rocker 0.4, ground 0.45 m; cut at one of its three moving joints.
 
@@ -71,3 +74,120 @@ def four_bar(cut: str = "rocker", kind: LoopKind = LoopKind.REVOLUTE, turned: bo
         posture = {"crank": 0.8, "rocker": 1.5, "coupler": 1.2}
     robot = tree("four_bar", inertias, joints)
     return assembled(Mechanism(robot, (Loop.of_kind("knee", kind, *ends),), ("crank",), _posture(robot, posture)))
+
+
+@cache
+def slider_crank() -> Mechanism:
+    """Crank 0.15 m, rod 0.4 m, slider along x with a rotor; the rod's end pinned to the slider."""
+    inertias = {"crank": bar(0.15), "rod": bar(0.4, 1.5), "slider": Inertia(0.8, np.array([0.02, 0.01, 0.0]))}
+    joints = [
+        revolute("crank", "base", "crank", rotor=0.05),
+        revolute("rod", "crank", "rod", (0.15, 0, 0)),
+        TreeJoint("slider", JointKind.PRISMATIC, "base", "slider", position=np.array([0.1, 0.05, 0]), axis=X,
+                  rotor_inertia=0.3),
+    ]  # fmt: skip
+    robot = tree("slider_crank", inertias, joints)
+    pin = Loop.of_kind("pin", LoopKind.REVOLUTE, LoopFrame("slider"), LoopFrame("rod", position=0.4 * X))
+    return assembled(Mechanism(robot, (pin,), ("crank",), _posture(robot, {"crank": 1.0, "rod": -1.2, "slider": 0.35})))
+
+
+@cache
+def five_bar(actuated: tuple[str, ...] = ("left", "right")) -> Mechanism:
+    """Two cranks of 0.3 m on a ground of 0.4 m, two couplers of 0.45 m pinned together at their ends."""
+    inertias = {"left": bar(0.3), "left_rod": bar(0.45), "right": bar(0.3, 1.2), "right_rod": bar(0.45, 0.7)}
+    joints = [
+        revolute("left", "base", "left", rotor=0.03),
+        revolute("left_rod", "left", "left_rod", (0.3, 0, 0)),
+        revolute("right", "base", "right", (0.4, 0, 0), rotor=0.02),
+        revolute("right_rod", "right", "right_rod", (0.3, 0, 0)),
+    ]
+    robot = tree("five_bar", inertias, joints)
+    ends = LoopFrame("left_rod", position=0.45 * X), LoopFrame("right_rod", position=0.45 * X)
+    values = {"left": 1.9, "left_rod": -1.2, "right": 1.2, "right_rod": 1.2}
+    return assembled(
+        Mechanism(robot, (Loop.of_kind("tip", LoopKind.REVOLUTE, *ends),), actuated, _posture(robot, values))
+    )
+
+
+@cache
+def ladder(loops: int, kind: LoopKind = LoopKind.REVOLUTE) -> Mechanism:
+    """Parallelograms in series, each standing on the coupler of the one before, its left bar driven."""
+    inertias: dict[str, Inertia] = {}
+    joints, closed, floor = [], [], "base"
+    for k in range(loops):
+        left, right, top = f"left{k}", f"right{k}", f"top{k}"
+        inertias |= {left: bar(0.3), right: bar(0.3, 0.8), top: bar(0.2, 0.6)}
+        joints += [
+            revolute(left, floor, left, rotor=0.01),
+            revolute(top, left, top, (0.3, 0, 0)),
+            revolute(right, floor, right, (0.2, 0, 0)),
+        ]
+        closed.append(
+            Loop.of_kind(f"loop{k}", kind, LoopFrame(right, position=0.3 * X), LoopFrame(top, position=0.2 * X))
+        )
+        floor = top
+    robot = tree(f"ladder{loops}", inertias, joints)
+    angles = {f"{bar_}{k}": 1.2 + 0.3 * (-1) ** k for k in range(loops) for bar_ in ("left", "right")}
+    angles |= {f"top{k}": -angles[f"left{k}"] for k in range(loops)}
+    return assembled(Mechanism(robot, tuple(closed), tuple(f"left{k}" for k in range(loops)), _posture(robot, angles)))
+
+
+@cache
+def crank_and_rocker_in_space() -> Mechanism:
+    """A crank about z and a rocker about x, joined by a rod: a universal joint of two revolutes, and a ball."""
+    inertias = {"crank": bar(0.2), "cross": Inertia(), "rod": bar(0.6), "rocker": bar(0.35, along=Z)}
+    joints = [
+        revolute("crank", "base", "crank", rotor=0.02),
+        revolute("first", "crank", "cross", (0.2, 0, 0), axis=Z),
+        revolute("second", "cross", "rod", axis=Y),
+        revolute("rocker", "base", "rocker", (0.5, 0.3, 0.1), axis=X),
+    ]
+    robot = tree("space_linkage", inertias, joints, gravity=(1.0, -2.0, -9.0))
+    ball = Loop.of_kind("ball", LoopKind.SPHERICAL, LoopFrame("rocker", position=0.35 * Z),
+                        LoopFrame("rod", position=0.6 * X))  # fmt: skip
+    values = {"crank": 0.4, "first": 0.2, "second": -0.7, "rocker": 0.2}
+    return assembled(Mechanism(robot, (ball,), ("crank",), _posture(robot, values)))
+
+
+@cache
+def delta() -> Mechanism:
+    """Three legs of a driven shoulder and two universal joints, welded to one platform, which only translates."""
+    inertias: dict[str, Inertia] = {}
+    joints, values, loops = [], {}, []
+    for k, angle in enumerate((0.0, 2.0 * np.pi / 3.0, 4.0 * np.pi / 3.0)):
+        turn = rotation_about(Z, angle)
+        upper, cross, lower, wrist = (f"{part}{k}" for part in ("upper", "cross", "lower", "wrist"))
+        end = "platform" if k == 0 else f"tab{k}"
+        inertias |= {upper: bar(0.2), cross: Inertia(), lower: bar(0.45, 0.4), wrist: Inertia()}
+        inertias[end] = Inertia(0.5 if k == 0 else 0.02, np.array([-0.03, 0.01, 0.02]), 1e-4 * np.eye(3))
+        joints += [
+            TreeJoint(f"shoulder{k}", JointKind.REVOLUTE, "base", upper, turn, turn @ (0.2 * X), Y, rotor_inertia=0.01),
+            revolute(f"elbow{k}", upper, cross, (0.2, 0, 0), Y),
+            revolute(f"swing{k}", cross, lower),
+            revolute(f"back{k}", lower, wrist, (0.45, 0, 0)),
+            revolute(f"wrist{k}", wrist, end, axis=Y),
+        ]
+        values |= {f"shoulder{k}": 0.4, f"elbow{k}": 2.407 - 0.4, f"wrist{k}": -2.407}
+        if k:  # the platform's frame is the first leg's end; its middle lies 0.05 m inwards
+            place = turn @ (0.05 * X) - 0.05 * X
+            loops.append(Loop.of_kind(f"leg{k}", LoopKind.WELD, LoopFrame("platform", turn, place), LoopFrame(end)))
+    robot = tree("delta", inertias, joints, gravity=(0.0, 0.0, -9.81))
+    return assembled(Mechanism(robot, tuple(loops), ("shoulder0", "shoulder1", "shoulder2"), _posture(robot, values)))
+
+
+#: Every mechanism above, by name.
+MECHANISMS = {
+    "four_bar": four_bar,
+    "slider_crank": slider_crank,
+    "five_bar": five_bar,
+    "two_parallelograms": lambda: ladder(2),
+    "space_linkage": crank_and_rocker_in_space,
+    "delta": delta,
+}
+
+
+def states(mechanism: Mechanism, rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions within 0.3 rad of the posture, velocities and accelerations; each (rows, n)."""
+    rng = np.random.default_rng(seed)
+    shape = rows, mechanism.n
+    return mechanism.neutral + rng.uniform(-0.3, 0.3, shape), rng.normal(size=shape), 3.0 * rng.normal(size=shape)

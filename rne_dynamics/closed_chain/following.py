@@ -1,0 +1,73 @@
+"""A mechanism followed from moment to moment, for loops that hear of its actuated joints a thousand times a second.
+
+The one mutable object of this room: it remembers where all joints were, so that the loops stay on their branch and
+are closed in a step or two, and keeps its memory, so that nothing is allocated on the way.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.rows import MOVE, empty_rows, rows_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+
+class Follower:
+    """All joints of a mechanism's tree, as the actuated ones carry them with them.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism.
+    posture
+        Where following starts, all joints of the tree, shape (tree n,); the mechanism's own posture by default.
+
+    Raises
+    ------
+    ArgumentError
+        A posture of a wrong shape, or not finite.
+    """
+
+    def __init__(self, mechanism: Mechanism, posture: ArrayLike | None = None) -> None:
+        self.mechanism = mechanism
+        self._packed = pack(mechanism)
+        self._work = workspace(self._packed)
+        self._rows = empty_rows(mechanism, 1)
+        self._start = posture_rows(mechanism, mechanism.posture if posture is None else posture)
+        self._q, self._qd, self._qdd = (np.zeros((1, mechanism.n)) for _ in range(3))
+        self._base, self._wrenches = np.zeros((1, 12)), np.empty((1, 0, 6))
+        self.velocity: Array = np.zeros(mechanism.robot.n)
+        self.smallest = np.nan
+
+    @property
+    def posture(self) -> Array:
+        """Positions of all joints of the tree after the last call that succeeded, (tree n,); not to be written to."""
+        posture: Array = self._start[0]
+        return posture
+
+    def follow(self, q: Array, qd: Array) -> None:
+        """Bring `posture`, `velocity` and `smallest` to a state of the actuated joints, shape (n,) each.
+
+        `velocity` is that of all joints of the tree, (tree n,); `smallest` a lower bound of `MotionMap.smallest`.
+
+        Raises
+        ------
+        AssemblyError, SingularPostureError
+            The loops do not close there, or the actuated joints do not hold the mechanism. The posture stays.
+        """
+        self._q[0], self._qd[0] = q, qd
+        rows = self._rows
+        status, _ = rows_kernel(
+            self._packed, self._work, MOVE, False, False, self._start, self._base, self._q, self._qd, self._qdd,
+            self._wrenches, rows,
+        )  # fmt: skip
+        if status != DONE:
+            raise refusal(self.mechanism, status, self._q[0], rows.postures[0])
+        self._start[0] = rows.postures[0]
+        self.velocity, self.smallest = rows.velocity[0], float(rows.smallest[0])

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.differences import rate
+from support.errors import relative_error
+from support.mechanisms import MECHANISMS, five_bar, four_bar, ladder, slider_crank, states
+
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR, motion_map, tree_acceleration, tree_velocity
+from rne_dynamics.errors import SingularPostureError
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_rates_against_differences(name):
+    mechanism = MECHANISMS[name]()
+    (q,), (qd,), (qdd,) = states(mechanism, 1)
+    here = assemble(mechanism, q)
+
+    def at(t: float) -> np.ndarray:
+        return assemble(mechanism, q + t * qd + 0.5 * t * t * qdd, start=here)
+
+    def velocity(t: float) -> np.ndarray:
+        return tree_velocity(mechanism, at(t), qd + t * qdd)
+
+    assert relative_error(tree_velocity(mechanism, here, qd), rate(at)) < 1e-9
+    assert relative_error(tree_acceleration(mechanism, here, qd, qdd), rate(velocity)) < 1e-9
+    map_ = motion_map(mechanism, here)
+    assert relative_error(map_.T @ qd, tree_velocity(mechanism, here, qd)) < 1e-13
+    np.testing.assert_array_equal(map_.T[mechanism.actuated], np.eye(mechanism.n))
+
+
+def test_broadcasting():
+    mechanism = five_bar()
+    q, qd, qdd = states(mechanism, 6)
+    tree = assemble(mechanism, q.reshape(2, 3, 2))
+    velocity = tree_velocity(mechanism, tree, qd[0])
+    assert velocity.shape == (2, 3, 4)
+    np.testing.assert_array_equal(velocity[1, 2], tree_velocity(mechanism, tree[1, 2], qd[0]))
+    several = tree_acceleration(mechanism, tree[0, 0], qd, qdd)
+    np.testing.assert_array_equal(several[4], tree_acceleration(mechanism, tree[0, 0], qd[4], qdd[4]))
+    assert motion_map(mechanism, tree).smallest.shape == (2, 3)
+
+
+def test_distance_shrinks_before_a_five_bar_is_stretched():
+    """The couplers in one line: their joints no longer hold the tip."""
+    mechanism = five_bar()
+    # symmetric, cranks at π − a and a: the tip is stretched where 0.4 + 0.6 cos a = 0.9
+    stretched = np.arccos(0.5 / 0.6)
+    distances = []
+    for away in (0.3, 0.1, 0.01, 1e-4, 1e-8):
+        a = stretched + away
+        here = assemble(mechanism, [np.pi - a, a])
+        distances.append(float(motion_map(mechanism, here).smallest))
+    assert distances == sorted(distances, reverse=True)
+    # it goes as the square root of what is left of the way: there is warning before any control fails
+    assert distances[-1] == pytest.approx(1e-2 * distances[-2], rel=0.05)
+    assert distances[0] > 3 * NEAR_SINGULAR
+    assert motion_map(mechanism, here).near_singular
+    assert not motion_map(mechanism, mechanism.posture).near_singular
+
+
+def test_singular_posture_is_refused():
+    # a parallelogram folded flat
+    mechanism = ladder(1)
+    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .*passive ones \(top0, right0\)"):
+        motion_map(mechanism, np.zeros(3))
+    # a crank cannot be driven over its dead centre by the slider; by the crank it can
+    by_slider = type(slider_crank())(slider_crank().robot, slider_crank().loops, ("slider",), slider_crank().posture)
+    flat = assemble(slider_crank(), [-0.125])
+    assert motion_map(slider_crank(), flat).smallest > 0.5
+    near = [motion_map(by_slider, assemble(slider_crank(), [angle])).smallest for angle in (0.9, 0.5, 0.1)]
+    assert near[0] > near[1] > near[2]
+
+
+def test_scale_changes_no_distance():
+    """The same four-bar measured in other lengths is as far from singular: metres and radians are told apart."""
+    smallest = motion_map(four_bar(), four_bar().posture).smallest
+    assert 0.1 < smallest < 2.0
+    assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)
