@@ -91,7 +91,7 @@ def test_one_version_everywhere() -> None:
 def test_wheel_puts_every_shared_file_where_ros_looks(wheel: zipfile.ZipFile) -> None:
     placed = data(wheel)
     expected = {"share/ament_index/resource_index/packages/rne_dynamics", "share/rne_dynamics/package.xml"}
-    for folder, pattern in (("urdf", "*.urdf"), ("launch", "*.launch.py"), ("config", "*.yaml")):
+    for folder, pattern in (("urdf", "*.urdf"), ("urdf", "*.yaml"), ("launch", "*.launch.py"), ("config", "*.yaml")):
         files = list((ROOT / folder).glob(pattern))
         assert files, f"{folder}/ holds no {pattern}"
         expected |= {f"share/rne_dynamics/{folder}/{f.name}" for f in files}

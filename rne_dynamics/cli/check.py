@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
-    """Reports on a model file and, if it can be read, on its URDF; the mechanism's freedoms, if it is one that closes."""
+    """Reports on a model file and, if it can be read, on its URDF; freedoms of a mechanism whose loops close."""
     examination = examine_model(source, mappings)
     report, urdf, freedoms = examination.report, examination.urdf, None
     if urdf is None:
@@ -99,7 +99,7 @@ def _print(report: Report) -> None:
 
 def _print_freedoms(told: Freedoms) -> None:
     print(
-        f"degrees of freedom: {told['freedoms']} (by Grübler's count {told['gruebler']}), {told['actuated']} actuated and "
-        f"{told['passive']} passive joints, {told['constraints']} blocked directions, {told['redundant']} of them redundant; "
-        f"distance to a singular posture {told['distance_to_singular']:.3g}"
+        f"degrees of freedom: {told['freedoms']} (by Grübler's count {told['gruebler']}), {told['actuated']} actuated "
+        f"and {told['passive']} passive joints, {told['constraints']} blocked directions, {told['redundant']} of them "
+        f"redundant; distance to a singular posture {told['distance_to_singular']:.3g}"
     )

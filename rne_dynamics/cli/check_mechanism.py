@@ -168,8 +168,8 @@ def _posture(mechanism: Mechanism, found: Mobility, line: int, values: Values) -
         yield warning(
             line,
             "posture",
-            f"is near a singular one: the distance is {found.distance:.2g}, below {NEAR_SINGULAR:g}; passive joints move "
-            "fast and carry large forces there",
+            f"is near a singular one: the distance is {found.distance:.2g}, below {NEAR_SINGULAR:g}; passive joints "
+            "move fast and carry large forces there",
             "give a posture farther away, or drive another joint",
         )
 

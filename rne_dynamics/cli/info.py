@@ -10,9 +10,16 @@ from typing import TypedDict
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
+from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
@@ -20,12 +27,22 @@ EXAMPLES = """\
 examples:
   rne info puma560
   rne info my_arm.urdf --json
+  rne info pantograph                     a mechanism: its loops, and which joints have motors
   rne info my_humanoid.urdf --base floating
 """
 
+#: What the gravity column tells of a mechanism, and of an open arm.
+_GRAVITY = (
+    "gravity: effort that holds the posture; passive joints have none.",
+    "gravity: effort that holds the arm at zero.",
+)
+
 
 class JointRow(TypedDict):
-    """One coordinate; limits are `None` where there is no bound. Units rad or m, rad/s or m/s, N·m or N."""
+    """One joint; limits are `None` where there is no bound. Units rad or m, rad/s or m/s, N·m or N.
+
+    The gravity effort is `None` for a passive joint of a mechanism, which has no motor.
+    """
 
     name: str
     kind: str
@@ -38,7 +55,7 @@ class JointRow(TypedDict):
     viscous: float
     coulomb: float
     rotor_inertia: float
-    gravity_effort: float
+    gravity_effort: float | None
 
 
 class MimicRow(TypedDict):
@@ -71,6 +88,7 @@ class Info(TypedDict):
     joints: list[JointRow]
     mimics: list[MimicRow]
     links: list[LinkRow]
+    mechanism: MechanismInfo | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
-    info = describe(load_urdf(robot_source(args), base=args.base))
+    info = describe(_machine(args))
     if args.json:
         print(json.dumps(info, indent=2))
     else:
@@ -90,9 +108,20 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(robot: RobotModel) -> Info:
-    """The model as plain values, with the efforts that hold it against gravity at zero."""
-    effort = gravity_torque(robot, robot.neutral)
+def _machine(args: argparse.Namespace) -> Machine:
+    source = robot_source(args)
+    if not is_model_file(source):
+        return load_urdf(source, base=args.base)
+    if args.base != "fixed":
+        raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
+    machine = load_model(source, mappings=xacro_arguments(args))
+    return assembled(machine) if isinstance(machine, Mechanism) else machine
+
+
+def describe(machine: Machine) -> Info:
+    """The model as plain values, with the efforts that hold it against gravity at zero, a mechanism in its posture."""
+    robot = open_tree(machine)
+    effort: dict[str, float] = dict(zip(machine.joint_names, _holding(machine), strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
     rows: list[JointRow] = []
     for i, name in enumerate(robot.joint_names):
@@ -111,7 +140,7 @@ def describe(robot: RobotModel) -> Info:
                 "viscous": 0.0 if joint is None else joint.friction.viscous,
                 "coulomb": 0.0 if joint is None else joint.friction.coulomb_forward,
                 "rotor_inertia": 0.0 if joint is None else joint.rotor_inertia,
-                "gravity_effort": float(effort[i]),
+                "gravity_effort": effort.get(name),
             }
         )
     return {
@@ -133,7 +162,16 @@ def describe(robot: RobotModel) -> Info:
             }
             for link in robot.tree.links
         ],
+        "mechanism": describe_mechanism(machine) if isinstance(machine, Mechanism) else None,
     }
+
+
+def _holding(machine: Machine) -> list[float]:
+    if isinstance(machine, Mechanism):
+        held: list[float] = closed_gravity_torque(machine, machine.neutral).tolist()
+    else:
+        held = gravity_torque(machine, machine.neutral).tolist()
+    return held
 
 
 def _mimic(robot: RobotModel, joint: TreeJoint) -> MimicRow:
@@ -167,10 +205,12 @@ def _print(info: Info) -> None:
         "rotor",
         "gravity",
     )
-    joints = Table(*columns, title=f"{info['name']}: {info['n']} coordinates, {info['base']} base", header_style="bold")
+    mechanism = info["mechanism"]
+    n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
+    joints = Table(*columns, title=f"{info['name']}: {n} coordinates, {info['base']} base", header_style="bold")
     for row in info["joints"]:
         limit = row["effort"]
-        over = limit is not None and abs(row["gravity_effort"]) > limit
+        over = None not in (limit, row["gravity_effort"]) and abs(row["gravity_effort"] or 0.0) > (limit or 0.0)
         joints.add_row(
             row["name"],
             row["kind"],
@@ -189,12 +229,14 @@ def _print(info: Info) -> None:
             com = "  ".join(_shown(x) for x in link["com"])
             links.add_row(link["name"], _shown(link["mass"]), com, link["moves_with"] or "(does not move)")
     out.print(joints)
+    if mechanism is not None:
+        print_mechanism(mechanism, out)
     out.print(links)
     kinds = {row["kind"] for row in info["joints"]}
     units = (
         "m, m/s, N" if kinds == {prismatic} else "rad, rad/s, N m" + ("; prismatic m, m/s, N" * (prismatic in kinds))
     )
-    print(f"units: {units}, kg. Bounds that are not given are shown as -. gravity: effort that holds the arm at zero.")
+    print(f"units: {units}, kg. Bounds that are not given are shown as -. {_GRAVITY[mechanism is None]}")
     print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {_massless(info)}")
 
 

@@ -11,6 +11,7 @@ import pytest
 from analytic.denavit_hartenberg import Link, inverse_dynamics
 
 import rne_dynamics as rne
+from rne_dynamics.description.share import shipped_models, shipped_robots
 
 URDF = Path(__file__).resolve().parents[2] / "urdf"
 ROBOTS = ("puma560", "panda", "scara", "cylindrical", "planar2", "shuttle_arm")
@@ -47,7 +48,8 @@ def tensor(link: ET.Element) -> np.ndarray:
 
 
 def test_every_urdf_of_the_folder_is_tested_here() -> None:
-    assert sorted(p.stem for p in URDF.glob("*.urdf")) == sorted(ROBOTS)
+    assert shipped_robots() == tuple(sorted(ROBOTS))
+    assert sorted(p.stem for p in URDF.glob("*.urdf")) == sorted((*ROBOTS, *shipped_models()))
 
 
 def test_puma_torques_are_those_of_the_published_table() -> None:

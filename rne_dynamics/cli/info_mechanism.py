@@ -1,0 +1,66 @@
+"""The part of `rne info` that only a mechanism has: its loops, its motors, its posture."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from rich.console import Console
+from rich.table import Table
+
+from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.model.loop import DIRECTIONS, LoopKind
+from rne_dynamics.model.mechanism import Mechanism
+
+
+class LoopRow(TypedDict):
+    """One loop: the two links it holds together, what it blocks of `DIRECTIONS`, and its kind if it is a usual one."""
+
+    name: str
+    a: str
+    b: str
+    kind: str | None
+    blocked: list[str]
+
+
+class MechanismInfo(TypedDict):
+    """Loops, joints with and without motors, the posture with the loops closed (rad or m), and freedoms."""
+
+    loops: list[LoopRow]
+    actuated: list[str]
+    passive: list[str]
+    posture: dict[str, float]
+    freedoms: int
+    redundant: int
+
+
+def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
+    """What only a mechanism has, as plain values."""
+    freedoms = mobility(mechanism)
+    rows: list[LoopRow] = []
+    for loop in mechanism.loops:
+        blocked = [d for d, held in zip(DIRECTIONS, loop.blocked.tolist(), strict=True) if held]
+        kind = next((k.name.lower() for k in LoopKind if list(k.value) == blocked), None)
+        rows.append({"name": loop.name, "a": loop.a.link, "b": loop.b.link, "kind": kind, "blocked": blocked})
+    return {
+        "loops": rows,
+        "actuated": list(mechanism.joint_names),
+        "passive": list(mechanism.passive_names),
+        "posture": dict(zip(mechanism.robot.joint_names, mechanism.posture.tolist(), strict=True)),
+        "freedoms": freedoms.freedoms,
+        "redundant": freedoms.redundant,
+    }
+
+
+def print_mechanism(told: MechanismInfo, out: Console) -> None:
+    """Print the loops and the joints by whether they have a motor."""
+    loops = Table("loop", "holds", "against", "kind", "blocked", header_style="bold")
+    for row in told["loops"]:
+        loops.add_row(row["name"], row["b"], row["a"], row["kind"] or "-", " ".join(row["blocked"]))
+    motors = Table("joint", "motor", "posture", header_style="bold")
+    for name, value in told["posture"].items():
+        shown = f"{0.0 if abs(value) < 1e-12 else value:.5g}"
+        motors.add_row(name, "actuated" if name in told["actuated"] else "passive", shown)
+    out.print(loops)
+    out.print(motors)
+    more = f", {told['redundant']} redundant constraint{'s' * (told['redundant'] != 1)}" if told["redundant"] else ""
+    print(f"degrees of freedom: {told['freedoms']}{more}")
