@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.box_lcp import AT_LOW, HELD, box_lcp
-from rne_dynamics.simulation.loops import Loops, add_passive_damping
+from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.motion import mass_and_bias
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.cholesky import cholesky_solve
@@ -56,13 +56,17 @@ def response(
     A: Array,
 ) -> bool:
     """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined."""
-    if not mass_and_bias(topology, parameters, loops, base, wrenches, q, qd, M, bias):
-        return False
-    factor = M.copy()
-    if loops is not None:
-        add_passive_damping(loops, implicit, qd, factor, bias)
+    factor = np.zeros_like(M)
+    if loops is None:
+        mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
+    else:
+        closed = closed_mass_and_bias(loops, base, wrenches, q, qd, implicit, M, factor, bias)
+        if not closed:
+            return False
     for j in range(qd.shape[0]):
         factor[j, j] += implicit * joints[j, VISCOUS]
+        for k in range(qd.shape[0]):
+            factor[j, k] += M[j, k]
     return bool(inverse(factor, A))
 
 

@@ -98,9 +98,21 @@ def assemble_ahead(loops: Loops, q: Array) -> bool:
 
 @helper
 def closed_mass_and_bias(
-    loops: Loops, base: Array, wrenches: Array, q: Array, qd: Array, M: Array, bias: Array
+    loops: Loops,
+    base: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    implicit: float,
+    M: Array,
+    factor: Array,
+    bias: Array,
 ) -> bool:
-    """`mass_and_bias` of a mechanism, at positions and velocities of its actuated joints; fills `loops.damping` too."""
+    """M (n, n) and bias torque (n,) at positions and velocities of the actuated joints; False: not determined.
+
+    The passive joints' viscous friction D goes into the bias torque where `implicit` is 0; otherwise `implicit`·D is
+    added to `factor`.
+    """
     for j in range(q.shape[0]):
         if not np.isfinite(q[j]):  # nothing to assemble; the step's caller tells which joint it was
             return False
@@ -113,32 +125,19 @@ def closed_mass_and_bias(
     if status != DONE:
         return False
     loops.status[1] = 1
-    n = qd.shape[0]
-    if loops.damped:
-        for j in range(n):
-            for k in range(n):
-                x = 0.0
-                for i in range(T.shape[0]):
-                    x += T[i, j] * loops.viscous[i] * T[i, k]
-                loops.damping[j, k] = x
-    return True
-
-
-@helper
-def add_passive_damping(loops: Loops, implicit: float, qd: Array, factor: Array, bias: Array) -> None:
-    """Bring the passive joints' viscous friction into the equations of `response`.
-
-    It goes into the bias torque where `implicit` is zero, otherwise, times that, into what the mass matrix became.
-    """
     if not loops.damped:
-        return
-    n = qd.shape[0]
-    for j in range(n):
-        for k in range(n):
+        return True
+    for j in range(qd.shape[0]):
+        for k in range(qd.shape[0]):
+            x = 0.0
+            for i in range(T.shape[0]):
+                x += T[i, j] * loops.viscous[i] * T[i, k]
+            loops.damping[j, k] = x
             if implicit > 0.0:
-                factor[j, k] += implicit * loops.damping[j, k]
+                factor[j, k] += implicit * x
             else:
-                bias[j] += loops.damping[j, k] * qd[k]
+                bias[j] += x * qd[k]
+    return True
 
 
 def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:

@@ -17,7 +17,7 @@ from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
-from rne_dynamics.simulation.loops import Loops, add_passive_damping, closed_mass_and_bias
+from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import cholesky_solve
@@ -30,27 +30,19 @@ from rne_dynamics.spatial.vector import from_quaternion, rotate
 def mass_and_bias(
     topology: NDArray[np.int64],
     parameters: Array,
-    loops: Loops | None,
     base: Array,
     wrenches: Array,
     q: Array,
     qd: Array,
     M: Array,
     bias: Array,
-) -> bool:
-    """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,); False where loops do not close, or stand at a singular posture.
-
-    `loops` is None for an open arm. Wherever a kernel asks that, numba compiles the one answer only: the open arm's
-    kernels hold nothing of the loops.
-    """
-    if loops is not None:
-        return closed_mass_and_bias(loops, base, wrenches, q, qd, M, bias)
+) -> None:
+    """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,)."""
     work = np.empty((topology.shape[0], _FORCE_COLUMNS))
     inverse_dynamics_kernel(
         topology, parameters, base, q, qd, np.zeros(qd.shape[0]), wrenches, work, bias
     )
     mass_matrix_kernel(topology, parameters, q, np.empty((topology.shape[0], _MASS_COLUMNS)), M)
-    return True
 
 
 @kernel
@@ -72,6 +64,9 @@ def accelerations(
 
     Parameters
     ----------
+    loops
+        None for an open arm. Wherever a kernel asks that alone, numba compiles the one answer only: the open arm's
+        kernels hold nothing of the loops.
     mimic
         Whether the robot has mimic joints.
     joints
@@ -87,14 +82,17 @@ def accelerations(
     for j in range(n):
         tau[j] = drive[j] - joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
-    if loops is None and not any_locked and not mimic:
-        work = np.empty((topology.shape[0], _NASSER_COLUMNS))
-        return bool(nasser_kernel(topology, parameters, base, q, qd, tau, wrenches, work, qdd) < 0)
     M, bias = np.empty((n, n)), np.empty(n)
-    if not mass_and_bias(topology, parameters, loops, base, wrenches, q, qd, M, bias):
-        return False
-    if loops is not None:
-        add_passive_damping(loops, 0.0, qd, M, bias)
+    if loops is None:
+        recursive = not any_locked and not mimic
+        if recursive:
+            work = np.empty((topology.shape[0], _NASSER_COLUMNS))
+            return bool(nasser_kernel(topology, parameters, base, q, qd, tau, wrenches, work, qdd) < 0)
+        mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
+    else:
+        closed = closed_mass_and_bias(loops, base, wrenches, q, qd, 0.0, M, M, bias)
+        if not closed:
+            return False
     for j in range(n):
         tau[j] -= bias[j]
     for j in range(n):
