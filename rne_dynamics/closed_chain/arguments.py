@@ -18,25 +18,6 @@ from rne_dynamics.model.mechanism import Mechanism
 Start = ArrayLike | Literal["previous"] | None
 
 
-def actuated_arrays(mechanism: Mechanism, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
-    """Vectors of the actuated joints, (…, n), broadcast to one leading shape and flattened to rows.
-
-    Raises
-    ------
-    ArgumentError
-        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
-    """
-    n = mechanism.n
-    arrays = [_vectors(name, value, n, f"in the order of {mechanism.name!r}'s joint_names")
-              for name, value in arguments.items()]  # fmt: skip
-    try:
-        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
-    except ValueError:
-        shapes = ", ".join(f"{name} {a.shape}" for name, a in zip(arguments, arrays, strict=True))
-        raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
-    return lead, [_rows(a, lead) for a in arrays]
-
-
 def _vectors(name: str, value: ArrayLike, width: int, order: str) -> Array:
     array = as_floats(name, value)
     if array.ndim == 0 or array.shape[-1] != width:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.rows import ASSEMBLE, run
+from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -47,7 +48,7 @@ def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Arra
     Where redundant constraints contradict each other by less than 1e-5 of the mechanism's length (angles written with
     few digits), the loops are closed in the sense of least squares.
     """
-    lead, (rows,) = actuated_arrays(mechanism, q=q)
+    lead, (rows,) = state_arrays(mechanism, q=q)
     return run(mechanism, ASSEMBLE, rows, start=start, lead=lead).postures.reshape((*lead, mechanism.robot.nq))
 
 

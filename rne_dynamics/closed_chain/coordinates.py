@@ -13,10 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import actuated_arrays, posture_rows
+from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import PASSIVE, Work, pack, workspace
 from rne_dynamics.closed_chain.rows import MOVE, run
+from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -115,7 +116,7 @@ def tree_acceleration(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qd
 def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
     """Both of the above at once."""
     postures = posture_rows(mechanism, q_tree)
-    joints, (velocities, accelerations) = actuated_arrays(mechanism, qd=qd, qdd=qdd)
+    joints, (velocities, accelerations) = state_arrays(mechanism, qd=qd, qdd=qdd)
     lead = np.broadcast_shapes(np.shape(q_tree)[:-1], joints)
     postures = posture_rows(mechanism, q_tree, lead)
     velocities = _wide(velocities, joints, lead)

@@ -7,10 +7,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
 from rne_dynamics.closed_chain.rows import ASSEMBLE, TERMS, run
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -69,7 +69,7 @@ def closed_forward_dynamics(
     """
     if method not in get_args(ClosedMethod):
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(ClosedMethod)))}")
-    lead, (positions, velocities, efforts) = actuated_arrays(mechanism, q=q, qd=qd, tau=tau)
+    lead, (positions, velocities, efforts) = state_arrays(mechanism, q=q, qd=qd, tau=tau)
     base = packed_base(mechanism.robot, base_motion, lead)
     loads = bodies_wrenches(mechanism.robot, wrenches, lead)
     if method == "constraint_forces":

@@ -20,10 +20,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
 from rne_dynamics.closed_chain.rows import INVERSE, run
-from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches
+from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.errors import unknown_name
@@ -115,7 +115,7 @@ def closed_inverse(
 
     Parameters and errors as for `closed_inverse_dynamics`.
     """
-    lead, (positions, velocities, accelerations) = actuated_arrays(mechanism, q=q, qd=qd, qdd=qdd)
+    lead, (positions, velocities, accelerations) = state_arrays(mechanism, q=q, qd=qd, qdd=qdd)
     robot = mechanism.robot
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)

@@ -7,11 +7,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.arguments import Start, actuated_arrays
+from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
 from rne_dynamics.dynamics import energy
+from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -37,7 +38,7 @@ def closed_mass_matrix(
     """
     if method not in ("composite", "columns"):
         raise ArgumentError(f"method is {method!r}; it must be 'composite' or 'columns'")
-    lead, (rows,) = actuated_arrays(mechanism, q=q)
+    lead, (rows,) = state_arrays(mechanism, q=q)
     n = mechanism.n
     if method == "composite":
         return run(mechanism, TERMS, rows, start=start, lead=lead).M.reshape((*lead, n, n))
@@ -55,7 +56,7 @@ def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, sta
 
     Parameters and errors as for `closed_mass_matrix`.
     """
-    lead, (positions, velocities) = actuated_arrays(mechanism, q=q, qd=qd)
+    lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
     return run(mechanism, TERMS, positions, velocities, start=start, lead=lead).bias.reshape((*lead, mechanism.n))
 
 

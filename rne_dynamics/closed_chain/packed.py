@@ -53,6 +53,8 @@ class Packed(NamedTuple):
         The mechanism's own length, m: the longest way between two joints of a loop.
     round_off
         What is left of a residual, in units of `length`, where only round-off is.
+    width
+        Passive and actuated joints of the largest cluster.
     """
 
     topology: NDArray[np.int64]
@@ -68,6 +70,7 @@ class Packed(NamedTuple):
     column_scale: Array
     length: float
     round_off: float
+    width: int
 
 
 class Work(NamedTuple):
@@ -135,6 +138,7 @@ def pack(mechanism: Mechanism) -> Packed:
         column_scale,
         length,
         1e-15 * (1.0 + reach / length),
+        int(np.diff(np.array(bounds)[:, :2], axis=0).sum(axis=1).max()),
     )
 
 
@@ -142,14 +146,13 @@ def workspace(packed: Packed) -> Work:
     """Memory for the kernels, for one thread."""
     bodies, n = packed.topology.shape[0], packed.column_scale.shape[0]
     m, actuated = packed.row_scale.shape[0], packed.actuated.shape[0]
-    width = int(max((np.diff(packed.clusters[:, [PASSIVE, ACTUATED]], axis=0).sum(axis=1)), default=0))
     return Work(
         motion=np.zeros((bodies + 1, MOTION_COLUMNS)),
         residual=np.zeros(m),
         K=np.zeros((m, n)),
         drift=np.zeros(m),
         rows=np.zeros((m, ROW_COLUMNS)),
-        block=np.zeros((m, width)),
+        block=np.zeros((m, packed.width)),
         factors=np.zeros(n),
         pivots=np.zeros(n, dtype=np.int64),
         side=np.zeros(m),

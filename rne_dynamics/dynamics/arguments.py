@@ -23,7 +23,7 @@ def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...
     Parameters
     ----------
     robot
-        The model.
+        The model, or a mechanism, whose vectors hold its actuated joints.
     arguments
         ``q`` is taken to hold positions (…, nq), everything else velocity-like vectors (…, n).
 

@@ -63,11 +63,6 @@ def test_out_of_reach_names_the_loop_and_the_gap():
         assemble(mechanism, [np.pi, 0.0])
     with pytest.raises(AssemblyError, match=r"100 mm and .* followed to left 2\.\d+"):
         assemble(mechanism, [np.pi, 0.0])
-    # the other elbow is within reach there, but not from here
-    up = five_bar()
-    down = assembled(replace(up, posture=up.posture * [1, -1, 1, -1] + [0, 0.6, 0, -0.6]))
-    mixed = replace(up, posture=np.where(np.arange(4) % 2, down.posture, up.posture))
-    assert residual(up, assemble(mixed, up.neutral + 0.2)) < 1e-13
 
 
 def test_posture_that_is_only_near_is_made_exact_and_one_far_off_refused():
@@ -107,7 +102,7 @@ def test_loops_that_share_no_passive_joint_are_closed_apart():
 
 def test_arguments():
     mechanism = five_bar()
-    with pytest.raises(ArgumentError, match=r"q has shape \(3,\); it must be \(\.\.\., 2\)"):
+    with pytest.raises(ArgumentError, match=r"q has shape \(3,\); robot 'five_bar' wants \(\.\.\., 2\)"):
         assemble(mechanism, np.zeros(3))
     with pytest.raises(ArgumentError, match=r"q\[1\] is nan"):
         assemble(mechanism, [0.0, np.nan])
