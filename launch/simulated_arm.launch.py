@@ -1,12 +1,17 @@
-"""A simulated arm under computed torque: ros2 launch rne_dynamics simulated_arm.launch.py urdf:=puma560."""
+"""A simulated arm under computed torque: ros2 launch rne_dynamics simulated_arm.launch.py urdf:=puma560.
+
+A mechanism with closed loops comes from its model file: model:=pantograph in place of urdf.
+"""
 
 from launch.actions import OpaqueFunction
 
 from launch import LaunchDescription
 from rne_dynamics.ros.launching import actions, arguments
 
+DEFAULT = "puma560"
+
 
 def generate_launch_description() -> LaunchDescription:
     """Simulator and controller; robot_state_publisher and RViz where installed."""
     nodes = ["simulator", "computed_torque_controller"]
-    return LaunchDescription([*arguments("puma560"), OpaqueFunction(function=actions, args=[nodes])])
+    return LaunchDescription([*arguments(DEFAULT), OpaqueFunction(function=actions, args=[nodes, DEFAULT])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import signal
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType
@@ -19,10 +20,11 @@ from rne_dynamics.cli.demo_moves import Plan, plan_moves
 from rne_dynamics.cli.demo_plot import plot
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate
 from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.description.sources import read_source, read_stdin
-from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -30,6 +32,7 @@ examples:
   rne demo
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo --robot pantograph                    a mechanism with closed loops, from its model file
 
 exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
 """
@@ -41,7 +44,7 @@ BANDWIDTH = 60.0
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
-                        help="path, URI or name of a shipped robot, - for stdin (default: puma560)")
+                        help="URDF or model file: path, URI or name of what ships, - for stdin (default: puma560)")
     parser.add_argument("--seconds", type=float, default=9.0, help="time of the three moves together (default: 9)")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--out", type=Path, default=None, metavar="PNG",
@@ -62,11 +65,13 @@ def run(args: argparse.Namespace) -> int:
     if not 10.0 <= args.rate <= 5000.0:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    robot = load_urdf(source)
+    robot = load_model(source)
+    if isinstance(robot, Mechanism):
+        robot = assembled(robot)
     plan = plan_moves(robot, args.seconds)
     session = demonstration.Session(
-        description_text(source), robot.joint_names, plan.moves[0].start, plan.moves, plan.effort_limit, args.rate,
-        min(BANDWIDTH, 0.1 * args.rate),
+        _parameters(source, description_text), robot.joint_names, plan.moves[0].start, plan.moves,
+        plan.effort_limit, args.rate, min(BANDWIDTH, 0.1 * args.rate),
     )
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
@@ -94,12 +99,19 @@ def run(args: argparse.Namespace) -> int:
     return 0 if tracked else 1
 
 
+def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]:
+    """What tells the nodes the robot: a model file by its path, for it names a URDF beside it; else all the text."""
+    if not is_model_file(source):
+        return {"robot_description": text(source)}
+    return {"model": source.data.decode() if source.name.startswith("<") else source.name}
+
+
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:
     raise SystemExit(128 + number)
 
 
 def figures(
-    robot: RobotModel, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
+    robot: Machine, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
     tracked: bool,
 ) -> dict[str, Any]:
     """All figures as plain values, SI units."""
@@ -124,7 +136,7 @@ def figures(
     }
 
 
-def _picture(out: Path | None, robot: RobotModel, tracking: Tracking, recording: Any) -> Path | None:
+def _picture(out: Path | None, robot: Machine, tracking: Tracking, recording: Any) -> Path | None:
     """Write the plot; without matplotlib that is an error only where a file was asked for."""
     path = out or Path(f"rne_demo_{robot.name}.png")
     if not path.suffix:
@@ -140,13 +152,13 @@ def _picture(out: Path | None, robot: RobotModel, tracking: Tracking, recording:
 
 
 def _print(
-    robot: RobotModel, plan: Plan, tracking: Tracking, tolerance: float, tracked: bool, picture: Path | None
+    robot: Machine, plan: Plan, tracking: Tracking, tolerance: float, tracked: bool, picture: Path | None
 ) -> None:
     out = console()
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
-    kinds = {joint.name: joint.kind for joint in robot.tree.joints}
+    kinds = {joint.name: joint.kind for joint in open_tree(robot).tree.joints}
     for j, name in enumerate(robot.joint_names):
         length, force = ("m", "N") if kinds.get(name) is JointKind.PRISMATIC else ("rad", "N m")
         used = tracking.effort[j] / plan.effort_limit[j]

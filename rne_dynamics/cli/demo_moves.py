@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError
+from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.plants import gravity_torque, inverse_dynamics
 
 #: Largest travel of one move, rad or m, and the fraction of a joint's range it may use.
@@ -38,7 +40,7 @@ def plan_moves(robot: Machine, seconds: float) -> Plan:
     """Three quintic moves that share `seconds` evenly and end where they began.
 
     Every joint moves towards the roomier side. The travel shrinks until velocities and efforts stay within `USED` of
-    the limits.
+    the limits; of a mechanism too, until its passive joints stay inside theirs and singular postures stay away.
 
     Raises
     ------
@@ -71,8 +73,12 @@ def plan_moves(robot: Machine, seconds: float) -> Plan:
         moves = tuple(Quintic(a, b, duration) for a, b in pairwise(points))
         tiny = bool(np.abs(reach).max() < 1e-3)
         try:
+            if isinstance(robot, Mechanism):
+                posture = assemble(robot, start)
+                for move in moves:
+                    posture = check_loops(move, robot, posture)
             effort = peak_effort(robot, moves)
-        except (AssemblyError, SingularPostureError):  # a mechanism asked for more than its loops allow
+        except (TrajectoryError, AssemblyError, SingularPostureError):  # more than the loops allow
             if tiny:
                 raise
             effort = np.full(robot.n, np.inf)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.errors import MissingDependencyError
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.demonstration import Recording
 
 
-def plot(path: Path, robot: RobotModel, tracking: Tracking, recording: Recording) -> None:
+def plot(path: Path, robot: Machine, tracking: Tracking, recording: Recording) -> None:
     """Write the picture; its format follows the ending of `path`.
 
     Raises

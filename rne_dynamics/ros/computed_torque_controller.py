@@ -13,12 +13,13 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.integral import integrate_error
+from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.trajectory import Hold, SampledTrajectory, Trajectory
 from rne_dynamics.errors import RneDynamicsError, TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.effort_node import CONTROLLER, EffortNode, Mode
 from rne_dynamics.ros.messages import NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
@@ -79,7 +80,7 @@ class ComputedTorqueController(EffortNode):
     def __init__(self) -> None:
         super().__init__("computed_torque_controller", SCHEMA)
 
-    def build(self, robot: RobotModel) -> None:
+    def build(self, robot: Machine) -> None:
         """As the base, and listen for trajectories."""
         self._integral = np.zeros(robot.n)
         self._error = np.zeros(robot.n)
@@ -92,7 +93,7 @@ class ComputedTorqueController(EffortNode):
 
     # -- control ------------------------------------------------------------------------------------------------------
 
-    def settings(self, robot: RobotModel, values: Values) -> Callable[[], None]:
+    def settings(self, robot: Machine, values: Values) -> Callable[[], None]:
         """Law, tolerances and motion limits."""
         joints = robot.joint_names
 
@@ -131,7 +132,8 @@ class ComputedTorqueController(EffortNode):
             reference = self._plan.sample(stamp)
         if stamp >= self._plan.judged:
             self._judge()
-        return self._law.law(q, qd, reference, self._integral if self._law.gains.integrates else None)
+        integral = self._integral if self._law.gains.integrates else None
+        return self._law.law(q, qd, reference, integral, posture=self.posture)
 
     def after_effort(self, stamp: int, clamped: NDArray[np.bool_]) -> None:
         """Integrate the error where there is an integral gain."""
@@ -202,8 +204,8 @@ class ComputedTorqueController(EffortNode):
         Raises
         ------
         TrajectoryError
-            The controller is not running, or the trajectory is not acceptable: see `read_trajectory`, `check_start`
-            and `check_limits`.
+            The controller is not running, or the trajectory is not acceptable: see `read_trajectory`, `check_start`,
+            `check_limits` and, of a mechanism, `check_loops`.
         """
         if self.mode is not Mode.RUNNING:
             raise TrajectoryError(f"the controller is not running ({self.mode.value})")
@@ -226,6 +228,8 @@ class ComputedTorqueController(EffortNode):
             trajectory = trajectory.starting_at(now.q, now.qd, now.qdd)
         check_start(trajectory.sample((begin - start) / NANOSECONDS), now, self._limits)
         check_limits(trajectory, now, self._limits)
+        if isinstance(self.robot, Mechanism) and self.posture is not None:
+            check_loops(trajectory, self.robot, self.posture, (begin - start) / NANOSECONDS)
         self._next = Plan(trajectory, start, start + int((trajectory.duration + SETTLING) * NANOSECONDS))
         self.get_logger().info(f"following a trajectory of {len(message.points)} points, {trajectory.duration:.3f} s")
 
@@ -246,7 +250,7 @@ def friction_compensation(values: Values) -> FrictionCompensation | None:
     return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
 
 
-def motion_limits(robot: RobotModel, values: Values) -> MotionLimits:
+def motion_limits(robot: Machine, values: Values) -> MotionLimits:
     """Where trajectories may lie: the description's limits, narrowed by the parameters."""
     joints = robot.joint_names
     margin = np.array(per_joint(values, "limits.{joint}.position_margin", joints))

@@ -48,8 +48,8 @@ class Session:
 
     Parameters
     ----------
-    description
-        URDF text.
+    robot
+        The parameters that tell the nodes what the robot is.
     joints
         Names, in the order of the vectors.
     start
@@ -64,7 +64,7 @@ class Session:
         Of the error's decay, rad/s: p = ω², d = 2ω on every joint.
     """
 
-    description: str
+    robot: dict[str, str]
     joints: tuple[str, ...]
     start: Array
     moves: tuple[Quintic, ...]
@@ -128,7 +128,7 @@ def run(session: Session, progress: Progress) -> Recording:
 
 
 def _run(session: Session, node: Node, folder: Path, progress: Progress) -> Recording:
-    ear = _Ear(node)
+    ear = _Ear(node, session.joints)
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     progress("starting simulator and controller", 0.0)
     with contextlib.ExitStack() as stack:
@@ -195,7 +195,8 @@ def _move(
 class _Ear:
     """What the figures are made of, recorded: as little as will do, since every listener slows the senders down."""
 
-    def __init__(self, node: Node) -> None:
+    def __init__(self, node: Node, joints: tuple[str, ...]) -> None:
+        self.joints = joints
         self.states = TopicRecorder(node, JointState, "joint_states")
         self.terms = {t: TopicRecorder(node, JointState, f"{CONTROLLER}/torque/{t}", 200) for t in TERMS}
         self.reports = TopicRecorder(node, DiagnosticArray, "/diagnostics", 20)
@@ -239,12 +240,13 @@ class _Ear:
     def recording(self, begins: tuple[int, ...], account: dict[str, float], ready: dict[str, float]) -> Recording:
         """Decode everything."""
         states = [self.states.decode(s) for s in self.states.samples]
+        places = [states[0].name.index(joint) for joint in self.joints]  # a mechanism's passive joints are there too
         terms = {name: [r.decode(s) for s in r.samples] for name, r in self.terms.items()}
         return Recording(
             stamps=np.array([stamp_of(m) for m in states]),
             sent=np.array([s.sent for s in self.states.samples]),
-            q=np.array([m.position for m in states]),
-            efforts=np.array([m.effort for m in states]),
+            q=np.array([m.position for m in states])[:, places],
+            efforts=np.array([m.effort for m in states])[:, places],
             begins=begins,
             terms={
                 name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
@@ -257,7 +259,7 @@ class _Ear:
 
 def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
     """One parameter file a process."""
-    common = {"robot_description": session.description, "joints": list(session.joints), "diagnostics_period": 0.5}
+    common = {**session.robot, "joints": list(session.joints), "diagnostics_period": 0.5}
     limits = {j: {"effort": float(e)} for j, e in zip(session.joints, session.effort_limit, strict=True)}
     parameters: dict[str, dict[str, Any]] = {
         SIMULATOR: {

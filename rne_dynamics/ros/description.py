@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from rne_dynamics.description.sources import SourceLike, read_source
+from rne_dynamics.description.model_file import urdf_source
+from rne_dynamics.description.sources import SourceLike
 from rne_dynamics.errors import DescriptionError
 
 
 def description_text(source: SourceLike) -> str:
     """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
 
+    Of a model file it is the URDF that it names: what links look like and how they hang together, not the loops.
+
     Raises
     ------
     DescriptionError
         Nothing there, or bytes that are not in the encoding they claim.
     """
-    read = read_source(source)
+    read = urdf_source(source)
     try:
         return read.data.decode(read.encoding or "utf-8-sig")
     except UnicodeDecodeError as error:

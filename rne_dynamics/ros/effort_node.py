@@ -13,17 +13,18 @@ from numpy.typing import NDArray
 from rclpy.executors import Executor
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.safety import StopRamp, limit_effort
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.dynamics import mass_matrix
 from rne_dynamics.errors import RneDynamicsError, StateError
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.joint_map import JointMap
 from rne_dynamics.ros.lifecycle import ArmNode, payload
+from rne_dynamics.ros.machine import follower, inertia, loaded
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher, stamp_of
 from rne_dynamics.ros.parameters import Parameter, Values, number
 
@@ -80,6 +81,9 @@ class EffortNode(ArmNode):
     Subclasses give `law`, called with each accepted state, and `settings`, and may use `anchor`, `brake` and
     `after_effort`.
 
+    Of a mechanism with closed loops the states of the driven joints are read, no others; `loops` follows them, so that
+    the loops stay on their branch. Each activation starts from the posture of the model file.
+
     The last effort never stays standing. A stop (deactivation, SIGINT, SIGTERM) brakes, holds the arm with gravity
     torque and damping for ``stop.hold_time``, fades that out over ``stop.ramp_time`` and ends with zeros. Where the
     state stream breaks off no effort is computed any more: the gravity torque of the last good state fades out over
@@ -87,6 +91,7 @@ class EffortNode(ArmNode):
     """
 
     mode = Mode.OFF
+    loops: Follower | None = None  # of a mechanism: all joints of its tree at the state at hand
     _watch_at = 0.0
 
     # -- to be filled in ----------------------------------------------------------------------------------------------
@@ -96,7 +101,7 @@ class EffortNode(ArmNode):
         """Torque for a state; `stamp` in ns, `q` and `qd` of shape (n,)."""
 
     @abstractmethod
-    def settings(self, robot: RobotModel, values: Values) -> Callable[[], None]:
+    def settings(self, robot: Machine, values: Values) -> Callable[[], None]:
         """Make everything that depends on parameters and return what swaps it in; raises to refuse."""
 
     def anchor(self, stamp: int, q: Array, qd: Array) -> None:
@@ -111,7 +116,7 @@ class EffortNode(ArmNode):
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
-    def build(self, robot: RobotModel) -> None:
+    def build(self, robot: Machine) -> None:
         """Everything that can be done once, before the first state."""
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
@@ -140,6 +145,7 @@ class EffortNode(ArmNode):
         self.counters, self._reported, self._reported_at = Counters(), Counters(), time.monotonic()
         self._fault = self._refusal = ""
         self._arrival = time.monotonic()
+        self.loops = follower(self.robot)
         self.mode = Mode.WAITING
 
     def end(self) -> None:
@@ -157,7 +163,11 @@ class EffortNode(ArmNode):
         if self.mode is Mode.RUNNING:
             self._answer_until(time.monotonic() + self.brake(), Mode.RUNNING)
         if self.mode is Mode.RUNNING:
-            self._ramp = self._stop_ramp(self._q)
+            try:
+                self._ramp = self._stop_ramp(self._q)
+            except RneDynamicsError as error:  # loops that do not close at a state no effort has answered yet
+                self._fail(str(error))
+                return
             self._ramp_began, self.mode = time.monotonic(), Mode.STOPPING
             self._answer_until(self._ramp_began + self._ramp.duration, Mode.STOPPING)
         while self.mode is Mode.FADING:  # states that come back now are too late
@@ -176,9 +186,17 @@ class EffortNode(ArmNode):
     def _warm_up(self) -> None:
         """Run the control cycle once at rest, so that the first real one is as fast as the others."""
         q, zero = self.robot.neutral.copy(), np.zeros(self.robot.n)
+        self.loops = follower(self.robot)
+        if self.loops is not None:
+            self.loops.follow(q, zero)
         self.anchor(0, q, zero)
         limit_effort(self.law(0, q, zero).total, self.effort_limit, self.robot.joint_names)
-        self._stop_ramp(q).effort(0.0, q, zero)
+        self._stop_ramp(q).effort(0.0, q, zero, posture=self.posture)
+
+    @property
+    def posture(self) -> Array | None:
+        """Positions of all joints of a mechanism's tree at the state at hand; None for an open arm."""
+        return None if self.loops is None else self.loops.posture
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
@@ -212,8 +230,10 @@ class EffortNode(ArmNode):
         """Compute, limit and publish the effort for the state at hand."""
         terms = None
         try:
+            if self.loops is not None:
+                self.loops.follow(self._q, self._qd)
             if self.mode is Mode.STOPPING:
-                total = self._ramp.effort(now - self._ramp_began, self._q, self._qd)
+                total = self._ramp.effort(now - self._ramp_began, self._q, self._qd, posture=self.posture)
             else:
                 terms = self.law(stamp, self._q, self._qd)
                 total, self._held = terms.total, terms.gravity
@@ -269,13 +289,13 @@ class EffortNode(ArmNode):
 
     # -- parameters and reports ---------------------------------------------------------------------------------------
 
-    def _prepare(self, robot: RobotModel, values: Values) -> Callable[[], None]:
+    def _prepare(self, robot: Machine, values: Values) -> Callable[[], None]:
         """Make everything that depends on parameters; nothing is changed until the returned function runs."""
         limit = effort_limits(robot, values)
         swap = self.settings(robot, values)
 
         def adopt() -> None:
-            self.robot, self.effort_limit = robot, limit
+            self.robot, self.effort_limit, self.loops = robot, limit, follower(robot, self.posture)
             self._state_timeout, self._fade_time = number(values, "state_timeout"), number(values, "stop.ramp_time")
             swap()
 
@@ -284,13 +304,12 @@ class EffortNode(ArmNode):
     def _stop_ramp(self, q: Array) -> StopRamp:
         """How the arm is set down from `q`, shape (n,)."""
         values = self.parameters.values
-        damping = number(values, "stop.damping") * np.diag(mass_matrix(self.robot, q))
+        damping = number(values, "stop.damping") * np.diag(inertia(self.robot, q, self.posture))
         return StopRamp(self.robot, damping, number(values, "stop.hold_time"), self._fade_time)
 
     def _changed(self, values: Values) -> Callable[[], None]:
         """A change at run time; the payload is the one change that makes a new model."""
-        robot, load = self.bare_robot, payload(values)
-        return self._prepare(robot if load is None else with_payload(robot, load), values)
+        return self._prepare(loaded(self.bare_robot, payload(values)), values)
 
     def status(self) -> dict[str, object]:
         """Further values for the diagnostics."""
@@ -309,6 +328,8 @@ class EffortNode(ArmNode):
             level, message = WARN, f"{rejected} joint states refused: {self._refusal}"
         elif clamped:
             level, message = WARN, f"{clamped} efforts clamped"
+        elif self.loops is not None and self.loops.smallest < NEAR_SINGULAR:
+            level, message = WARN, "near a singular posture, in which the motors do not hold the mechanism"
         self.diagnostics.publish(level, message, {
             "state": self.mode.name.lower(),
             "state rate (Hz)": (c.states - before.states) / period,
@@ -316,6 +337,7 @@ class EffortNode(ArmNode):
             "longest cycle (ms)": 1e3 * c.longest,
             "joint states": c.states, "efforts": c.efforts, "refused joint states": c.rejected,
             "clamped efforts": c.clamped, "lost streams": c.lost, "overruns": c.overruns,
+            **({} if self.loops is None else {"distance to a singular posture": self.loops.smallest}),
             **self.status(),
         })
         if rejected:

@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.computed_torque_controller import friction_compensation
 from rne_dynamics.ros.effort_node import CONTROLLER, EffortNode
 from rne_dynamics.ros.parameters import Parameter, Values, per_joint
@@ -29,7 +29,7 @@ class GravityCompensationNode(EffortNode):
     def __init__(self) -> None:
         super().__init__("gravity_compensation", SCHEMA)
 
-    def settings(self, robot: RobotModel, values: Values) -> Callable[[], None]:
+    def settings(self, robot: Machine, values: Values) -> Callable[[], None]:
         """The law."""
         damping = np.array(per_joint(values, "gains.{joint}.d", robot.joint_names))
         law = GravityCompensation(robot, damping, friction_compensation(values))
@@ -41,7 +41,7 @@ class GravityCompensationNode(EffortNode):
 
     def law(self, stamp: int, q: Array, qd: Array) -> TorqueTerms:
         """Gravity, damping and friction compensation at the measured state."""
-        return self._law.law(q, qd)
+        return self._law.law(q, qd, posture=self.posture)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -13,7 +13,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.parameter_descriptions import ParameterValue
 
-from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.description import description_text
 
@@ -21,11 +21,16 @@ from rne_dynamics.ros.description import description_text
 STOP_TIME = "60"
 
 
-def arguments(urdf: str | None) -> list[DeclareLaunchArgument]:
-    """The arguments every launch file takes; `urdf` is the default robot, None makes the argument mandatory."""
+def arguments(default: str = "") -> list[DeclareLaunchArgument]:
+    """The arguments every launch file takes; `default` is the robot where none is given, empty for none."""
     return [
         DeclareLaunchArgument(
-            "urdf", default_value=urdf, description=f"path, package:// URI, or one of {', '.join(shipped_robots())}"
+            "urdf", default_value="", description=f"path, package:// URI, or one of {', '.join(shipped_robots())}"
+            + (f"; {default} where neither urdf nor model is given" if default else "")
+        ),
+        DeclareLaunchArgument(
+            "model", default_value="", description="instead of urdf, a model file, which may describe closed loops: "
+            f"path, package:// URI, or one of {', '.join(shipped_models())}"
         ),
         DeclareLaunchArgument(
             "config", default_value="", description="parameter file; empty takes the shipped one of a shipped robot"
@@ -35,20 +40,22 @@ def arguments(urdf: str | None) -> list[DeclareLaunchArgument]:
     ]
 
 
-def actions(context: LaunchContext, executables: Sequence[str]) -> list[Any]:
+def actions(context: LaunchContext, executables: Sequence[str], default: str = "") -> list[Any]:
     """Our nodes, robot_state_publisher and RViz as far as installed.
 
     The end of any of our nodes ends the launch: an arm without its controller must not look as if all were well.
     """
-    urdf, config, namespace, rviz = (
-        LaunchConfiguration(name).perform(context) for name in ("urdf", "config", "namespace", "rviz")
+    urdf, model, config, namespace, rviz = (
+        LaunchConfiguration(name).perform(context) for name in ("urdf", "model", "config", "namespace", "rviz")
     )
+    robot = chosen(urdf, model, default)
     if rviz.lower() not in ("true", "false"):
         raise ArgumentError(f"launch argument rviz is {rviz!r}; it must be true or false")
     # a string whatever it looks like: YAML would take a text with a colon apart
-    description = {"robot_description": ParameterValue(description_text(urdf), value_type=str)}
-    parameters: list[Any] = [description]
-    if file := config_file(urdf, config):
+    description = {"robot_description": ParameterValue(description_text(robot), value_type=str)}
+    ours = {"model": ParameterValue(model, value_type=str)} if model else description
+    parameters: list[Any] = [ours]
+    if file := config_file(robot, config):
         parameters.insert(0, str(file))
     result: list[Any] = [
         Node(
@@ -64,13 +71,22 @@ def actions(context: LaunchContext, executables: Sequence[str]) -> list[Any]:
     return result
 
 
-def config_file(urdf: str, config: str) -> Path | None:
-    """The parameter file: the one named, else the shipped one of a shipped robot, else none."""
+def chosen(urdf: str, model: str, default: str) -> str:
+    """The robot or model that the launch arguments name."""
+    if urdf and model:
+        raise ArgumentError(f"launch arguments urdf ({urdf!r}) and model ({model!r}) are both given; give one of them")
+    if not (urdf or model or default):
+        raise ArgumentError("neither launch argument urdf nor model is given; give one of them")
+    return urdf or model or default
+
+
+def config_file(robot: str, config: str) -> Path | None:
+    """The parameter file: the one named, else the shipped one of what ships under that name, else none."""
     if config:
         if not Path(config).is_file():
             raise ArgumentError(f"launch argument config is {config!r}; there is no such file")
         return Path(config)
-    return share_file(f"config/{urdf}.yaml") if urdf in shipped_robots() else None
+    return share_file(f"config/{robot}.yaml") if robot in (*shipped_robots(), *shipped_models()) else None
 
 
 def optional(package: str, namespace: str, **keywords: Any) -> list[Any]:

@@ -22,12 +22,11 @@ from rclpy.timer import Timer
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
-from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
-from rne_dynamics.model.assembly import with_lock, with_payload
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
+from rne_dynamics.ros.machine import load_machine, loaded
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 
@@ -53,12 +52,19 @@ COMMON: tuple[Parameter, ...] = (
         read_only=True,
     ),
     Parameter(
+        "model", "",
+        "Instead of robot_description, a model file, which may describe closed loops: a path, a URI, its text or the "
+        "name of a shipped model.",
+        read_only=True,
+    ),
+    Parameter(
         "joints", (), "Controlled joints in the order of the effort commands; empty takes all the robot has, in the "
-        "order of the description. Joints of the robot that are left out are locked at zero.",
+        "order of the description (of a mechanism the actuated joints). Joints of the robot that are left out are "
+        "locked at zero, a mechanism's where its posture has them.",
         kind=str, read_only=True,
     ),
-    Parameter("gravity", (0.0, 0.0, -9.81), "Gravity in the axes of the base link.", "m/s^2", -100.0, 100.0,
-              length=(3,), read_only=True),
+    Parameter("gravity", (), "Gravity in the axes of the base link; empty takes the model file's, or 0 0 -9.81.",
+              "m/s^2", -100.0, 100.0, length=(0, 3), kind=float, read_only=True),
     Parameter("payload.link", "", "Link that carries the payload; empty for none."),
     Parameter("payload.mass", 0.0, "Mass of the payload.", "kg", 0.0, 10000.0),
     Parameter("payload.com", (0.0, 0.0, 0.0), "Its mass centre in the link's frame.", "m", -100.0, 100.0, length=(3,)),
@@ -71,7 +77,7 @@ COMMON: tuple[Parameter, ...] = (
 
 
 class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent where types are checked
-    """A lifecycle node around one robot model.
+    """A lifecycle node around one robot model, an open arm or a mechanism.
 
     Subclasses give `build`, and may give `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
     transition with one logged line.
@@ -92,12 +98,13 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.finished, self.exit_code = False, 0
         self._entities: list[Any] = []
         self.loop: HotLoop | None = None
+        self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
 
     # -- what a node does ---------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def build(self, robot: RobotModel) -> None:
+    def build(self, robot: Machine) -> None:
         """Make laws, publishers and subscriptions for `robot`, and run every kernel once."""
 
     def begin(self) -> None:
@@ -180,9 +187,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         try:
             self._await_description(DESCRIPTION_TIMEOUT)
             late.start()
-            self.bare_robot = self.load()
-            load = payload(self.parameters.values)
-            robot = self.bare_robot if load is None else with_payload(self.bare_robot, load)
+            self.load()
+            robot = loaded(self.bare_robot, payload(self.parameters.values))
             self.build(robot)
         except RneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
@@ -224,19 +230,12 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     # -- the robot ----------------------------------------------------------------------------------------------------
 
-    def load(self) -> RobotModel:
-        """The model of the controlled joints without payload; joints that `joints` leaves out are locked at zero."""
-        robot = load_urdf(self.description, gravity=numbers(self.parameters.values, "gravity"))
-        self.all_joints = robot.joint_names
-        wanted = self.parameters.names("joints")
-        if not wanted:
-            return robot
-        for name in wanted:
-            robot.joint_index(name)
-        if len(set(wanted)) != len(wanted):
-            raise ParameterError(f"parameter joints names a joint twice: {', '.join(wanted)}")
-        rest = {name: 0.0 for name in robot.joint_names if name not in wanted}
-        return with_lock(robot, rest) if rest else robot
+    def load(self) -> None:
+        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_machine`."""
+        described = load_machine(
+            self.model, self.description, self.parameters.names("joints"), numbers(self.parameters.values, "gravity")
+        )
+        self.bare_robot, self.locked = described.machine, described.locked
 
     @property
     def commanded(self) -> tuple[str, ...]:
@@ -248,9 +247,9 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         gc.collect(1)
 
     def _await_description(self, timeout: float | None) -> None:
-        """Wait for the latched description where the parameter is empty; None waits for ever."""
+        """Wait for the latched description where there is neither parameter; None waits for ever."""
         waited = 0.0
-        while not self.description:
+        while not (self.model or self.description):
             found, message = wait_for_message(
                 String, self, "robot_description", qos_profile=LATCHED, time_to_wait=min(PATIENCE, timeout or PATIENCE)
             )
@@ -262,8 +261,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             waited += PATIENCE
             if timeout is not None and waited >= timeout:
                 raise ModelError(
-                    f"no robot description: the parameter robot_description is empty and nothing came on "
-                    f"{self.resolve_topic_name('robot_description')} within {timeout:g} s; set one of them"
+                    f"no robot description: the parameters robot_description and model are empty and nothing came on "
+                    f"{self.resolve_topic_name('robot_description')} within {timeout:g} s; give one of them"
                 )
             self.get_logger().info(
                 f"waiting for the robot description on {self.resolve_topic_name('robot_description')} "

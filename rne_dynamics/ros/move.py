@@ -16,7 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.joint_map import JointMap
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
@@ -48,7 +48,7 @@ class MoveNode(ArmNode):
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
 
-    def build(self, robot: RobotModel) -> None:
+    def build(self, robot: Machine) -> None:
         """Check the goal; find states and controller."""
         self.robot = robot
         self._wanted = goal(robot, self.commanded, self.parameters.values)
@@ -119,7 +119,7 @@ class MoveNode(ArmNode):
         self.exit_code, self.finished = code, True
 
 
-def goal(robot: RobotModel, joints: Sequence[str], values: Values) -> Array:
+def goal(robot: Machine, joints: Sequence[str], values: Values) -> Array:
     """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
 
     Raises

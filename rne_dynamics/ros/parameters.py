@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -155,11 +155,17 @@ class ParameterTable:
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
 
-    def declare_joints(self, joints: Sequence[str]) -> None:
-        """Declare the per-joint parameters of `joints`; those already declared keep their values."""
-        self._declare(
-            {p.name.replace(JOINT, j): p for p in self._schema if JOINT in p.name for j in joints}
-        )
+    def declare_joints(
+        self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({})
+    ) -> None:
+        """Declare the per-joint parameters of `joints`; those already declared keep their values.
+
+        `defaults` gives those whose default is not the same for every joint: by name with ``{joint}``, joint by joint.
+        """
+        self._declare({
+            p.name.replace(JOINT, joint): replace(p, default=defaults[p.name][j]) if p.name in defaults else p
+            for p in self._schema if JOINT in p.name for j, joint in enumerate(joints)
+        })
 
     def _declare(self, parameters: Mapping[str, Parameter]) -> None:
         from rclpy.exceptions import InvalidParameterValueException

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
@@ -15,11 +14,12 @@ from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
 from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode
+from rne_dynamics.ros.machine import driven_first, follower, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
@@ -43,8 +43,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
-    Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits.", "rad or m",
-              -1000.0, 1000.0, read_only=True),
+    Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits. A mechanism "
+              "starts in the posture of its model file by default.", "rad or m", -1000.0, 1000.0, read_only=True),
 )
 
 
@@ -54,6 +54,8 @@ class SimulatorNode(ArmNode):
     Joint states go out at absolute deadlines and carry the time of the simulation: the time of the start plus the
     number of periods. Where the machine is too slow, the simulation runs slower than the clock on the wall; no period
     is left out, and the diagnostics count the overruns.
+
+    Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     """
 
     def __init__(self) -> None:
@@ -61,16 +63,17 @@ class SimulatorNode(ArmNode):
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
-    def build(self, robot: RobotModel) -> None:
+    def build(self, robot: Machine) -> None:
         """Plant, messages, topics, services."""
         self.robot = robot
-        self.parameters.declare_joints(robot.joint_names)
+        start = robot.neutral if isinstance(robot, Mechanism) else np.zeros(robot.n)
+        self.parameters.declare_joints(robot.joint_names, {"initial_position.{joint}": start.tolist()})
         values = self.parameters
         self._rate = values.number("rate")
         self._substeps = int(values.number("substeps"))
         self._period = round(NANOSECONDS / self._rate)
         plant = ArmPlant(
-            replace(robot, effort_limit=drive_limits(robot, values.values)),
+            with_effort_limit(robot, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
             limit_effort=values.flag("limit_effort"),
         )
@@ -80,13 +83,15 @@ class SimulatorNode(ArmNode):
             command_timeout=values.number("command_timeout") or None,
         )
         self._order = [self.commanded.index(j) for j in robot.joint_names]
+        self._names, self._places = driven_first(robot)
+        self._loops = follower(robot, self.simulator.state.posture)
         self._warm_up()
         self._wrenches: dict[str, Array] = {}
         self._paused = self._running = False
         self._restart()
         self._make_interfaces(robot)
 
-    def _start(self, robot: RobotModel) -> Array:
+    def _start(self, robot: Machine) -> Array:
         asked = np.array(per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names))
         if robot.nq != robot.n:
             raise ParameterError(f"robot {robot.name!r} has a floating joint; the simulator needs driven joints only")
@@ -99,23 +104,26 @@ class SimulatorNode(ArmNode):
 
     def _warm_up(self) -> None:
         self.simulator.command(np.zeros(self.robot.n))
-        self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
+        self.simulator.advance(1, wrenches={open_tree(self.robot).link_names[-1]: np.zeros(6)})
+        self._note_motion()
         self.simulator.reset()
 
-    def _make_interfaces(self, robot: RobotModel) -> None:
+    def _make_interfaces(self, robot: Machine) -> None:
         # joints that are locked out of the model are shown too, at zero, so that viewers know every frame
-        locked = [j for j in self.all_joints if j not in robot.joint_names]
-        zeros = [0.0] * (robot.n + len(locked))
+        zeros = [0.0] * len(self._names)
+        rest = [0.0] * len(self.locked)
         self._message = m = JointState(
-            name=[*robot.joint_names, *locked], position=zeros, velocity=zeros, effort=zeros
+            name=[*self._names, *self.locked], position=[*zeros, *self.locked.values()], velocity=[*zeros, *rest],
+            effort=[*zeros, *rest],
         )
-        self._position, self._velocity, self._effort = (
-            np.frombuffer(part)[: robot.n] for part in (m.position, m.velocity, m.effort)
-        )
+        self._position, self._velocity = (np.frombuffer(x)[: len(self._names)] for x in (m.position, m.velocity))
+        self._effort = np.frombuffer(m.effort)[: robot.n]
         self._states = self.keep(self.create_publisher(JointState, "joint_states", OFFERED))
-        # latched, so that controllers and viewers started without a description find it
-        description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
-        description.publish(String(data=description_text(self.description)))
+        if not isinstance(robot, Mechanism):
+            # Latched, so that controllers and viewers started without a description find it. Not the open tree of a
+            # mechanism: a controller would take all its joints for driven.
+            description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
+            description.publish(String(data=description_text(self.model or self.description)))
         self._clock_message = ClockMessage()
         self._clocks = None
         if self.parameters.flag("publish_clock"):
@@ -144,7 +152,7 @@ class SimulatorNode(ArmNode):
         self._running = False
 
     def _restart(self) -> None:
-        self.simulator.reset()
+        self._loops = follower(self.robot, self.simulator.reset().posture)
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
@@ -162,10 +170,19 @@ class SimulatorNode(ArmNode):
         """Work out the state at the next deadline with the latest command."""
         try:
             self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
+            self._note_motion()
             self._ahead = True
         except RneDynamicsError as error:
             self._running = False
             self.get_logger().error(f"the simulation has stopped: {error}. Call ~/reset to start again")
+
+    def _note_motion(self) -> None:
+        """Positions and velocities of all joints, as they will be published."""
+        state = self.simulator.state
+        self._motion = state.q, state.qd
+        if self._loops is not None:
+            self._loops.follow(state.q, state.qd)
+            self._motion = self._loops.posture[self._places], self._loops.velocity[self._places]
 
     def _advance(self) -> None:
         """Publish the state at this deadline."""
@@ -177,9 +194,9 @@ class SimulatorNode(ArmNode):
         self._ahead = False
         self._periods += 1
         seconds, rest = divmod(self._origin + self._periods * self._period, NANOSECONDS)
-        state, stamp = self.simulator.state, self._message.header.stamp
+        stamp = self._message.header.stamp
         stamp.sec, stamp.nanosec = seconds, rest
-        self._position[:], self._velocity[:] = state.q, state.qd
+        self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
         self._published = time.monotonic()
         self._awaiting = True
@@ -215,7 +232,7 @@ class SimulatorNode(ArmNode):
         f, m = message.wrench.force, message.wrench.torque
         wrench = np.array([f.x, f.y, f.z, m.x, m.y, m.z])
         try:
-            self.robot.link(message.header.frame_id)
+            open_tree(self.robot).link(message.header.frame_id)
         except RneDynamicsError as error:
             self.get_logger().warning(f"wrench refused: {error}")
             return

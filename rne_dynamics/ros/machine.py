@@ -1,0 +1,129 @@
+"""What a node's parameters describe: an open arm from a URDF, or whatever a model file makes of one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.description.model_file import load_model, names_model_file
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import Payload
+
+
+@dataclass(frozen=True, eq=False)
+class Described:
+    """A machine and the joints that were locked out of it.
+
+    Parameters
+    ----------
+    machine
+        Without payload; of a mechanism the posture is exact.
+    locked
+        Where the joints are that `joints` left out, by name; rad or m.
+    """
+
+    machine: Machine
+    locked: dict[str, float]
+
+
+def load_machine(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> Described:
+    """The machine that the parameters of these names describe.
+
+    Parameters
+    ----------
+    model
+        As `load_model` takes it; empty for none.
+    description
+        As `load_urdf` takes it; not used, and to be empty, where there is a model.
+    joints
+        The joints to drive, of a mechanism among its actuated ones; empty for all. Others are locked: at zero, those of
+        a mechanism where its posture has them.
+    gravity
+        In the axes of the base link, m/s²; empty for the model's own.
+
+    Raises
+    ------
+    ParameterError
+        Both a model and a description, a model file where a URDF should be, a joint named twice.
+    DescriptionError, ModelError
+        What `load_model` refuses; an unknown or passive joint, a mechanism whose loops do not close.
+    """
+    if model and description:
+        raise ParameterError(
+            f"parameter model is {model!r} and robot_description is given too; give one of them: a model file names "
+            "its URDF itself"
+        )
+    if not model and names_model_file(description):
+        raise ParameterError(
+            f"parameter robot_description is {description[:80]!r}, a model file; give it as the parameter model"
+        )
+    source = model or description
+    machine = ready(load_model(source), gravity)
+    if not joints:
+        return Described(machine, {})
+    for name in joints:
+        machine.joint_index(name)
+    if len(set(joints)) != len(joints):
+        raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
+    at = machine.neutral if isinstance(machine, Mechanism) else np.zeros(machine.n)
+    locked = {name: float(at[j]) for j, name in enumerate(machine.joint_names) if name not in joints}
+    return Described(ready(load_model(source, lock=locked), gravity) if locked else machine, locked)
+
+
+def ready(machine: Machine, gravity: Sequence[float]) -> Machine:
+    """The machine under another gravity, if one is given, its loops closed to round-off."""
+    if len(gravity):
+        pull = frozen_array(gravity, (3,), "gravity")
+        machine = (
+            replace(machine, robot=replace(machine.robot, gravity=pull)) if isinstance(machine, Mechanism)
+            else replace(machine, gravity=pull)
+        )
+    return assembled(machine) if isinstance(machine, Mechanism) else machine
+
+
+def loaded(machine: Machine, payload: Payload | None) -> Machine:
+    """The machine carrying a payload, if there is one; `ModelError` for an unknown link."""
+    if payload is None:
+        return machine
+    return machine.with_payload(payload) if isinstance(machine, Mechanism) else with_payload(machine, payload)
+
+
+def follower(machine: Machine, posture: Array | None = None) -> Follower | None:
+    """What follows a mechanism's loops from `posture` on, by default its own; None for an open arm."""
+    return Follower(machine, posture) if isinstance(machine, Mechanism) else None
+
+
+def inertia(machine: Machine, q: Array, posture: Array | None) -> Array:
+    """The mass matrix, (n, n), of a mechanism on the branch of `posture`; q of shape (n,)."""
+    if isinstance(machine, Mechanism):
+        return closed_mass_matrix(machine, q, start=posture)
+    return mass_matrix(machine, q)
+
+
+def with_effort_limit(machine: Machine, limit: ArrayLike) -> Machine:
+    """The machine with other effort limits of its driven joints, N·m or N; shape (n,)."""
+    if isinstance(machine, RobotModel):
+        return replace(machine, effort_limit=np.asarray(limit, dtype=np.float64))
+    limits = np.array(machine.robot.effort_limit)
+    limits[machine.actuated] = limit
+    return replace(machine, robot=replace(machine.robot, effort_limit=limits))
+
+
+def driven_first(machine: Machine) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Names of all joints, the driven ones in front, and the places of these joints in the tree's vectors."""
+    places = np.arange(machine.n)
+    if isinstance(machine, Mechanism):
+        places = np.concatenate([machine.actuated, machine.passive])
+    names = open_tree(machine).joint_names
+    return tuple(names[k] for k in places), places
