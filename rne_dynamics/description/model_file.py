@@ -22,7 +22,7 @@ from rne_dynamics.description.model_parts import (
     with_drives,
 )
 from rne_dynamics.description.model_schema import SCHEMA
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema import WHOLE, Marked
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
@@ -152,7 +152,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
         root = read_yaml(source.data, source.name)
     except FaultyDescriptionError as fault:
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
-    read = collect(SCHEMA.read(root, "the file"), found)
+    read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
     urdf = _read_urdf(values["urdf"], source.name, mappings, found) if "urdf" in values else None
     tree, mechanism = None, None
@@ -174,7 +174,7 @@ def urdf_source(source: SourceLike) -> Source:
     if not is_model_file(read):
         return read
     found: list[Finding] = []
-    values = collect(SCHEMA.read(read_yaml(read.data, read.name), "the file"), found)
+    values = collect(SCHEMA.read(read_yaml(read.data, read.name), WHOLE), found)
     if values is None or "urdf" not in values.value:
         raise refusal(Report(read.name, tuple(found)))
     return _urdf_source(str(values.value["urdf"].value), read.name, None)
@@ -216,4 +216,6 @@ def _urdf_source(name: str, file: str, mappings: Mapping[str, str] | None) -> So
         source = share_file(f"urdf/{name}.urdf")  # the open tree
     elif "://" not in name and name not in shipped_robots():
         source = Path(name) if file.startswith("<") else Path(file).parent / name
+    if names_model_file(source):
+        raise DescriptionError(f"{name!r} is a model file, which cannot build on another; name a URDF")
     return read_source(source, mappings)

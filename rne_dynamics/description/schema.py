@@ -13,6 +13,9 @@ from rne_dynamics.description.findings import Reading, error
 from rne_dynamics.description.strict_numbers import LARGEST, parse_number
 from rne_dynamics.description.yaml_nodes import entries, line_of, shown
 
+#: What the document as a whole is called in messages.
+WHOLE = "the file"
+
 
 @dataclass(frozen=True)
 class Marked:
@@ -183,7 +186,7 @@ class Record:
         usable = True
         for name, key in self.keys.items():
             if name in found:
-                value = yield from key.reader.read(found[name][0], f"{where} {name}".strip())
+                value = yield from key.reader.read(found[name][0], name if where == WHOLE else f"{where} {name}")
                 if value is not None:
                     values[name] = value
                 else:
