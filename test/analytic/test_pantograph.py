@@ -6,7 +6,8 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from analytic.pantograph import assembled_angles, closed_form_of, cut_as_the_paper, turned
+from analytic.pantograph import Pantograph, assembled_angles, closed_form_of, cut_as_the_paper, turned
+from scipy.integrate import solve_ivp
 from support.errors import relative_error
 
 import rne_dynamics as rne
@@ -15,8 +16,11 @@ from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forw
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse, closed_inverse_dynamics
 from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import free_motion
 
 PAPER = cut_as_the_paper()
 RNG = np.random.default_rng(2)
@@ -105,3 +109,48 @@ def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
         fore = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8) * np.cos(q[1] + q[2])
         upper = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8 + 0.6 / 2 + 2.0 + 2.0 + 0.8) * np.cos(q[1])
         assert torque == pytest.approx([0.0, upper + fore, fore], abs=1e-9)
+
+
+STARTS = {"first": np.radians([0.0, -70.0, 0.0]), "second": np.radians([0.0, 0.0, 50.0])}
+VISCOUS = 3.0
+
+
+def swing(closed_form: Pantograph, start: np.ndarray, viscous: float, seconds: float, rows: int) -> np.ndarray:
+    """Positions of joints 1, 2, 3 let go at rest, by the closed form and SciPy's integrator; shape (rows, 3)."""
+
+    def rate(_: float, state: np.ndarray) -> np.ndarray:
+        q, qd = state[:3], state[3:]
+        bias = closed_form.efforts(q, qd, np.zeros(3))
+        still = closed_form.efforts(q, np.zeros(3), np.zeros(3))
+        M = np.array([closed_form.efforts(q, np.zeros(3), e) - still for e in np.eye(3)]).T
+        return np.concatenate([qd, np.linalg.solve(M, -viscous * qd - bias)])
+
+    times = np.linspace(0.0, seconds, rows)
+    state = np.concatenate([start, np.zeros(3)])
+    return solve_ivp(rate, (0.0, seconds), state, "DOP853", times, rtol=1e-11, atol=1e-12).y[:3].T
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_free_oscillations_follow_the_closed_form(shipped: Mechanism, name: str) -> None:
+    """The second starts with the upper parallelogram flat and swings the lower one through flat, twice in 1 s."""
+    seconds = 1.0
+    plant = ArmPlant(shipped, friction=False, stops=False)
+    log = free_motion(plant, STARTS[name], seconds=seconds, dt=5e-4, record_dt=0.05)
+    expected = swing(closed_form_of(shipped), STARTS[name], 0.0, seconds, 21)
+    assert np.abs(log.q - expected).max() < 1e-6
+    energy = log.energy
+    assert np.ptp(energy) < 1e-6 * np.ptp(log.q[:, 1]) * np.abs(energy).max()
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
+    text = share_file("urdf/pantograph.yaml").read_text(encoding="utf-8")
+    friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))
+    text = text.replace("urdf: pantograph.urdf", "urdf: pantograph")  # as text it lies in no folder
+    mechanism = rne.load_model(f"{text}\nfriction:\n{friction}")
+    assert isinstance(mechanism, Mechanism)
+    seconds = 10.0
+    log = free_motion(ArmPlant(mechanism, stops=False), STARTS[name], seconds=seconds, dt=1e-3, record_dt=0.5)
+    assert log.q[-1] == pytest.approx(np.radians([0.0, -90.0, 0.0]), abs=0.02)
+    expected = swing(closed_form_of(mechanism), STARTS[name], VISCOUS, seconds, 21)
+    assert np.abs(log.q - expected).max() < 1e-6
