@@ -118,3 +118,42 @@ def test_requests_that_cannot_be_met_are_one_line(arguments, said, capsys):
     error = capsys.readouterr().err
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_the_pantographs_quintic_ends_in_the_torques_that_hold_it(capsys, tmp_path):
+    picture = tmp_path / "quintic.png"
+    told = figures(capsys, "pantograph", "--preset", "quintic", "--plot", str(picture))
+    assert told["seconds"] == 5.0
+    for joint in told["joints"]:
+        assert abs(joint["effort_start"] - joint["static_start"]) < 1e-3
+        assert abs(joint["effort_end"] - joint["static_end"]) < 1e-3
+        assert joint["rms_error"] < 1e-5
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("preset", ["first", "second"])
+def test_the_pantographs_free_oscillations_keep_their_energy(preset, capsys):
+    told = figures(capsys, "pantograph", "--preset", preset)
+    assert told["seconds"] == 10.0
+    assert told["energy_change"] < 1e-6
+
+
+def test_a_load_at_the_pantographs_wrist_shows_in_its_static_torques(capsys):
+    move = ("pantograph", "--to", "joint2=-1.2", "--seconds", "1")
+    bare, loaded = figures(capsys, *move), figures(capsys, *move, "--payload", "wrist=1")
+    # the wrist is level: 1 kg is carried as 9.81 N at its place
+    assert loaded["joints"][1]["static_end"] - bare["joints"][1]["static_end"] > 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("puma560", "--preset", "first"), "only pantograph has presets"),
+        (("pantograph", "--preset", "third"), "it has first, second, quintic"),
+        (("pantograph", "--preset", "first", "--free"), "leave out --free"),
+        (("pantograph", "--base", "floating"), "stands on its base"),
+    ],
+)
+def test_presets_that_do_not_fit_are_refused(arguments, message, capsys):
+    assert main(["simulate", *arguments]) == 1
+    assert message in capsys.readouterr().err

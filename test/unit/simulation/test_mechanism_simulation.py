@@ -57,9 +57,8 @@ def gap(mechanism: Mechanism, posture) -> float:
     ]
     blocked = [loop.blocked[:3] for loop in mechanism.loops]
     frames = [poses[loop.a.link][:3, :3] @ loop.a.rotation for loop in mechanism.loops]
-    return max(
-        float(np.linalg.norm((R.T @ (b - a)[:3])[held])) for (a, b), R, held in zip(points, frames, blocked, strict=True)
-    )
+    gaps = (R.T @ (b - a)[:3] for (a, b), R in zip(points, frames, strict=True))
+    return max(float(np.linalg.norm(way[held])) for way, held in zip(gaps, blocked, strict=True))
 
 
 @pytest.mark.parametrize(("start", "settles"), [((0.0, -70.0, 0.0), -90.0), ((0.0, 0.0, 50.0), -90.0)])
@@ -90,7 +89,8 @@ def test_the_work_of_the_motor_less_friction_is_the_energy_gained(method):
     for _ in range(400):
         rates = tree_velocity(mechanism, state.posture, state.qd)
         power.append(effort @ state.qd - viscous @ rates**2)
-        energy.append(float(rne.kinetic_energy(mechanism, state.q, state.qd) + rne.potential_energy(mechanism, state.q)))
+        kinetic, potential = rne.kinetic_energy(mechanism, state.q, state.qd), rne.potential_energy(mechanism, state.q)
+        energy.append(float(kinetic + potential))
         state = step(plant, state, effort, dt, method=method)
     # Simpson's rule over pairs of steps against the energy itself
     p = np.array(power)
@@ -166,10 +166,10 @@ def test_a_loop_that_cannot_close_ends_the_simulation_with_its_name():
     # driven at its rocker the mechanism ends where crank and coupler are in line
     mechanism = four_bar(cut="coupler")
     driven = assembled(Mechanism(mechanism.robot, mechanism.loops, ("rocker",), mechanism.posture))
-    plant, state = ArmPlant(driven), checked_state(driven, driven.neutral)
+    simulator = Simulator(ArmPlant(driven), driven.neutral)
+    simulator.command([60.0])
     with pytest.raises(SimulationError, match=r"the motion cannot go on from t = .*'(knee|four_bar)'"):
-        for _ in range(5000):
-            state = step(plant, state, [60.0], 1e-3)
+        simulator.advance(5000)
     with pytest.raises(AssemblyError, match="loop 'knee'"):
         checked_state(driven, [3.0])
 
