@@ -122,7 +122,7 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
             f"{has}: {_count(found.missing_actuators, 'passive joint')} held by nothing{hint}",
             f"add {_count(found.missing_actuators, 'joint')} to actuated, or make fixed what should not move",
         )
-    if found.surplus_actuators and found.freedoms:
+    if found.surplus_actuators and found.freedoms and not found.singular:
         yield warning(
             line,
             "actuated",

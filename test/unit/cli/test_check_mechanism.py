@@ -1,0 +1,194 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.share import share_file, shipped_models
+
+Capture = pytest.CaptureFixture[str]
+FIVE_BAR = share_file("urdf/five_bar.yaml").read_text()
+FOUR_BAR = share_file("urdf/four_bar.yaml").read_text()
+
+
+def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
+    for old, new in changes:
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    file = folder / "model.yaml"
+    file.write_text(text.replace("urdf: ", f"urdf: {share_file('urdf/puma560.urdf').parent}/"))
+    return file
+
+
+def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
+    main(["check", str(file), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    return [(f["severity"], f["line"], f["element"], f["message"]) for f in told["findings"]]
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
+    assert main(["check", name, "--strict"]) == 0
+    out, err = capsys.readouterr()
+    assert f"{name}.urdf: nothing to mend" in out  # no effort of passive joints is missed
+    assert "degrees of freedom: " in out
+    assert err == ""
+    assert main(["check", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["ok"]
+    assert told["urdf"]["ok"]
+    mechanism = told["mechanism"]
+    assert mechanism["freedoms"] == mechanism["actuated"]
+    assert mechanism["gruebler"] == mechanism["actuated"] - mechanism["redundant"]
+    assert mechanism["distance_to_singular"] > 0.1
+
+
+def test_redundant_constraints_are_a_note(capsys: Capture) -> None:
+    main(["check", "four_bar", "--json"])
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert (finding["severity"], finding["element"]) == ("note", "loops")
+    assert finding["message"].startswith(
+        "3 of 5 blocked directions say nothing new: by Grübler's count -2 degrees of freedom, in truth 1;"
+    )
+
+
+def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"))
+    assert findings(file, capsys) == [
+        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint held by nothing")
+    ]
+    assert main(["check", str(file)]) == 1
+    assert "add 1 joint to actuated" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, share_file("urdf/pantograph.yaml").read_text())
+    text = file.read_text()
+    start, end = text.index("  - name: K"), text.index("# q2 = -90")
+    file.write_text(text[:start] + text[end:])
+    ((severity, _, element, message),) = findings(file, capsys)
+    assert (severity, element) == ("error", "actuated")
+    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint held by nothing; on no loop: jointC")
+
+
+def test_too_many_motors(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint, right_joint, left_elbow]"))
+    ((severity, line, element, message),) = findings(file, capsys)
+    assert (severity, line, element) == ("warning", 4, "actuated")
+    assert message.startswith("the mechanism has 2 degrees of freedom and 3 motors, 1 more than can move independently;")
+    assert main(["check", str(file)]) == 0
+    assert main(["check", str(file), "--strict"]) == 1
+
+
+def test_nothing_moves(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FOUR_BAR, ("kind: revolute", "kind: weld"))
+    found = findings(file, capsys)
+    assert ("error", 4, "loops", "block every motion: 3 independent directions are blocked, of 3 joints") in [
+        (s, line, e, m.split(";")[0]) for s, line, e, m in found
+    ]
+
+
+def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FIVE_BAR, ("a: {link: left_forearm, xyz: [0.3, 0, 0]}", "a: {link: left_arm, xyz: [9, 0, 0]}"))
+    ((severity, line, element, message),) = findings(file, capsys)
+    assert (severity, line, element) == ("error", 7, "loop 'tip'")
+    assert "mm remain between its frames at the posture given" in message
+    assert main(["check", str(file)]) == 1
+
+
+def test_a_rough_posture_is_mended_by_what_was_found(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, FOUR_BAR)
+    text = file.read_text()
+    exact = next(line for line in text.splitlines() if "rocker_joint:" in line)
+    file.write_text(text.replace(exact, "  rocker_joint: 1.8"))
+    main(["check", str(file), "--json"])
+    (rough,) = (f for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "warning")
+    assert rough["element"] == "loop 'hinge'"
+    assert rough["message"].startswith("gapes by ")
+    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["mend"]
+
+
+def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:
+    text = share_file("urdf/five_bar.urdf").read_text()
+    assert text.count('lower="-2.8"') == 1
+    (tmp_path / "five_bar.urdf").write_text(text.replace('lower="-2.8"', 'lower="-2.1"'))
+    file = tmp_path / "model.yaml"
+    file.write_text(FIVE_BAR)
+    ((severity, line, element, message),) = findings(file, capsys)
+    assert (severity, element) == ("warning", "posture 'left_joint'")
+    assert FIVE_BAR.splitlines()[line - 1].startswith("  left_joint:")
+    assert "is -2.15781 where the loops are closed, outside the joint's limits -2.1 to -1.2" in message
+
+
+@pytest.mark.parametrize(("apart", "severity"), [(1e-2, "warning"), (0.0, "error")])
+def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: Capture) -> None:
+    # the slider drives the crank: at the dead centre it does not hold it
+    text = share_file("urdf/slider_crank.yaml").read_text()
+    start = text.index("posture:")
+    stroke = 0.05 * (1 - apart**2 / 2) + 0.15 * (1 - (apart / 3) ** 2 / 2)
+    file = write(
+        tmp_path,
+        f"{text[:start]}posture: {{crank_joint: {apart}, rod_joint: {-apart * 4 / 3}, slider_joint: {stroke}}}\n",
+        ("[crank_joint]", "[slider_joint]"),
+    )
+    ((found, _, element, message),) = findings(file, capsys)
+    assert (found, element) == (severity, "posture")
+    assert ("is near a singular one" if severity == "warning" else "is singular: here the actuated joints") in message
+
+
+def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) -> None:
+    urdf = share_file("urdf/four_bar.urdf").read_text().replace('<mass value="0.8"/>', '<mass value="-0.8"/>')
+    (tmp_path / "four_bar.urdf").write_text(urdf)
+    file = tmp_path / "model.yaml"
+    file.write_text(FOUR_BAR.replace("actuated", "actuatd"))
+    assert main(["check", str(file)]) == 1
+    out = capsys.readouterr().out
+    assert "value is -0.8 kg" in out
+    assert "key 'actuatd' is unknown" in out
+    assert main(["check", str(file), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert (told["ok"], told["urdf"]["ok"], told["mechanism"]) == (False, False, None)
+    file.write_text(FOUR_BAR)
+    assert main(["check", str(file), "--json"]) == 1
+    assert not json.loads(capsys.readouterr().out)["ok"]
+
+
+def test_a_model_file_without_loops(tmp_path: Path, capsys: Capture) -> None:
+    file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
+    assert main(["check", str(file), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["findings"], told["mechanism"], told["urdf"]["ok"]) == ([], None, True)
+
+
+def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
+    file = tmp_path / "model.yaml"
+    file.write_text("urdf: [")
+    assert main(["check", str(file)]) == 1
+    assert "is no YAML" in capsys.readouterr().out
+    file.write_text("urdf: nix.urdf")
+    assert main(["check", str(file), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)
+    assert told["urdf"] is None
+    assert "nix.urdf does not exist" in told["findings"][0]["message"]
+
+
+@pytest.mark.parametrize("name", shipped_models())
+def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
+    assert main(["info", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    mechanism = told["mechanism"]
+    motors = {row["name"] for row in told["joints"] if row["gravity_effort"] is not None}
+    assert motors == set(mechanism["actuated"])
+    assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
+    assert main(["info", name]) == 0
+    out = capsys.readouterr().out
+    for row in mechanism["loops"]:
+        assert row["name"] in out
+    assert f"degrees of freedom: {mechanism['freedoms']}" in out
+
+
+def test_info_of_a_model_file_stands_on_its_base(capsys: Capture) -> None:
+    assert main(["info", "pantograph", "--base", "floating"]) == 1
+    assert "--base floating is for a URDF" in capsys.readouterr().err

@@ -1,0 +1,217 @@
+"""The mechanisms that ship: loops that close over the workspace, geometry as the headers say, levels that stay level."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.coordinates import motion_map
+from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.description.lint import lint
+from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import JointKind
+
+#: Degrees of freedom, redundant constraints, kinematic pairs.
+COUNTS = {
+    "pantograph": (3, 1, 11),
+    "four_bar": (1, 3, 4),
+    "slider_crank": (1, 0, 4),
+    "five_bar": (2, 0, 5),
+    "delta": (3, 3, 21),
+}
+#: Masses that the headers give, kg.
+MASS = {
+    "pantograph": 8 + 4 * 2 + 2 * 0.8 + 0.6,
+    "four_bar": 0.4 + 1.0 + 0.8,
+    "slider_crank": 0.5 + 0.3 + 0.6,
+    "five_bar": 2 * (0.8 + 0.5),
+    "delta": 3 * (1.0 + 2 * 0.12 + 2 * 0.06) + 0.3,
+}
+L1, L2 = 0.5, 0.2
+
+
+def load(name: str) -> Mechanism:
+    machine = rne.load_model(name)
+    assert isinstance(machine, Mechanism)
+    return machine
+
+
+def inside(machine: Mechanism, rng: np.random.Generator, rows: int) -> np.ndarray:
+    """Random positions of the actuated joints within their limits; a turn where there are none."""
+    lower = np.where(np.isfinite(machine.lower), machine.lower, -math.pi)
+    upper = np.where(np.isfinite(machine.upper), machine.upper, math.pi)
+    return rng.uniform(lower, upper, (rows, machine.n))
+
+
+def gap(machine: Mechanism, posture: np.ndarray) -> float:
+    work, packed = workspace(pack(machine)), pack(machine)
+    constraints_kernel(
+        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, posture,
+        np.zeros(machine.robot.n), work.motion, work.residual, work.K, work.drift, work.rows,
+    )  # fmt: skip
+    return float(np.abs(work.residual).max())
+
+
+def pose(machine: Mechanism, posture: np.ndarray, link: str) -> tuple[np.ndarray, np.ndarray]:
+    there = rne.forward_kinematics(machine.robot, posture)[link]
+    return there[:3, :3], there[:3, 3]
+
+
+def test_all_that_ship_are_tested_here() -> None:
+    assert set(COUNTS) == set(MASS) == set(shipped_models())
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_posture_closes_as_written(name: str) -> None:
+    machine = load(name)
+    assert gap(machine, machine.posture) < 1e-13
+    np.testing.assert_allclose(assembled(machine).posture, machine.posture, rtol=0, atol=1e-13)
+    assert machine.robot.tree.name == name
+    assert machine.mass == pytest.approx(MASS[name], abs=1e-12)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_freedoms_and_pairs(name: str) -> None:
+    machine = load(name)
+    found = mobility(machine)
+    moving = sum(joint.kind is not JointKind.FIXED for joint in machine.robot.tree.joints)
+    assert (found.freedoms, found.redundant, moving + len(machine.loops)) == COUNTS[name]
+    assert (found.freedoms, found.missing_actuators, found.surplus_actuators) == (machine.n, 0, 0)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_loops_close_over_the_whole_range(name: str) -> None:
+    machine = load(name)
+    postures = assemble(machine, inside(machine, np.random.default_rng(11), 300))
+    assert max(gap(machine, row) for row in postures) < 1e-11
+    flat = machine.robot.joint_names.index("jointL") if name == "pantograph" else None
+    if flat is not None:  # limits of the actuated joints are a box; those of joint L keep the lower parallelogram open
+        postures = postures[np.abs(np.sin(postures[:, flat])) > math.sin(math.radians(5.0))]
+    assert (motion_map(machine, postures).smallest > 0.01).all()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_passive_joints_stay_within_their_limits(name: str) -> None:
+    machine = load(name)
+    postures = assemble(machine, inside(machine, np.random.default_rng(12), 300))
+    if name == "pantograph":
+        flat = machine.robot.joint_names.index("jointL")
+        lower, upper = machine.robot.lower[flat], machine.robot.upper[flat]
+        postures = postures[(postures[:, flat] > lower) & (postures[:, flat] < upper)]
+        assert len(postures) > 200
+    assert (postures >= machine.robot.lower - 1e-9).all()
+    assert (postures <= machine.robot.upper + 1e-9).all()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_passive_joints_have_no_effort_and_actuated_ones_hold_the_mechanism(name: str) -> None:
+    machine = load(name)
+    assert (machine.robot.effort_limit[machine.passive] == 0.0).all()
+    assert (machine.effort_limit > 0.0).all()
+    rows = inside(machine, np.random.default_rng(13), 50)
+    if name == "pantograph":
+        rows = rows[np.sin(rows[:, 1] + rows[:, 2]) < -0.1]
+    assert (np.abs(rne.gravity_torque(machine, rows)) < 0.8 * machine.effort_limit).all()
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_the_open_tree_has_nothing_to_mend_but_motors_that_are_not_there(name: str) -> None:
+    findings = lint(share_file(f"urdf/{name}.urdf")).findings
+    assert all(f.message.startswith("effort is 0") for f in findings), findings
+
+
+def test_pantograph_joints_follow_the_papers_constraint_equations() -> None:
+    machine = load("pantograph")
+    names = machine.robot.joint_names
+    q = inside(machine, np.random.default_rng(14), 400)
+    q = q[np.sin(q[:, 1] + q[:, 2]) < -0.05]
+    a, b = q[:, 1], q[:, 1] + q[:, 2]
+    joints = assemble(machine, q)
+    for name, expected in (("L", -b), ("M", math.pi + b), ("A", -a), ("B", math.pi + a), ("C", a)):
+        np.testing.assert_allclose(joints[:, names.index(f"joint{name}")], expected, rtol=0, atol=1e-11, err_msg=name)
+
+
+def test_pantograph_wrist_stays_level_and_hangs_where_the_header_says() -> None:
+    machine = load("pantograph")
+    q = inside(machine, np.random.default_rng(15), 200)
+    q = q[np.sin(q[:, 1] + q[:, 2]) < -0.05]
+    for row, posture in zip(q, assemble(machine, q), strict=True):
+        R, p = pose(machine, posture, "wrist")
+        c, s = math.cos(row[0]), math.sin(row[0])
+        np.testing.assert_allclose(R, [[c, -s, 0], [s, c, 0], [0, 0, 1]], rtol=0, atol=1e-11)
+        a, b = row[1], row[1] + row[2]
+        out = L1 * (math.cos(a) + math.cos(b))
+        np.testing.assert_allclose(p, [c * out, s * out, L1 * (math.sin(a) + math.sin(b))], rtol=0, atol=1e-11)
+
+
+def test_pantograph_passes_the_flat_upper_parallelogram() -> None:
+    machine = load("pantograph")
+    # q2 = 0, where the paper's second oscillation starts; a third bar keeps the upper parallelogram one
+    joints = assemble(machine, [0.0, 0.0, math.radians(50.0)])
+    names = machine.robot.joint_names
+    np.testing.assert_allclose(joints[names.index("jointA")], 0.0, atol=1e-11)
+    np.testing.assert_allclose(joints[names.index("jointL")], -math.radians(50.0), atol=1e-11)
+    assert motion_map(machine, joints).smallest > 0.05
+
+
+def test_pantograph_is_at_rest_hanging_down() -> None:
+    machine = load("pantograph")
+    np.testing.assert_allclose(machine.neutral, [0.0, -math.pi / 2, 0.0])
+    np.testing.assert_allclose(rne.gravity_torque(machine, machine.neutral), 0.0, atol=1e-12)
+    around = machine.neutral + 0.01 * np.array([[0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]])
+    assert (rne.potential_energy(machine, around) > rne.potential_energy(machine, machine.neutral)).all()
+
+
+def test_delta_platform_never_turns() -> None:
+    machine = load("delta")
+    postures = assemble(machine, inside(machine, np.random.default_rng(16), 100))
+    places = []
+    for posture in postures:
+        R, p = pose(machine, posture, "platform")
+        np.testing.assert_allclose(R, np.eye(3), rtol=0, atol=1e-10)
+        places.append(p)
+    assert (np.ptp(places, axis=0) > 0.2).all()
+
+
+def test_delta_is_alike_in_its_three_arms() -> None:
+    machine = load("delta")
+    q = np.array([0.1, 0.5, 0.9])
+    M = rne.mass_matrix(machine, q)
+    turned = rne.mass_matrix(machine, q[[2, 0, 1]])
+    np.testing.assert_allclose(turned, M[np.ix_([2, 0, 1], [2, 0, 1])], rtol=1e-9)
+    g = rne.gravity_torque(machine, q)
+    np.testing.assert_allclose(rne.gravity_torque(machine, q[[2, 0, 1]]), g[[2, 0, 1]], rtol=1e-9)
+
+
+def test_slider_crank_stroke() -> None:
+    machine = load("slider_crank")
+    angle = np.linspace(0.0, 2.0 * math.pi, 50)
+    slider = assemble(machine, angle[:, None])[:, machine.robot.joint_names.index("slider_joint")]
+    expected = 0.05 * np.cos(angle) + np.sqrt(0.15**2 - (0.05 * np.sin(angle)) ** 2)
+    np.testing.assert_allclose(slider, expected, rtol=0, atol=1e-12)
+
+
+def test_four_bar_turns_right_round() -> None:
+    machine = load("four_bar")
+    joints = assemble(machine, np.linspace(0.0, 2.0 * math.pi, 50)[:, None])
+    rocker = joints[:, machine.robot.joint_names.index("rocker_joint")]
+    np.testing.assert_allclose(rocker[-1], rocker[0], rtol=0, atol=1e-11)
+    assert (rocker > 0.2).all()  # Freudenstein: the open branch
+    crank, coupler, ground, arm = 0.1, 0.35, 0.4, 0.3
+    theta = np.linspace(0.0, 2.0 * math.pi, 50)
+    end = np.stack([ground + arm * np.cos(rocker), arm * np.sin(rocker)])
+    pin = crank * np.stack([np.cos(theta), np.sin(theta)])
+    np.testing.assert_allclose(np.linalg.norm(end - pin, axis=0), coupler, rtol=1e-12)
+
+
+def test_five_bar_tip_is_where_both_forearms_end() -> None:
+    machine = load("five_bar")
+    _, tip = pose(machine, machine.posture, "tool0")
+    np.testing.assert_allclose(tip, [0.0, 0.0, -0.38], rtol=0, atol=1e-12)
