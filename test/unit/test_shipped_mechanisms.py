@@ -1,4 +1,4 @@
-"""The mechanisms that ship: loops that close over the workspace, geometry as the headers say, levels that stay level."""
+"""The mechanisms that ship: loops close over the workspace, geometry as the headers say, what is level stays level."""
 
 from __future__ import annotations
 
