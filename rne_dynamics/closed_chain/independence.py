@@ -23,7 +23,7 @@ def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None 
         packed.parameters,
         packed.loop_bodies,
         packed.loop_frames,
-        q_tree,
+        np.array(q_tree),  # a read-only array would have the kernel compiled anew
         work.rest if velocity is None else velocity,
         work.motion,
         work.residual,

@@ -181,7 +181,8 @@ def run(
     work = workspace(packed)
     starts, follow = start_rows(mechanism, start, lead) if postures is None else (postures, False)
     base = robot.base_at_rest.reshape(1, 12) if base is None else base
-    qd, qdd = (np.zeros((rows, n)) if x is None else x for x in (qd, qdd))
+    # columns picked from an array lie otherwise in memory, and the kernel would be compiled anew for them
+    q, qd, qdd = (np.zeros((rows, n)) if x is None else np.ascontiguousarray(x) for x in (q, qd, qdd))
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
     status, row = rows_kernel(packed, work, task, False, follow, starts, base, q, qd, qdd, wrenches, found)

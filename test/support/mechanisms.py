@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
 X, Y, Z = np.eye(3)
 
@@ -110,6 +111,17 @@ def five_bar(actuated: tuple[str, ...] = ("left", "right")) -> Mechanism:
 
 
 @cache
+def geared_five_bar() -> Mechanism:
+    """The five-bar with its right crank geared to the left one: one freedom."""
+    bars = five_bar()
+    tree_ = bars.robot.tree
+    joints = tuple(replace(j, mimic=Mimic("left", -0.8, 2.72)) if j.name == "right" else j for j in tree_.joints)
+    robot = assemble(replace(tree_, joints=joints), gravity=bars.gravity)
+    values = {"left": 1.9, "left_rod": -1.2, "right_rod": 1.2}
+    return assembled(Mechanism(robot, bars.loops, ("left",), _posture(robot, values)))
+
+
+@cache
 def ladder(loops: int, kind: LoopKind = LoopKind.REVOLUTE) -> Mechanism:
     """Parallelograms in series, each standing on the coupler of the one before, its left bar driven."""
     inertias: dict[str, Inertia] = {}
@@ -180,6 +192,7 @@ MECHANISMS = {
     "four_bar": four_bar,
     "slider_crank": slider_crank,
     "five_bar": five_bar,
+    "geared_five_bar": geared_five_bar,
     "two_parallelograms": lambda: ladder(2),
     "space_linkage": crank_and_rocker_in_space,
     "delta": delta,

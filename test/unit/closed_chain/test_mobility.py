@@ -17,6 +17,7 @@ from rne_dynamics.model.loop import LoopKind
         ("four_bar", -2, 1, 3),
         ("slider_crank", -2, 1, 3),
         ("five_bar", -1, 2, 3),
+        ("geared_five_bar", -2, 1, 3),
         ("two_parallelograms", -4, 2, 6),
         ("space_linkage", 1, 1, 0),
         ("delta", 3, 3, 0),
