@@ -14,7 +14,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
-from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.processes import wait_until
 
@@ -28,7 +28,7 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("robot", ["puma560", "scara", "ur5_robot.urdf", "panda.urdf"])
+@pytest.mark.parametrize("robot", ["puma560", "scara", "ur5_robot.urdf", "panda.urdf", "pantograph"])
 def test_the_arm_tracks(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
@@ -38,7 +38,7 @@ def test_the_arm_tracks(robot, tmp_path):
     assert done.returncode == 0, done.stderr + done.stdout
     report = json.loads(done.stdout)
     assert report["tracked"]
-    assert [j["name"] for j in report["joints"]] == list(rne.load_urdf(robot).joint_names)
+    assert [j["name"] for j in report["joints"]] == list(rne.load_model(robot).joint_names)
     for joint in report["joints"]:
         assert 0.0 < joint["largest_effort"] <= joint["effort_limit"]
         assert joint["rms_error"] < 2e-3
@@ -100,13 +100,13 @@ def test_without_rclpy_one_line_tells_the_mend(tmp_path):
 
 
 def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
-    with pytest.raises(ModelError, match="'shoulder_pitch' needs .* to hold the arm up"):
+    with pytest.raises(ModelError, match=r"'shoulder_pitch' needs .* to hold the arm up"):
         plan_moves(rne.load_urdf("shuttle_arm"), 3.0)
 
 
-@pytest.mark.parametrize("name", [name for name in shipped_robots() if name != "shuttle_arm"])
+@pytest.mark.parametrize("name", [name for name in (*shipped_robots(), *shipped_models()) if name != "shuttle_arm"])
 def test_moves_stay_inside_the_limits(name):
-    robot = rne.load_urdf(name)
+    robot = rne.load_model(name)
     plan = plan_moves(robot, 3.0)
     assert len(plan.moves) == 3
     assert (plan.moves[0].start == plan.moves[-1].end).all()

@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 import rne_dynamics as rne
-from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
@@ -33,9 +34,9 @@ def flat(tree: object, prefix: str = "") -> dict[str, object]:
     return {k: v for name, sub in tree.items() for k, v in flat(sub, f"{prefix}.{name}" if prefix else name).items()}
 
 
-@pytest.mark.parametrize("name", shipped_robots())
+@pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models()])
 def test_the_shipped_parameters_are_known_and_fit_the_robot(name):
-    robot = rne.load_urdf(name)
+    robot = rne.load_model(name)
     sections = yaml.safe_load(share_file(f"config/{name}.yaml").read_text())
     assert set(sections) == {f"/**/{n}" for n in ("computed_torque_controller", "gravity_compensation", "simulator",
                                                   "move")}
@@ -45,6 +46,8 @@ def test_the_shipped_parameters_are_known_and_fit_the_robot(name):
         known = {p.name.replace("{joint}", j): p for p in schema for j in robot.joint_names}
         values = flat(content["ros__parameters"])
         assert values["joints"] == list(robot.joint_names)
+        # without its model file a mechanism would be taken for its open tree
+        assert values.get("model", "") == (name if name in shipped_models() else "")
         for key, value in values.items():
             assert key in known, f"{name}.yaml: {node} has no parameter {key}"
             known[key].parse(key, value)
@@ -82,9 +85,13 @@ def test_launch_itself_reads_them(file):
     exec(compile(file.read_text(), str(file), "exec"), namespace)
     description = namespace["generate_launch_description"]()
     declared = [e for e in description.entities if isinstance(e, DeclareLaunchArgument)]
-    assert {d.name for d in declared} == {"urdf", "config", "namespace", "rviz"}
+    assert {d.name for d in declared} == {"urdf", "model", "config", "namespace", "rviz"}
     context = LaunchContext()
-    context.launch_configurations.update(urdf="puma560", config="", namespace="a", rviz="true")
     opaque = next(e for e in description.entities if isinstance(e, OpaqueFunction))
-    actions = opaque.execute(context)
-    assert any(isinstance(a, Node) for a in actions)
+    common = {"config": "", "namespace": "a", "rviz": "true"}
+    for robot in ({"urdf": "puma560", "model": ""}, {"urdf": "", "model": "pantograph"}):
+        context.launch_configurations.update({**common, **robot})
+        assert any(isinstance(a, Node) for a in opaque.execute(context))
+    context.launch_configurations.update({**common, "urdf": "puma560", "model": "pantograph"})
+    with pytest.raises(ArgumentError, match="give one of them"):
+        opaque.execute(context)

@@ -1,0 +1,193 @@
+"""A mechanism with closed loops over ROS, from its model file: the pantograph held up by hand and moved."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from support.multipliers import Closed
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import tree_velocity
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import START
+
+ARM = assembled(rne.load_model("pantograph"))
+JOINTS = list(ARM.joint_names)
+TREE = ARM.robot.joint_names
+CONTROLLER = "computed_torque_controller"
+#: Where it starts: the motors must hold it there.
+RAISED = np.array([0.3, -0.9, -0.2])
+FROM, TO = np.deg2rad([0.0, -90.0, 0.0]), np.deg2rad([90.0, -45.0, -18.0])
+#: A cold numba cache compiles the loops into the simulator's step too.
+COLD = 3 * START
+
+
+class Rig:
+    """The simulated pantograph and this side of its topics."""
+
+    def __init__(self, start, peer) -> None:
+        self.peer, self.start = peer, start
+        self.simulator = start(
+            "simulator", model="pantograph", rate=1000.0,
+            initial_position=dict(zip(JOINTS, RAISED.tolist(), strict=True)),
+        )
+        self.states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
+        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
+        wait_until(lambda: self.states.latest() is not None, COLD, "joint states", [self.simulator])
+        self.processes = [self.simulator]
+
+    def now(self) -> JointState:
+        self.states.drain()
+        self.states.samples.clear()
+        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        return self.states.latest()
+
+    def send(self, *points, begin: int = 0) -> None:
+        message = JointTrajectory(joint_names=JOINTS)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, 1_000_000_000)
+        zero = [0.0] * len(JOINTS)
+        message.points = [
+            JointTrajectoryPoint(positions=list(q), velocities=zero, accelerations=zero,
+                                 time_from_start=duration_message(t))
+            for t, q in points
+        ]
+        self.trajectories.publish(message)
+
+    def move(self, goal, seconds: float = 1.0) -> None:
+        self.send((seconds, goal))
+        wait_until(lambda: np.abs(np.array(self.now().position)[:3] - goal).max() < 1e-6, 20.0, f"arrival at {goal}",
+                   self.processes)
+
+
+def tree_order(message: JointState) -> list[int]:
+    return [list(message.name).index(name) for name in TREE]
+
+
+@pytest.fixture(scope="module")
+def rig(start, make_peer):
+    return Rig(start, make_peer(JOINTS))
+
+
+def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(rig):
+    message = rig.now()
+    assert list(message.name) == [*JOINTS, *ARM.passive_names]
+    np.testing.assert_array_equal(message.position[:3], RAISED)
+    order = tree_order(message)
+    assert np.abs(Closed(ARM).residual(np.array(message.position)[order])).max() < 1e-12
+    assert not any(message.velocity)
+    assert not any(message.effort)
+
+
+@pytest.fixture(scope="module")
+def gravity(rig):
+    process = rig.start("gravity_compensation", model="pantograph", stop={"hold_time": 0.1, "ramp_time": 0.1})
+    wait_until(lambda: any(rig.now().effort), COLD, "efforts", [process, rig.simulator])
+    return process
+
+
+def test_gravity_compensation_holds_it(rig, gravity):
+    time.sleep(0.5)
+    message = rig.now()
+    np.testing.assert_allclose(message.position[:3], RAISED, atol=1e-6)
+    held = rne.gravity_torque(ARM, RAISED)
+    assert np.abs(held[1:]).min() > 1.0, "there is something to hold"
+    np.testing.assert_allclose(message.effort[:3], held, atol=1e-4)
+    assert not any(message.effort[3:]), "passive joints have no motor"
+    gravity.signal(signal.SIGINT)
+    assert gravity.wait(20.0) == 0
+
+
+@pytest.fixture(scope="module")
+def tracking(rig, gravity):
+    gravity.stop()  # its ramp has let the arm down, which has no friction and swings
+    assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    process = rig.start(
+        CONTROLLER, model="pantograph", gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS}, state_timeout=2.0,
+        stop={"brake_time": 0.1},
+    )
+    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
+               "the controller", [process, rig.simulator])
+    rig.processes.append(process)
+    wait_until(lambda: np.abs(rig.now().velocity).max() < 1e-3 and any(rig.now().effort), 20.0, "rest", rig.processes)
+    rig.move(FROM, 1.5)
+    return process
+
+
+def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
+    begin = stamp_of(rig.now()) + 200_000_000
+    rig.states.samples.clear()
+    rig.send((0.0, FROM), (5.0, TO), begin=begin)
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 5_200_000_000, 60.0,
+               "the end", rig.processes, period=0.02)
+    messages = [rig.states.decode(s) for s in rig.states.samples]
+    messages = [m for m in messages if begin <= stamp_of(m)]
+    assert len(messages) > 4000
+    reference = Quintic(FROM, TO, 5.0)
+    q, qd = (np.array([getattr(m, what) for m in messages]) for what in ("position", "velocity"))
+    wanted = [reference.sample((stamp_of(m) - begin) * 1e-9) for m in messages]
+    error = q[:, :3] - np.array([w.q for w in wanted])
+    assert np.sqrt(np.mean(error**2, axis=0)).max() < 1e-3
+    np.testing.assert_allclose(q[-1, :3], TO, atol=1e-5)
+    # every state on the way is one of a closed mechanism, velocities too
+    order = tree_order(messages[0])
+    assert np.abs(Closed(ARM).residual(q[:, order])).max() < 1e-11
+    some = slice(None, None, 100)
+    np.testing.assert_allclose(
+        qd[some][:, order], tree_velocity(ARM, q[some][:, order], qd[some, :3]), atol=1e-11
+    )
+    np.testing.assert_allclose(messages[-1].effort[:3], rne.gravity_torque(ARM, TO), atol=1e-2)
+
+
+@pytest.mark.parametrize(("goal", "said"), [
+    ([0.0, -0.5, 0.45], "singular posture"),  # q2 + q3 near 0: a parallelogram is about to lie flat
+    ([0.0, -4.0, 0.0], "'joint2' would be at"),
+])
+def test_trajectories_out_of_the_loops_reach_are_refused(rig, tracking, goal, said):
+    before = tracking.output().count("trajectory refused")
+    rig.send((5.0, goal))
+    wait_until(lambda: tracking.output().count("trajectory refused") > before, 10.0, "a refusal", rig.processes)
+    assert said in [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
+
+
+def test_a_load_set_at_run_time_enters_the_gravity_term(rig, tracking):
+    rig.move(TO, 2.0)
+    terms = TopicRecorder(rig.peer.node, JointState, f"{CONTROLLER}/torque/gravity")
+
+    def weight() -> list[float]:
+        terms.drain()
+        terms.samples.clear()
+        wait_until(lambda: terms.latest() is not None, 10.0, "the gravity term", rig.processes)
+        return terms.latest().effort
+
+    np.testing.assert_allclose(weight(), rne.gravity_torque(ARM, TO), atol=1e-3)
+    try:
+        assert rig.peer.set_parameters(CONTROLLER, payload__link="wrist", payload__mass=0.5).successful
+        time.sleep(0.1)
+        # the simulated arm does not carry it, so it rises until the feedback holds against it
+        loaded = ARM.with_payload(rne.Payload("wrist", 0.5))
+        q = np.array(rig.now().position[:3])
+        np.testing.assert_allclose(weight(), rne.gravity_torque(loaded, q), atol=0.02)
+    finally:
+        assert rig.peer.set_parameters(CONTROLLER, payload__link="", payload__mass=0.0).successful
+    assert not rig.peer.set_parameters(CONTROLLER, payload__link="wirst", payload__mass=0.5).successful
+
+
+def test_move_moves_it(rig, tracking):
+    move = rig.start("move", ["joint1=0.4", "joint3=0.1"], model="pantograph", velocity_scale=0.5)
+    assert move.wait(90.0) == 0, move.output()
+    message = rig.now()
+    assert abs(message.position[0] - 0.4) < 0.01
+    assert abs(message.position[2] - 0.1) < 0.01

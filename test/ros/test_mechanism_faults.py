@@ -1,0 +1,115 @@
+"""What a mechanism's nodes refuse, and what they do where its loops cannot close."""
+
+from __future__ import annotations
+
+import math
+import signal
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.description.share import share_file
+from rne_dynamics.errors import ModelError, ParameterError
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.machine import load_machine
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+from .conftest import START
+
+FIVE_BAR = assembled(rne.load_model("five_bar"))
+JOINTS = list(FIVE_BAR.joint_names)
+HOME = FIVE_BAR.neutral.tolist()
+COLD = 3 * START
+
+
+@pytest.mark.parametrize(("model", "description", "joints", "error", "said"), [
+    ("pantograph", "puma560", (), ParameterError, "give one of them"),
+    ("", "pantograph", (), ParameterError, "parameter model"),
+    ("pantograph", "", ("joint1", "jointA"), ModelError, "actuated joint"),
+    ("pantograph", "", ("joint1", "joint1"), ParameterError, "twice"),
+    ("no_such_model.yaml", "", (), rne.RneDynamicsError, "no_such_model"),
+])
+def test_what_the_parameters_cannot_mean_is_refused(model, description, joints, error, said):
+    with pytest.raises(error, match=said):
+        load_machine(model, description, joints, ())
+
+
+def test_joints_left_out_are_locked_where_the_posture_has_them():
+    machine, locked = load_machine("pantograph", "", ("joint2", "joint3"), ()).__dict__.values()
+    assert locked == {"joint1": 0.0}
+    assert machine.joint_names == ("joint2", "joint3")
+    whole = assembled(rne.load_model("pantograph"))
+    q = np.array([-1.0, 0.2])
+    np.testing.assert_allclose(rne.gravity_torque(machine, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
+
+
+def test_gravity_goes_before_the_models_own():
+    turned = load_machine("five_bar", "", (), (0.0, 0.0, 0.0)).machine
+    np.testing.assert_allclose(rne.gravity_torque(turned, HOME), 0.0, atol=1e-12)
+    own = load_machine("five_bar", "", (), ()).machine
+    np.testing.assert_allclose(rne.gravity_torque(own, HOME), rne.gravity_torque(FIVE_BAR, HOME), rtol=1e-12)
+
+
+def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
+    file = tmp_path / "arm.yaml"
+    file.write_text("urdf: scara\npayload: {link: tool0, mass: 1.0}\n")
+    assert load_machine(str(file), "", (), ()).machine.n == 4
+    by_model, by_description = (load_machine(*names, (), ()).machine for names in (("scara", ""), ("", "scara")))
+    assert by_model.joint_names == by_description.joint_names
+
+
+@pytest.fixture(scope="module")
+def peer(make_peer):
+    return make_peer(JOINTS)
+
+
+#: The same linkage with forearms that do not reach each other when both cranks point outwards; as text, for once.
+SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
+
+
+@pytest.mark.parametrize(("node", "model", "said"), [
+    ("gravity_compensation", "five_bar", "singular posture"),  # stretched out
+    ("gravity_compensation", SHORT, "cannot close"),
+    ("computed_torque_controller", SHORT, "cannot close"),
+])
+def test_positions_where_the_loops_cannot_close_release_the_arm(start, peer, node, model, said):
+    machine = assembled(rne.load_model(model))
+    process = start(node, model=model, state_timeout=5.0)
+    wait_until(lambda: "ready: " in process.output(), COLD, "the node", [process])
+    peer.connect(process)
+    np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
+    apart = [math.pi, 0.0]
+    peer.state(apart)
+    wait_until(lambda: "the arm is released" in process.output(), 10.0, "the fault", [process])
+    assert said in process.output()
+    efforts = np.array(peer.efforts())
+    assert np.isfinite(efforts).all()
+    assert (efforts[-1] == 0.0).all()
+    peer.silence(HOME)
+    process.signal(signal.SIGINT)
+    assert process.wait(20.0) == 0
+
+
+def test_the_simulator_reports_a_posture_it_cannot_pass_and_holds(start, peer):
+    process = start("simulator", model="five_bar", rate=200.0, stops=False, limit_effort=False, command_timeout=0.0)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), COLD, "states", [process])
+
+    def push() -> bool:
+        commands.publish(Float64MultiArray(data=[-20.0, 20.0]))
+        states.drain()
+        return "the simulation has stopped" in process.output()
+
+    wait_until(push, 30.0, "the end of the loops' reach", [process], period=0.01)
+    assert np.isfinite([states.decode(s).position for s in states.samples]).all()
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    states.samples.clear()
+    wait_until(lambda: states.latest() is not None, 10.0, "states after the reset", [process])
+    np.testing.assert_array_equal(states.latest().position[:2], HOME)
