@@ -10,7 +10,7 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics as open_inverse_dynamics
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, ModelError
 
 MECHANISM = four_bar()
 Q, QD, QDD = np.array([[0.8], [1.4]]), np.array([[2.0], [-1.0]]), np.array([[3.0], [0.5]])
@@ -54,3 +54,20 @@ def test_an_open_arm_goes_straight_to_its_dynamics():
     robot = rne.load_urdf("puma560")
     q = np.full(robot.n, 0.3)
     np.testing.assert_array_equal(rne.inverse_dynamics(robot, q, q, q), open_inverse_dynamics(robot, q, q, q))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: rne.jacobian(MECHANISM, Q, "coupler"),
+        lambda: rne.momentum(MECHANISM, Q, QD),
+        lambda: rne.lagrange_terms(MECHANISM, Q, QD),
+        lambda: rne.regressor(MECHANISM, Q, QD, QDD),
+        lambda: rne.inverse_dynamics_derivatives(MECHANISM, Q, QD, QDD),
+        lambda: rne.joint_reactions(MECHANISM, Q, QD, QDD),
+        lambda: rne.coriolis_matrix(MECHANISM, Q, QD),
+    ],
+)
+def test_what_is_for_open_robots_only_says_so(call):
+    with pytest.raises(ModelError, match=r"take its open tree, mechanism\.robot"):
+        call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -168,6 +169,17 @@ class Mechanism:
         """Effort limits of the actuated joints; shape (n,)."""
         limit: Array = self.robot.effort_limit[self.actuated]
         return limit
+
+    if not TYPE_CHECKING:  # mypy shall go on to refuse what is not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """What an open robot has and a mechanism has not: say what to do instead."""
+            if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
+                raise ModelError(
+                    f"mechanism {self.name!r} has closed loops, and what was asked of it is for open robots; take "
+                    "its open tree, mechanism.robot, with the positions of all joints from closed_chain.assembly.assemble"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def joint_index(self, name: str) -> int:
         """Place of an actuated joint in every joint vector; `ModelError` with the nearest names if there is none."""
