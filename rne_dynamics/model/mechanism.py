@@ -177,7 +177,7 @@ class Mechanism:
             if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
                 raise ModelError(
                     f"mechanism {self.name!r} has closed loops, and what was asked of it is for open robots; take "
-                    "its open tree, mechanism.robot, with the positions of all joints from closed_chain.assembly.assemble"
+                    "its open tree, mechanism.robot, with all joints' positions from closed_chain.assembly.assemble"
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
