@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from analytic.pantograph import cut_as_the_paper
 from support import mechanisms
-from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, has_extent
+from support.constrained_engines import ConstrainedMujoco, ConstrainedPinocchio, expressible, in_mujoco
 from support.errors import relative_error
 from support.multipliers import Closed, link_poses
 
@@ -136,7 +136,7 @@ def agreement(name: str) -> dict[str, float]:
     m, k = s.mechanism, s.mechanism.actuated
     worst = {"closure": relative_error(answer["assembly"], s.x)}
     engines = {"multipliers": s.oracle}
-    if has_extent(m):
+    if in_mujoco(m):
         engines["mujoco"] = ConstrainedMujoco(m)
     if expressible(m):
         engines["pinocchio"] = ConstrainedPinocchio(m)

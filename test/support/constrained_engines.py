@@ -28,7 +28,7 @@ APART = 0.1
 
 def expressible(mechanism: Mechanism) -> bool:
     """Whether points and welds can say every loop; a pin only where the mechanism stays in its plane anyhow."""
-    if any(holds(loop) is None for loop in mechanism.loops):
+    if mechanism.robot.has_mimic or any(holds(loop) is None for loop in mechanism.loops):
         return False
     pins = [loop for loop in mechanism.loops if not loop.blocked[2]]
     points = tuple(Loop.of_kind(loop.name, LoopKind.SPHERICAL, loop.a, loop.b) if loop in pins else loop
@@ -40,11 +40,12 @@ def expressible(mechanism: Mechanism) -> bool:
     return not pins or ranks[0] == ranks[1]
 
 
-def has_extent(mechanism: Mechanism) -> bool:
-    """Whether MuJoCo takes every link: no moving body without mass, no particle."""
+def in_mujoco(mechanism: Mechanism) -> bool:
+    """Whether it can be built here for MuJoCo: no moving body without mass, no particle, no mimic joint."""
     inertias = [link.inertia for link in mechanism.robot.tree.links if link.inertia is not None and link.inertia.mass]
     moments = [np.linalg.eigvalsh(inertia.inertia)[0] for inertia in inertias]
-    return bool(mechanism.robot.parameters[:, MASS].all() and min(moments) > 1e-12)
+    massive = mechanism.robot.parameters[:, MASS].all()
+    return bool(massive and min(moments) > 1e-12 and not mechanism.robot.has_mimic)
 
 
 def holds(loop: Loop) -> tuple[np.ndarray, ...] | None:
