@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
 FOREIGN = (
@@ -98,7 +99,8 @@ def check_ros2(words: list[str]) -> None:
     if verb == "run":
         assert what in (*NODES, "rne")
         return
-    text = (ROOT / "launch" / what).read_text(encoding="utf-8")
+    # what every launch file takes is declared in one place
+    text = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "launch" / what, PACKAGE / "ros" / "launching.py"))
     for argument in rest:
         name, assigned, _ = argument.partition(":=")
         assert assigned
