@@ -76,10 +76,12 @@ def test_nothing_is_compiled_anew_while_a_simulation_runs():
     plant = ArmPlant(chain(3))
     frozen = State(0.0, np.zeros(3), np.zeros(3))
     frozen.q.flags.writeable = False
+    step(plant, State(0.0, np.zeros(3), np.zeros(3)), np.zeros(3), 1e-3)
+    known = len(step_with_events.signatures)  # another test may have simulated a mechanism, which is one more
     step(plant, frozen, np.zeros(6)[::2], 1e-3)
     step(plant, State(0.0, np.zeros(6)[::2], np.ones(3)), [0, 0, 0], 1e-3, wrenches={"link1": np.ones(6)})
     step(ArmPlant(gripper()), State(0.0, np.zeros(2), np.zeros(2)), np.zeros(2), 1e-3)
-    assert len(step_with_events.signatures) == 1
+    assert len(step_with_events.signatures) == known
 
 
 @pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
