@@ -9,7 +9,7 @@ from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, compare
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES
 
-STATES = 200  # bare, and as many with external loads and (where the base is fixed) a moving base
+STATES = 100  # bare, and as many with external loads and (where the base is fixed) a moving base
 TREES = (
     "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf", "icub_reduced.urdf", "solo12.urdf",
     "hyq_no_sensors.urdf", "bolt.urdf", "laikago.urdf", "simple_humanoid.urdf", "hextilt_flying_arm_5.urdf",
