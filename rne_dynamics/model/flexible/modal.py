@@ -1,0 +1,120 @@
+"""A flexible link as the equations of motion take it: integrals over its mode shapes, and the shapes where it matters.
+
+Document 003 gives its integrals with a factor ½ and its traces with a factor 2; here both are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+
+
+class Attachment(NamedTuple):
+    """What the modes of a link do at one of its points, per unit of amplitude, in the link's axes.
+
+    Parameters
+    ----------
+    translation, rotation
+        Displacement and small turn, the columns of M_ik (7); shapes (m, 3).
+    shortening
+        S_kl: at amplitudes δ the point moves by another −½ Σ δ_k δ_l S_kl, for a bent beam is as long as a straight one;
+        shape (m, m, 3), symmetric in k and l. Zero where stiffening is left out.
+    """
+
+    translation: Array
+    rotation: Array
+    shortening: Array
+
+
+class Field(Protocol):
+    """The mode shapes of a link as a function of place."""
+
+    def at(self, position: Array) -> Attachment:
+        """The shapes at a point given in the link's frame, m; shape (3,). `ModelError` where they are not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class ModalLink:
+    """A flexible link with m modes.
+
+    Parameters
+    ----------
+    link
+        The link's name. Its frame sits at its root, which moves as a rigid body.
+    mode_names
+        Names of the modes within the link (``y1``, ``z1``, ``torsion1``); length m.
+    inertia
+        Of the undeformed elastic part in the link's frame. It must be part of the link's own inertia.
+    first
+        C_ik (28): ∫ [1 x y z]ᵀ φ_kᵀ dm; shape (m, 4, 3). The top row is ε_ik (52).
+    second
+        C_ikl (25): ∫ φ_k φ_lᵀ dm; shape (m, m, 3, 3), with second[k, l] = second[l, k]ᵀ.
+    shortening
+        ∫ [1 x y z]ᵀ s_klᵀ dm with the shortening s_kl of `Attachment`; shape (m, m, 4, 3); zero without stiffening.
+    stiffness
+        K_ikl (42); shape (m, m), symmetric, positive definite.
+    damping
+        The generalised forces −damping · δ̇ of the material; shape (m, m), symmetric, not negative.
+    field
+        The shapes as a function of place.
+    tip
+        The end of the link, in its frame, whose deflection is reported, m; shape (3,).
+
+    Raises
+    ------
+    ModelError
+        Wrong shapes, numbers that are not finite, or matrices that are not as said above.
+    """
+
+    link: str
+    mode_names: tuple[str, ...]
+    inertia: Inertia
+    first: Array
+    second: Array
+    shortening: Array
+    stiffness: Array
+    damping: Array
+    field: Field
+    tip: Array
+
+    def __post_init__(self) -> None:
+        m, where = len(self.mode_names), f"flexible link {self.link!r}"
+        for name, shape in (
+            ("first", (m, 4, 3)), ("second", (m, m, 3, 3)), ("shortening", (m, m, 4, 3)), ("stiffness", (m, m)),
+            ("damping", (m, m)), ("tip", (3,)),
+        ):  # fmt: skip
+            object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
+        if len(set(self.mode_names)) != m:
+            raise ModelError(f"{where}: mode names {', '.join(self.mode_names)} must be unique")
+        for name, array, turned in (
+            ("second", self.second, np.transpose(self.second, (1, 0, 3, 2))),
+            ("shortening", self.shortening, np.transpose(self.shortening, (1, 0, 2, 3))),
+            ("stiffness", self.stiffness, self.stiffness.T),
+            ("damping", self.damping, self.damping.T),
+        ):
+            if m and np.abs(array - turned).max() > 1e-9 * np.abs(array).max():
+                raise ModelError(f"{where}: {name} is not symmetric in its modes; exchange k and l and it must stay")
+        for name, least, wanted in (
+            ("stiffness", 0.0, "positive definite: every bending must store energy"),
+            ("damping", -1e-9, "not negative: damping only takes energy out"),
+        ):
+            values = np.linalg.eigvalsh(getattr(self, name)) if m else np.ones(1)
+            if not values[0] > least * np.abs(values).max() and values.any():
+                raise ModelError(f"{where}: {name} has the eigenvalue {values[0]:.6g}; it must be {wanted}")
+        if m and not self.stiffness.any():
+            raise ModelError(f"{where}: stiffness is zero; it must be positive definite")
+
+    @property
+    def modes(self) -> int:
+        """Number of modes, m."""
+        return len(self.mode_names)
+
+    def at(self, position: ArrayLike) -> Attachment:
+        """The mode shapes at a point of the link's frame, m; shape (3,)."""
+        return self.field.at(np.asarray(position, dtype=np.float64))
