@@ -1,0 +1,59 @@
+"""Checks that every public function on flexible arms makes once, before the kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import as_floats
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+
+#: Arguments that hold one number a mode; all others hold one a joint.
+_MODAL = ("delta", "deltad", "deltadd")
+
+
+def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """Broadcast vectors to one leading shape and flatten it.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    arguments
+        ``delta``, ``deltad``, ``deltadd`` hold one number a mode, shape (…, modes), everything else one a joint,
+        (…, n).
+
+    Returns
+    -------
+    tuple
+        The leading shape, and new C-contiguous float64 arrays of shape (batch, modes) or (batch, n).
+
+    Raises
+    ------
+    ArgumentError
+        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
+    """
+    arrays = []
+    for name, value in arguments.items():
+        names = arm.mode_names if name in _MODAL else arm.joint_names
+        array = as_floats(name, value)
+        if array.ndim == 0 or array.shape[-1] != len(names):
+            order = "arm.mode_names" if name in _MODAL else "arm.joint_names"
+            raise ArgumentError(
+                f"{name} has shape {array.shape}; arm {arm.name!r} wants (..., {len(names)}), in the order of {order}"
+            )
+        if not np.isfinite(array).all():
+            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            raise ArgumentError(
+                f"{name}[{', '.join(map(str, where))}] ({names[where[-1]]}) is {array[where]}; every number must be finite"
+            )
+        arrays.append(array)
+    try:
+        lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+    except ValueError:
+        shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(arguments, arrays, strict=True))
+        raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
+    count = int(np.prod(lead, dtype=np.int64))
+    return lead, [np.array(np.broadcast_to(a, (*lead, a.shape[-1])).reshape(count, a.shape[-1])) for a in arrays]

@@ -1,0 +1,120 @@
+"""The equations of motion of a flexible arm, J z̈ = R (82) of document 003."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
+from rne_dynamics.flexible.motion import motion_kernel
+from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import kernel
+
+
+class EquationsOfMotion(NamedTuple):
+    """J z̈ + bias = [τ, 0] for z = [q, δ].
+
+    Parameters
+    ----------
+    J
+        Inertia matrix, symmetric, positive definite; shape (…, n + modes, n + modes).
+    bias
+        −R (83) … (86) but for the joints' efforts: Coriolis, centrifugal, gravity, elastic and damping forces less the
+        external loads; shape (…, n + modes).
+    """
+
+    J: Array
+    bias: Array
+
+
+@kernel
+def flexible_terms_kernel(
+    packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
+) -> None:
+    """J (n + modes, n + modes) and bias (n + modes,) for one state.
+
+    Parameters
+    ----------
+    packed, work
+        See `packed.py`.
+    base
+        Packed base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
+    z, zd
+        Shape (n + modes,).
+    wrenches
+        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
+    """
+    motion_kernel(packed, work, base, z, zd)
+    modal_terms_kernel(packed, work, z)
+    bias_kernel(packed, work, z, zd, wrenches, bias)
+    inertia_kernel(packed, work, J)
+
+
+@kernel
+def flexible_terms_batch(
+    packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
+) -> None:
+    """`flexible_terms_kernel` over rows; `base` and `wrenches` may have one row for all."""
+    for b in range(z.shape[0]):
+        flexible_terms_kernel(
+            packed,
+            work,
+            base[b if base.shape[0] > 1 else 0],
+            z[b],
+            zd[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            J[b],
+            bias[b],
+        )
+
+
+def equations_of_motion(
+    arm: FlexibleArm,
+    q: ArrayLike,
+    delta: ArrayLike,
+    qd: ArrayLike,
+    deltad: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> EquationsOfMotion:
+    """Inertia matrix and bias forces in joints and deflections.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    q, qd
+        Joint positions and velocities, rad or m and their rates; shape (…, n).
+    delta, deltad
+        Amplitudes of the modes and their rates, in the order of `arm.mode_names`; shape (…, modes). Leading dimensions
+        broadcast.
+    wrenches
+        External loads: link name to (force, moment), shape (…, 6), at the link frame's origin in link axes; N, N·m. On a
+        flexible link that frame is at its root; push on what is fixed to its end.
+    base_motion
+        Prescribed motion of the base; at rest by default.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
+    base = packed_base(arm.bodies, base_motion, lead)
+    loads = bodies_wrenches(arm.bodies, wrenches, lead)
+    J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
+    packed = pack(arm)
+    flexible_terms_batch(packed, workspace(packed), base, z, zd, loads, J, bias)
+    return EquationsOfMotion(J.reshape((*lead, arm.nz, arm.nz)), bias.reshape((*lead, arm.nz)))

@@ -1,0 +1,189 @@
+"""What the kernels of flexible arms take: the arm as plain arrays, and the memory they work in.
+
+A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape (4, 3):
+its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant column. The
+trace of L Q, for a derivative L of such a transformation kept likewise and any (4, 3) array Q, is then the sum of the
+products of their elements.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.model import layout
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.inertia import Array
+
+# columns of `Packed.topology`
+PARENT = 0  # −1 for the base
+KIND = 1  # of layout, or FIXED
+COORDINATE = 2  # the joint's place in z; −1 where there is none
+FIRST_MODE = 3  # the first of the body's modes among all modes
+MODES = 4  # how many it has
+
+FIXED = 3  # a body without a joint of its own
+
+
+class Packed(NamedTuple):
+    """A flexible arm as the kernels take it; made by `pack`, never changed. All in the axes of the bodies' frames.
+
+    Parameters
+    ----------
+    topology
+        One row a body, the columns above; shape (bodies, 5).
+    rotation, position
+        Placement of a body's joint in its parent, undeformed; shapes (bodies, 3, 3), (bodies, 3).
+    moments
+        C_i (30) without ½: ∫ [1 x y z]ᵀ [1 x y z] dm of the undeformed body; shape (bodies, 4, 4).
+    rotor
+        Reflected rotor inertia; shape (bodies,).
+    translation, turn, bend
+        `Attachment` of a body on its parent: shapes (bodies, width, 3), the same, and (bodies, width, width, 3).
+    first, second, shortening
+        C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 4, 3), (modes, width, 3, 3) and (modes,
+        width, 4, 3), where the second index counts the modes of the same link.
+    stiffness, damping
+        K_ikl (42) and the damping likewise; shape (modes, width).
+    stiffened
+        Whether there is any shortening.
+    joints
+        Number of joint coordinates, which come first in z.
+    """
+
+    topology: NDArray[np.int64]
+    rotation: Array
+    position: Array
+    moments: Array
+    rotor: Array
+    translation: Array
+    turn: Array
+    bend: Array
+    first: Array
+    second: Array
+    shortening: Array
+    stiffness: Array
+    damping: Array
+    stiffened: bool
+    joints: int
+
+
+class Work(NamedTuple):
+    """Memory of the kernels, one thread's; each array is explained where it is filled.
+
+    Parameters
+    ----------
+    link
+        E_i A_i, from the parent's frame to the body's own: shape (bodies, 4, 3), in the parent's axes.
+    W, dW, ddW
+        W_i and its first derivative, and its second but for the terms in z̈; shape (bodies, 4, 3).
+    lever
+        ∂W_i/∂δ_λk (4, 3) for the modes k of the parent; shape (bodies, width, 4, 3).
+    G
+        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of all that body i carries.
+    D
+        D_ik (36); shape (modes, 4, 3).
+    Q
+        Q_i (87), (88); shape (bodies, 4, 3).
+    Y, T
+        Scratch of shape (4, 3).
+    """
+
+    link: Array
+    W: Array
+    dW: Array
+    ddW: Array
+    lever: Array
+    G: Array
+    D: Array
+    Q: Array
+    Y: Array
+    T: Array
+
+
+@lru_cache(maxsize=16)
+def pack(arm: FlexibleArm) -> Packed:
+    """The arrays of an arm; kept for the last few arms."""
+    robot, flexible = arm.bodies, {link.link: link for link in arm.links}
+    joints = {joint.name: joint for joint in robot.tree.joints}
+    parameters = robot.parameters
+    width, modes = max(link.modes for link in arm.links), arm.modes
+    topology = np.zeros((robot.bodies, 5), dtype=np.int64)
+    first, second = np.zeros((modes, 4, 3)), np.zeros((modes, width, 3, 3))
+    shortening = np.zeros((modes, width, 4, 3))
+    stiffness, damping = np.zeros((modes, width)), np.zeros((modes, width))
+    translation, turn = np.zeros((robot.bodies, width, 3)), np.zeros((robot.bodies, width, 3))
+    bend = np.zeros((robot.bodies, width, width, 3))
+    moments = np.empty((robot.bodies, 4, 4))
+    starts = np.cumsum([0, *(link.modes for link in arm.links)])
+    for link, start in zip(arm.links, starts.tolist(), strict=False):
+        frame, m = robot.links[link.link], slice(start, start + link.modes)
+        topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = start, link.modes
+        _turned_integrals(link, frame.rotation, first[m], second[m], shortening[m])
+        stiffness[m, : link.modes], damping[m, : link.modes] = link.stiffness, link.damping
+    for i, name in enumerate(robot.body_names):
+        joint = joints[name.partition("/")[0] if name not in joints else name]
+        topology[i, PARENT] = robot.topology[i, layout.PARENT]
+        fixed = name in arm.fixed_bodies
+        topology[i, KIND] = FIXED if fixed else robot.topology[i, layout.KIND]
+        topology[i, COORDINATE] = -1 if fixed else arm.robot.joint_index(name)
+        if joint.parent in flexible and robot.links[joint.parent].body == topology[i, PARENT]:
+            link, R = flexible[joint.parent], robot.links[joint.parent].rotation
+            there = link.at(joint.position)
+            translation[i, : link.modes] = there.translation @ R.T
+            turn[i, : link.modes] = there.rotation @ R.T
+            bend[i, : link.modes, : link.modes] = there.shortening @ R.T
+        about = np.zeros((3, 3))
+        about[np.triu_indices(3)] = parameters[i, layout.INERTIA : layout.INERTIA + 6]
+        about = about + np.triu(about, 1).T
+        moments[i, 0, 0] = parameters[i, layout.MASS]
+        moments[i, 0, 1:] = moments[i, 1:, 0] = parameters[i, layout.MOMENT : layout.MOMENT + 3]
+        moments[i, 1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
+    return Packed(
+        topology=topology,
+        rotation=parameters[:, layout.ROTATION : layout.ROTATION + 9].reshape(-1, 3, 3).copy(),
+        position=parameters[:, layout.PLACEMENT : layout.PLACEMENT + 3].copy(),
+        moments=moments,
+        rotor=parameters[:, layout.ROTOR].copy(),
+        translation=translation,
+        turn=turn,
+        bend=bend,
+        first=first,
+        second=second,
+        shortening=shortening,
+        stiffness=stiffness,
+        damping=damping,
+        stiffened=bool(bend.any() or shortening.any()),
+        joints=arm.n,
+    )
+
+
+def workspace(packed: Packed) -> Work:
+    """Memory for the kernels, for one thread."""
+    bodies, width = packed.translation.shape[:2]
+    return Work(
+        link=np.zeros((bodies, 4, 3)),
+        W=np.zeros((bodies, 4, 3)),
+        dW=np.zeros((bodies, 4, 3)),
+        ddW=np.zeros((bodies, 4, 3)),
+        lever=np.zeros((bodies, width, 4, 3)),
+        G=np.zeros((bodies, 4, 4)),
+        D=np.zeros((packed.first.shape[0], 4, 3)),
+        Q=np.zeros((bodies, 4, 3)),
+        Y=np.zeros((4, 3)),
+        T=np.zeros((4, 3)),
+    )
+
+
+def _turned_integrals(link: ModalLink, R: Array, first: Array, second: Array, shortening: Array) -> None:
+    """The integrals of a link in the axes of its body, for R = ``R_BL``."""
+    both = np.eye(4)
+    both[1:, 1:] = R
+    m = link.modes
+    first[:] = both @ link.first @ R.T
+    second[:, :m] = R @ link.second @ R.T
+    shortening[:, :m] = both @ link.shortening @ R.T

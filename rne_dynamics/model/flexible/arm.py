@@ -1,0 +1,240 @@
+"""An arm with flexible links: the rigid arm that it is when nothing bends, and the modes of the links that do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.model.assembly import assemble, with_payload
+from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.layout import FLOATING, KIND
+from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload
+
+#: What is left of an inertia by round-off when one part of it is taken away, relative to the whole.
+_ROUND_OFF = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class FlexibleArm:
+    """An arm some links of which bend; never changed afterwards.
+
+    Its generalised coordinates are z = [q, δ]: the joints in the order of `joint_names`, then the amplitudes of all
+    modes in the order of `mode_names`. The joint coordinates are what encoders see: a flexible link is clamped in its
+    joint.
+
+    Parameters
+    ----------
+    robot
+        The rigid arm, every link's inertia that of the whole undeformed link. Controllers compute with it.
+    links
+        The flexible ones; put in the order of their bodies.
+
+    Raises
+    ------
+    ModelError
+        No flexible link, an unknown or repeated one, the root link, a floating base or joint, mimic joints, or a link
+        that weighs less than its own beam.
+    """
+
+    robot: RobotModel
+    links: tuple[ModalLink, ...]
+    #: the robot with whatever is fixed on a flexible link as a body of its own
+    bodies: RobotModel = field(init=False, repr=False)
+    #: names of the bodies that have no joint to move in
+    fixed_bodies: frozenset[str] = field(init=False, repr=False)
+    joint_names: tuple[str, ...] = field(init=False, repr=False)
+    mode_names: tuple[str, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        robot, tree = self.robot, self.robot.tree
+        if robot.base != "fixed" or (robot.topology[:, KIND] == FLOATING).any():
+            raise ModelError(
+                f"arm {robot.name!r} has a floating base or joint; flexible links are supported on a fixed base with "
+                "revolute, prismatic and planar joints"
+            )
+        if robot.has_mimic:
+            raise ModelError(f"arm {robot.name!r} has mimic joints, which arms with flexible links cannot have; lock them")
+        if not any(link.modes for link in self.links):
+            raise ModelError(f"arm {robot.name!r} has no flexible link with a mode; without one it is an ordinary robot")
+        names = [link.link for link in self.links]
+        for link in self.links:
+            if link.link not in robot.links:
+                raise unknown_name("link", link.link, robot.links, f"flexible links of {robot.name!r}")
+            if names.count(link.link) > 1:
+                raise ModelError(f"arm {robot.name!r}: link {link.link!r} is flexible twice; describe it once")
+            if link.link == tree.root:
+                raise ModelError(
+                    f"arm {robot.name!r}: the root link {link.link!r} cannot be flexible; put a link and a fixed joint "
+                    "in front of it"
+                )
+            _check_part(tree, link)
+        tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.links})
+        bodies = assemble(tree, gravity=robot.gravity)
+        links = tuple(sorted(self.links, key=lambda link: bodies.links[link.link].body))
+        for name, value in (
+            ("bodies", bodies), ("fixed_bodies", fixed), ("links", links), ("joint_names", robot.joint_names),
+            ("mode_names", tuple(f"{link.link}/{mode}" for link in links for mode in link.mode_names)),
+        ):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    @property
+    def name(self) -> str:
+        """The robot's name."""
+        return self.robot.name
+
+    @property
+    def n(self) -> int:
+        """Number of joint coordinates."""
+        return self.robot.n
+
+    @property
+    def nq(self) -> int:
+        """Length of joint position vectors; the same as `n`."""
+        return self.robot.n
+
+    @property
+    def modes(self) -> int:
+        """Number of deflection coordinates δ."""
+        return len(self.mode_names)
+
+    @property
+    def nz(self) -> int:
+        """Number of generalised coordinates, n + modes."""
+        return self.n + self.modes
+
+    @property
+    def gravity(self) -> Array:
+        """In world axes, m/s²; shape (3,)."""
+        return self.robot.gravity
+
+    @property
+    def mass(self) -> float:
+        """Total mass, kg."""
+        return self.robot.mass
+
+    @property
+    def neutral(self) -> Array:
+        """Every joint at zero; shape (n,)."""
+        return self.robot.neutral
+
+    @property
+    def lower(self) -> Array:
+        """Lower position limits; shape (n,)."""
+        return self.robot.lower
+
+    @property
+    def upper(self) -> Array:
+        """Upper position limits; shape (n,)."""
+        return self.robot.upper
+
+    @property
+    def velocity_limit(self) -> Array:
+        """Velocity limits; shape (n,)."""
+        return self.robot.velocity_limit
+
+    @property
+    def effort_limit(self) -> Array:
+        """Effort limits; shape (n,)."""
+        return self.robot.effort_limit
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of all links, in the order of the description."""
+        return self.robot.link_names
+
+    if not TYPE_CHECKING:  # mypy shall go on to refuse what is not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """What a rigid robot has and a flexible arm has not: say what to do instead."""
+            if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
+                raise ModelError(
+                    f"arm {self.name!r} has flexible links, and what was asked of it is for rigid robots; take its rigid "
+                    "arm, arm.robot, or the functions of rne_dynamics.flexible"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def joint_index(self, name: str) -> int:
+        """Place of a joint in every joint vector; `ModelError` with the nearest names if there is none."""
+        return self.robot.joint_index(name)
+
+    def flexible_link(self, name: str) -> ModalLink:
+        """The flexible link of that name; `ModelError` with the nearest names if there is none."""
+        for link in self.links:
+            if link.link == name:
+                return link
+        raise unknown_name("flexible link", name, [link.link for link in self.links], f"arm {self.name!r}")
+
+    def mode_slice(self, link: str) -> slice:
+        """Where the modes of a flexible link stand among the deflection coordinates δ."""
+        wanted, start = self.flexible_link(link), 0
+        for other in self.links:
+            if other is wanted:
+                break
+            start += other.modes
+        return slice(start, start + wanted.modes)
+
+    def with_payload(self, payload: Payload) -> FlexibleArm:
+        """The same arm carrying a payload, the mode shapes as they were; `ModelError` for an unknown link."""
+        return replace(self, robot=with_payload(self.robot, payload))
+
+
+#: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
+AnyMachine = Machine | FlexibleArm
+
+
+def rigid(machine: AnyMachine) -> Machine:
+    """What a controller computes with: an arm with flexible links as if it were rigid, anything else as it is."""
+    return machine.robot if isinstance(machine, FlexibleArm) else machine
+
+
+def _check_part(tree: KinematicTree, modal: ModalLink) -> None:
+    """`ModelError` where a link's inertia does not hold that of its elastic part."""
+    whole = tree.link(modal.link).inertia or Inertia()
+    part = modal.inertia
+    if part.mass > whole.mass * (1.0 + _ROUND_OFF):
+        raise ModelError(
+            f"flexible link {modal.link!r}: its elastic part has {part.mass:.6g} kg, the whole link only {whole.mass:.6g} "
+            "kg; the link's inertia must hold all of it (in a model file, `inertial: hub` adds the beam to what the URDF "
+            "gives)"
+        )
+    left = _second_moments(whole) - _second_moments(part)
+    least = float(np.linalg.eigvalsh(left)[0])
+    if least < -1e-6 * max(float(np.linalg.eigvalsh(_second_moments(whole))[-1]), 1e-300):
+        raise ModelError(
+            f"flexible link {modal.link!r}: no rigid body is left when its elastic part is taken from its inertia (the "
+            f"second moments of mass that are left have the eigenvalue {least:.6g}); correct mass, mass centre or inertia "
+            "of the link, or the beam's length and mass per length"
+        )
+
+
+def _second_moments(inertia: Inertia) -> Array:
+    """∫ [1 x y z]ᵀ [1 x y z] dm, the report's C_i (30) for a body of any shape; shape (4, 4)."""
+    about = inertia.about_origin
+    C = np.empty((4, 4))
+    C[0, 0] = inertia.mass
+    C[0, 1:] = C[1:, 0] = inertia.first_moment
+    C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
+    return C
+
+
+def _with_bodies_of_their_own(
+    tree: KinematicTree, flexible: dict[str, ModalLink]
+) -> tuple[KinematicTree, frozenset[str]]:
+    """The tree with joints in place of the fixed ones that a bending link moves, and the names of these joints."""
+    joints, fixed = [], set()
+    for joint in tree.joints:
+        moved = joint.child in flexible
+        if joint.parent in flexible:
+            attachment = flexible[joint.parent].at(joint.position)
+            moved = moved or bool(attachment.translation.any() or attachment.rotation.any())
+        if joint.kind is JointKind.FIXED and moved:
+            fixed.add(joint.name)
+            joint = replace(joint, kind=JointKind.REVOLUTE, axis=np.array([0.0, 0.0, 1.0]), limits=Limits())
+        joints.append(joint)
+    return replace(tree, joints=tuple(joints)), frozenset(fixed)
