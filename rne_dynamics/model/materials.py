@@ -1,7 +1,8 @@
-"""Densities of what robots are made of, with where each figure comes from.
+"""Densities and elastic moduli of what robots are made of, with where each figure comes from.
 
-Typical values: an alloy varies by a percent or so, a plastic by a few, a printed part by its infill. Weigh the part
-where it matters.
+Typical values: an alloy's density varies by a percent or so, a plastic's by a few, a printed part's by its infill.
+Weigh the part where it matters. Moduli vary more: alloys by some percent, plastics by a tenth and more with temperature,
+moisture and the speed of loading, and a printed part is softer across its layers. Bend the part where it matters.
 """
 
 from __future__ import annotations
@@ -13,10 +14,21 @@ from rne_dynamics.errors import ArgumentError, unknown_name
 
 
 class Material(NamedTuple):
-    """Density in kg/m³, and its source."""
+    """Density, kg/m³; Young's modulus, Pa, and Poisson's ratio where the material has one of each; their sources."""
 
     density: float
     source: str
+    young: float | None = None
+    poisson: float | None = None
+    elastic_source: str = ""
+
+
+class Elastic(NamedTuple):
+    """An isotropic elastic material: density, kg/m³; Young's modulus E and shear modulus G, Pa."""
+
+    density: float
+    E: float
+    G: float
 
 
 _EUROCODE9 = "EN 1999-1-1, 3.2.5"
@@ -24,39 +36,84 @@ _EUROCODE1 = "EN 1991-1-1, table A.4"
 _EN10088 = "EN 10088-1, annex E"
 _ASM = "ASM Handbook vol. 2"
 _CRC = "CRC Handbook of Chemistry and Physics"
+_KAYE = "Kaye and Laby, Tables of Physical and Chemical Constants, 2.2.2"
+_SHEETS = "typical of makers' data sheets (ISO 1183)"
+_STIFF = "tensile modulus typical of makers' data sheets (ISO 527), dry, 23 degrees C; Poisson's ratio of its kind"
 
+# fmt: off
 MATERIALS = MappingProxyType(
     {
-        "aluminium": Material(2700.0, _EUROCODE9),
-        "steel": Material(7850.0, f"{_EUROCODE1} (lower value, 77.0 kN/m3, over g)"),
-        "stainless_steel": Material(7900.0, f"{_EN10088}, 1.4301"),
-        "cast_iron": Material(7240.0, f"{_EUROCODE1} (lower value, 71.0 kN/m3, over g)"),
-        "titanium": Material(4430.0, f"{_ASM}, Ti-6Al-4V"),
-        "magnesium": Material(1770.0, f"{_ASM}, AZ31"),
-        "brass": Material(8500.0, f"{_ASM}, C36000"),
-        "copper": Material(8960.0, _CRC),
-        "lead": Material(11300.0, _CRC),
-        "tungsten": Material(19300.0, _CRC),
+        "aluminium": Material(2700.0, _EUROCODE9, 70e9, 0.3, _EUROCODE9),
+        "steel": Material(
+            7850.0, f"{_EUROCODE1} (lower value, 77.0 kN/m3, over g)", 210e9, 0.3, "EN 1993-1-1, 3.2.6"
+        ),
+        "stainless_steel": Material(
+            7900.0, f"{_EN10088}, 1.4301", 200e9, 0.3, f"{_EN10088}, 1.4301; EN 1993-1-4, 2.1.3"
+        ),
+        "cast_iron": Material(
+            7240.0, f"{_EUROCODE1} (lower value, 71.0 kN/m3, over g)",
+            110e9, 0.26, "EN 1561, annex A, EN-GJL-250 (within 103 to 118 GPa)",
+        ),
+        "titanium": Material(4430.0, f"{_ASM}, Ti-6Al-4V", 113.8e9, 0.342, f"{_ASM}, Ti-6Al-4V"),
+        "magnesium": Material(1770.0, f"{_ASM}, AZ31", 45e9, 0.35, f"{_ASM}, AZ31"),
+        "brass": Material(8500.0, f"{_ASM}, C36000", 97e9, 0.31, f"{_ASM}, C36000 (shear modulus 37 GPa)"),
+        "copper": Material(8960.0, _CRC, 129.8e9, 0.343, _KAYE),
+        "lead": Material(11300.0, _CRC, 16.1e9, 0.44, _KAYE),
+        "tungsten": Material(19300.0, _CRC, 411e9, 0.28, _KAYE),
         "carbon_fibre": Material(1580.0, "data sheet of Hexcel HexPly 8552 with AS4, cured laminate"),
-        "abs": Material(1040.0, "typical of makers' data sheets (ISO 1183)"),
-        "pla": Material(1240.0, "data sheet of NatureWorks Ingeo 4043D"),
-        "petg": Material(1270.0, "typical of makers' data sheets (ISO 1183)"),
-        "nylon": Material(1140.0, "data sheet of DuPont Zytel 101 (PA 66)"),
-        "pom": Material(1420.0, "data sheet of DuPont Delrin 500P"),
-        "polycarbonate": Material(1200.0, "data sheet of Covestro Makrolon"),
-        "acrylic": Material(1190.0, "data sheet of Plexiglas"),
-        "peek": Material(1300.0, "data sheet of Victrex 450G"),
-        "ptfe": Material(2160.0, "typical of makers' data sheets (ISO 1183)"),
+        "abs": Material(1040.0, _SHEETS, 2.2e9, 0.35, _STIFF),
+        "pla": Material(
+            1240.0, "data sheet of NatureWorks Ingeo 4043D",
+            3.6e9, 0.36, "data sheet of NatureWorks Ingeo 4043D (ASTM D882); Poisson's ratio of its kind",
+        ),
+        "petg": Material(1270.0, _SHEETS, 2.1e9, 0.38, _STIFF),
+        "nylon": Material(
+            1140.0, "data sheet of DuPont Zytel 101 (PA 66)", 3.1e9, 0.39, f"{_STIFF}; half as stiff in humid air"
+        ),
+        "pom": Material(1420.0, "data sheet of DuPont Delrin 500P", 3.1e9, 0.37, _STIFF),
+        "polycarbonate": Material(1200.0, "data sheet of Covestro Makrolon", 2.4e9, 0.38, _STIFF),
+        "acrylic": Material(1190.0, "data sheet of Plexiglas", 3.3e9, 0.37, _STIFF),
+        "peek": Material(1300.0, "data sheet of Victrex 450G", 4.0e9, 0.4, _STIFF),
+        "ptfe": Material(2160.0, _SHEETS, 0.5e9, 0.46, _STIFF),
         "water": Material(998.2, f"{_CRC}, 20 degrees C"),
+    }
+)
+# fmt: on
+#: Why a material of the table has no modulus that holds for every part.
+_NO_MODULUS = MappingProxyType(
+    {
+        "carbon_fibre": "its stiffness depends on fibre and lay-up (along a tube's axis some 40 to 150 GPa)",
+        "water": "it is a liquid",
     }
 )
 
 
 def density_of(material: str) -> float:
     """Density of a material of `MATERIALS`, kg/m³; `ArgumentError` with the nearest names for an unknown one."""
+    return MATERIALS[_key(material, "give the density in kg/m^3")].density
+
+
+def elastic(material: str) -> Elastic:
+    """Density and moduli of a material of `MATERIALS`, with G = E / (2 (1 + ν)) as for any isotropic one.
+
+    Raises
+    ------
+    ArgumentError
+        An unknown name, with the nearest known ones, or a material without a modulus of its own.
+    """
+    key = _key(material, "give density, E and G")
+    found = MATERIALS[key]
+    if found.young is None or found.poisson is None:
+        raise ArgumentError(
+            f"material {material!r} has no modulus in the table: {_NO_MODULUS[key]}; give E and G in Pa "
+            "(or the stiffnesses EI_y, EI_z, GJ in N m^2), measured or from its maker"
+        )
+    return Elastic(found.density, found.young, found.young / (2.0 * (1.0 + found.poisson)))
+
+
+def _key(material: str, otherwise: str) -> str:
     key = {"aluminum": "aluminium"}.get(material.lower(), material.lower().replace("-", "_").replace(" ", "_"))
-    try:
-        return MATERIALS[key].density
-    except KeyError:
-        told = unknown_name("material", material, MATERIALS, "the table of densities")
-        raise ArgumentError(f"{told}; or give the density in kg/m^3") from None
+    if key not in MATERIALS:
+        told = unknown_name("material", material, MATERIALS, "the table of materials")
+        raise ArgumentError(f"{told}; or {otherwise}")
+    return key

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from numbers import Integral
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -11,6 +12,12 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array, frozen_array
 
 Shapes = Literal["clamped_free", "clamped_mass", "pinned", "polynomial", "finite_element"]
+#: The shapes that a beam of varying section has.
+TAPERED = ("polynomial", "finite_element")
+#: More powers of x than this are too alike for double precision.
+MOST_POWERS = 8
+#: More elements than this add no digits.
+MOST_ELEMENTS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +36,8 @@ class Beam:
     mass_per_length
         μ, kg/m; shape (stations,).
     EI_y, EI_z
-        Bending stiffness for deflections along y and along z, N·m²; shape (stations,). E times the second moment of area
-        ∫ y² dA, and ∫ z² dA.
+        Bending stiffness for deflections along y and along z, N·m²; shape (stations,). E times the second moment of
+        area ∫ y² dA, and ∫ z² dA.
     GJ
         Torsional stiffness, N·m²; shape (stations,).
     spread_y, spread_z
@@ -41,13 +48,17 @@ class Beam:
     modes
         How many modes in bending along y, along z, and in torsion.
     shapes
-        Which mode shapes.
+        Which mode shapes: ``clamped_free`` and ``clamped_mass`` are the eigenfunctions of the uniform beam without and
+        with what it carries; ``pinned`` those of the beam on a free hinge with what it carries, less their slope at the
+        root times x (see `beam_shapes`); ``polynomial`` the powers (x/L)², (x/L)³ and so on; ``finite_element`` the
+        eigenvectors of a finite-element model with what it carries. Tapered beams have the last two only.
     damping
-        Ratio of critical damping of each of the beam's own modes as clamped; one number for all, or one for each in the
-        order y, z, torsion.
+        Ratio of critical damping of each of the beam's own modes as clamped, with what it carries; one number for all,
+        or one for each in the order y, z, torsion, in each of them from the lowest frequency on.
     tip_mass, tip_inertia
-        What ``clamped_mass``, ``pinned`` and ``finite_element`` shapes shall reckon with at the tip: kg, and kg·m² about
-        the tip for turns about y and z (bending along z, along y) and x (torsion), in the order x, y, z.
+        What the beam carries at its tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and for
+        `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along y).
+        It is not part of the link's mass.
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
@@ -81,28 +92,144 @@ class Beam:
     def __post_init__(self) -> None:
         where = f"flexible link {self.link!r}"
         for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z"):
-            value = np.atleast_1d(np.asarray(getattr(self, name), dtype=np.float64))
-            value = frozen_array(value, (len(value),), f"{where}: {name}")
-            if (value < 0.0).any() or not len(value):
-                raise ModelError(f"{where}: {name} is {value.tolist()}; it must not be negative")
-            object.__setattr__(self, name, value)
-        if not (np.isfinite(self.length) and self.length > 0.0):
+            object.__setattr__(self, name, _stations(getattr(self, name), f"{where}: {name}"))
+        object.__setattr__(self, "length", _number(self.length, f"{where}: length", "m"))
+        if not self.length > 0.0:
             raise ModelError(f"{where}: length is {self.length} m; it must be finite and above 0")
         if self.shapes not in get_args(Shapes):
             raise ModelError(f"{where}: shapes is {self.shapes!r}; it must be one of {', '.join(get_args(Shapes))}")
+        self._check_modes(where)
+        self._check_tip_and_damping(where)
         axis = frozen_array(self.axis, (3,), f"{where}: axis")
         normal = frozen_array(self.normal, (3,), f"{where}: normal")
         if not np.linalg.norm(axis) > 1e-12:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must not be zero")
         axis = axis / np.linalg.norm(axis)
-        normal = normal - (normal @ axis) * axis
-        if not np.linalg.norm(normal) > 1e-9:
-            raise ModelError(f"{where}: normal {self.normal.tolist()} lies along the axis; name a direction across it")
+        across = normal - (normal @ axis) * axis
+        if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(normal):
+            raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
         object.__setattr__(self, "axis", frozen_array(axis, (3,), where))
-        object.__setattr__(self, "normal", frozen_array(normal / np.linalg.norm(normal), (3,), where))
+        object.__setattr__(self, "normal", frozen_array(across / np.linalg.norm(across), (3,), where))
         object.__setattr__(self, "origin", frozen_array(self.origin, (3,), f"{where}: origin"))
+
+    def _check_modes(self, where: str) -> None:
+        modes = tuple(self.modes)
+        if len(modes) != 3 or not all(_is_count(count) for count in modes):
+            raise ModelError(
+                f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending along "
+                "y, along z, and in torsion"
+            )
+        object.__setattr__(self, "modes", tuple(int(count) for count in modes))
+        if not (self.mass_per_length > 0.0).all():
+            raise ModelError(
+                f"{where}: mass_per_length is {self.mass_per_length.tolist()} kg/m; it must be above 0 at every station"
+            )
+        for count, kind, stiffness in zip(
+            self.modes, ("bending along y", "bending along z", "torsion"), ("EI_y", "EI_z", "GJ"), strict=True
+        ):
+            values = getattr(self, stiffness)
+            if count and not (values > 0.0).all():
+                raise ModelError(
+                    f"{where}: {stiffness} is {values.tolist()} N m^2, but {count} modes in {kind} are wanted; give it "
+                    "above 0 at every station, or set their number to 0"
+                )
+        if self.modes[2] and not (self.along("spread_y", self.ends) + self.along("spread_z", self.ends) > 0.0).all():
+            raise ModelError(
+                f"{where}: spread_y and spread_z are {self.spread_y.tolist()} and {self.spread_z.tolist()} kg m, so the "
+                f"section has no inertia in torsion, but {self.modes[2]} modes in torsion are wanted; give the spreads, or "
+                "set their number to 0"
+            )
+        if self.tapered and self.shapes not in TAPERED:
+            raise ModelError(
+                f"{where}: shapes is {self.shapes!r}, which are those of a uniform beam, but its section varies along it; "
+                f"take {' or '.join(TAPERED)}"
+            )
+        most = max(self.modes)
+        if self.shapes == "polynomial" and most > MOST_POWERS:
+            raise ModelError(
+                f"{where}: {most} polynomial modes in one direction are wanted; more than {MOST_POWERS} are too alike for "
+                "double precision: take finite_element or clamped_free shapes"
+            )
+        if not _is_count(self.elements) or not max(1, most) <= self.elements <= MOST_ELEMENTS:
+            raise ModelError(
+                f"{where}: elements is {self.elements!r}; it must be a whole number from {max(1, most)}, the modes in one "
+                f"direction, to {MOST_ELEMENTS}"
+            )
+
+    def _check_tip_and_damping(self, where: str) -> None:
+        object.__setattr__(self, "tip_mass", _number(self.tip_mass, f"{where}: tip_mass", "kg"))
+        inertia = tuple(float(value) for value in frozen_array(self.tip_inertia, (3,), f"{where}: tip_inertia"))
+        if self.tip_mass < 0.0 or min(inertia) < 0.0:
+            raise ModelError(
+                f"{where}: tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2; neither may be negative"
+            )
+        object.__setattr__(self, "tip_inertia", inertia)
+        total = sum(self.modes)
+        ratios = np.asarray(self.damping, dtype=np.float64)
+        if ratios.ndim == 0:
+            ratios = np.full(total, ratios)
+        ratios = frozen_array(ratios, (total,), f"{where}: damping (one ratio for all modes, or one for each)")
+        if (ratios < 0.0).any():
+            raise ModelError(f"{where}: damping is {ratios.tolist()}; a ratio of critical damping must not be negative")
+        if not isinstance(self.damping, float):
+            given = np.asarray(self.damping, dtype=np.float64)
+            object.__setattr__(self, "damping", tuple(given.tolist()) if given.ndim else float(given))
 
     @property
     def rotation(self) -> Array:
         """The beam's axes as columns in the link's frame; shape (3, 3)."""
         return np.column_stack([self.axis, self.normal, np.cross(self.axis, self.normal)])
+
+    @property
+    def tapered(self) -> bool:
+        """Whether any property varies along the beam."""
+        return any(
+            np.ptp(getattr(self, name)) > 0.0
+            for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z")
+        )
+
+    @property
+    def ends(self) -> Array:
+        """Where any property may have a kink, root and tip included, m; ascending."""
+        counts = {
+            len(getattr(self, name)) for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z")
+        }
+        return np.unique(np.concatenate([np.linspace(0.0, self.length, max(count, 2)) for count in sorted(counts)]))
+
+    def along(self, name: str, x: Array) -> Array:
+        """A property (``mass_per_length``, ``EI_y``, …) at distances x from the root, m; the shape of x."""
+        values = getattr(self, name)
+        return np.interp(x, np.linspace(0.0, self.length, len(values)), values)
+
+    @property
+    def damping_ratios(self) -> Array:
+        """A damping ratio for every mode, in the order y, z, torsion; shape (modes,)."""
+        return np.broadcast_to(np.asarray(self.damping, dtype=np.float64), (sum(self.modes),))
+
+
+def _stations(value: Any, what: str) -> Array:
+    array = np.atleast_1d(_numbers(value, what))
+    if array.ndim != 1 or not len(array):
+        raise ModelError(f"{what} has shape {array.shape}; it must be one number, or a list of them from root to tip")
+    array = frozen_array(array, (len(array),), what)
+    if (array < 0.0).any():
+        raise ModelError(f"{what} is {array.tolist()}; it must not be negative")
+    return array
+
+
+def _numbers(value: Any, what: str) -> Array:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ModelError(f"{what} is {value!r}; it must be numbers") from None
+
+
+def _number(value: Any, what: str, unit: str) -> float:
+    array = _numbers(value, what)
+    if array.ndim or not np.isfinite(array):
+        raise ModelError(f"{what} is {value!r} {unit}; it must be one finite number")
+    return float(array)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0

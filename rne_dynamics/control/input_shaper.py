@@ -1,0 +1,194 @@
+"""Input shaping: a motion split into delayed, scaled copies of itself whose vibrations cancel each other.
+
+A shaper is a row of impulses A_i at t_i with sum 1. What is convolved with it ends where it did, later by the last
+t_i, and leaves a lightly damped mode at the frequency it was made for at rest. Sources: O. J. M. Smith, Posicast
+control of damped oscillatory systems, Proceedings of the IRE, 1957 (two steps half a period apart); N. C. Singer and
+W. P. Seering, Preshaping command inputs to reduce system vibration, Journal of Dynamic Systems, Measurement, and
+Control, 1990 (impulses, damping, the insensitive shapers and the residual V). The usual names are ZV, zero vibration,
+and ZVD, zero vibration and derivative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import reduce
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+
+#: Impulses nearer than this fraction of a shaper's length are one: they differ by rounding.
+SAME_IMPULSE = 1e-12
+#: e^(−ζπ/√(1−ζ²)) below this has a square that is no number any more: the mode dies out without help.
+NO_OVERSHOOT = 1e-150
+
+
+@dataclass(frozen=True, eq=False)
+class InputShaper:
+    """Impulses A_i at times t_i.
+
+    Parameters
+    ----------
+    times
+        t_i, s; shape (impulses,), strictly increasing from 0.
+    amplitudes
+        A_i, shape (impulses,), each above 0, sum 1: a shaped motion is then a weighted mean of positions,
+        velocities and accelerations that the motion itself has, and so within every limit of a joint it is within.
+
+    Raises
+    ------
+    ControlError
+        Anything else; names the impulse.
+    """
+
+    times: Array
+    amplitudes: Array
+
+    def __post_init__(self) -> None:
+        times, amplitudes = _numbers(self.times, "times"), _numbers(self.amplitudes, "amplitudes")
+        if times.shape != amplitudes.shape:
+            raise ControlError(f"a shaper has {len(times)} times but {len(amplitudes)} amplitudes; they must agree")
+        before = -math.inf
+        for k, (t, amplitude) in enumerate(zip(times.tolist(), amplitudes.tolist(), strict=True)):
+            if not (math.isfinite(t) and t > before and (k > 0 or t == 0.0)):
+                raise ControlError(
+                    f"impulse {k} of a shaper is at {t} s; times must be finite, begin with 0 and increase"
+                )
+            if not amplitude > 0.0:  # NaN is caught here, and infinity by the sum
+                raise ControlError(
+                    f"impulse {k} of a shaper has amplitude {amplitude}; it must be above 0, or the shaped motion "
+                    "could leave the limits that the motion keeps"
+                )
+            before = t
+        total = float(amplitudes.sum())
+        if not abs(total - 1.0) <= 1e-12:
+            raise ControlError(f"amplitudes of a shaper sum to {total!r}; it must be 1, or the motion ends elsewhere")
+        object.__setattr__(self, "times", times)
+        object.__setattr__(self, "amplitudes", amplitudes)
+
+    @classmethod
+    def zv(cls, frequency: ArrayLike, damping: ArrayLike = 0.0) -> InputShaper:
+        """Zero vibration: two impulses half a damped period apart, K = e^(−ζπ/√(1−ζ²)), A = (1, K)/(1 + K).
+
+        Parameters
+        ----------
+        frequency
+            Undamped natural frequency ω of the mode, rad/s, above 0; shape (modes,) for several modes at once, whose
+            shapers are convolved (2^modes impulses).
+        damping
+            Damping ratio ζ, 0 ≤ ζ < 1; one for all modes or shape (modes,).
+
+        Raises
+        ------
+        ControlError
+            Numbers outside these ranges; names the mode.
+        """
+        return reduce(InputShaper.convolved, (_zv(*mode) for mode in _modes(frequency, damping)))
+
+    @classmethod
+    def zvd(cls, frequency: ArrayLike, damping: ArrayLike = 0.0) -> InputShaper:
+        """Zero vibration and zero slope of it over the frequency: A = (1, 2K, K²)/(1 + K)², ZV convolved with itself.
+
+        A whole damped period long, and vibration grows with the square only of an error of the frequency. Parameters
+        and errors as for `zv`; 3^modes impulses.
+        """
+        each = (_zv(*mode) for mode in _modes(frequency, damping))
+        return reduce(InputShaper.convolved, (zv.convolved(zv) for zv in each))
+
+    @property
+    def duration(self) -> float:
+        """How much longer a shaped motion takes, s."""
+        return float(self.times[-1])
+
+    def convolved(self, other: InputShaper) -> InputShaper:
+        """Both shapers after each other: it cancels what either of them cancels."""
+        times = np.add.outer(self.times, other.times).ravel()
+        amplitudes = np.multiply.outer(self.amplitudes, other.amplitudes).ravel()
+        order = np.argsort(times, kind="stable")
+        times, amplitudes = times[order], amplitudes[order]
+        first = first_of_each(times, SAME_IMPULSE * times[-1])
+        return InputShaper(times[first], np.add.reduceat(amplitudes, first))
+
+    def residual_vibration(self, frequency: ArrayLike, damping: ArrayLike = 0.0) -> Array:
+        """V(ω, ζ), the vibration left when the last impulse has acted, of what one impulse of 1 sets off.
+
+        Parameters
+        ----------
+        frequency
+            Undamped natural frequency ω of a mode, rad/s, not negative; any shape.
+        damping
+            Its damping ratio ζ, 0 ≤ ζ < 1; broadcasts with `frequency`.
+
+        Returns
+        -------
+        ndarray
+            V = e^(−ζω t_n) √[(Σ A_i e^(ζω t_i) cos ω_d t_i)² + (Σ A_i e^(ζω t_i) sin ω_d t_i)²] with
+            ω_d = ω√(1 − ζ²), between 0 and 1, in the broadcast shape. At its end a shaped motion leaves V times the
+            amplitude that the motion leaves unshaped at its own end.
+
+        Raises
+        ------
+        ControlError
+            Numbers outside these ranges.
+        """
+        omega, zeta = np.asarray(frequency, dtype=np.float64), np.asarray(damping, dtype=np.float64)
+        if not (np.isfinite(omega) & (omega >= 0.0)).all():
+            raise ControlError(f"frequency is {frequency!r}; it must be finite and not negative, rad/s")
+        if not ((zeta >= 0.0) & (zeta < 1.0)).all():
+            raise ControlError(f"damping ratio is {damping!r}; it must be at least 0 and below 1")
+        pole = omega * (-zeta + 1j * np.sqrt(1.0 - zeta**2))
+        # the conjugate of the usual sum, so that no exponential grows
+        left: Array = np.abs(np.exp(np.multiply.outer(pole, self.times[-1] - self.times)) @ self.amplitudes)
+        return left
+
+
+#: Shapers by the name a person types.
+SHAPERS: Mapping[str, Callable[[ArrayLike, ArrayLike], InputShaper]] = MappingProxyType(
+    {"zv": InputShaper.zv, "zvd": InputShaper.zvd}
+)
+
+
+def _zv(omega: float, zeta: float) -> InputShaper:
+    root = math.sqrt((1.0 - zeta) * (1.0 + zeta))
+    K = math.exp(-zeta * math.pi / root)
+    if K < NO_OVERSHOOT:
+        raise ControlError(f"a mode with a damping ratio of {zeta!r} does not swing; leave it out of the shaper")
+    return InputShaper(np.array([0.0, math.pi / (omega * root)]), np.array([1.0, K]) / (1.0 + K))
+
+
+def _modes(frequency: ArrayLike, damping: ArrayLike) -> list[tuple[float, float]]:
+    """Pairs (ω, ζ), checked."""
+    omega = _numbers(np.atleast_1d(frequency), "frequencies")
+    zeta = _numbers(np.atleast_1d(damping), "damping ratios")
+    if zeta.shape == (1,):
+        zeta = np.full(omega.shape, zeta[0])
+    if zeta.shape != omega.shape:
+        raise ControlError(f"{len(zeta)} damping ratios for {len(omega)} frequencies; give one, or one for each mode")
+    modes = list(zip(omega.tolist(), zeta.tolist(), strict=True))
+    for k, (w, z) in enumerate(modes):
+        if not (math.isfinite(w) and w > 0.0):
+            raise ControlError(f"the frequency of mode {k} is {w} rad/s; it must be finite and above 0")
+        if not 0.0 <= z < 1.0:
+            raise ControlError(f"the damping ratio of mode {k} is {z}; it must be at least 0 and below 1")
+    return modes
+
+
+def _numbers(value: ArrayLike, what: str) -> Array:
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ControlError(f"the {what} of a shaper are {value!r}; they must be numbers") from None
+    if array.ndim != 1 or array.size == 0:
+        raise ControlError(f"the {what} of a shaper have shape {array.shape}; they must be a row of at least one")
+    array.flags.writeable = False
+    return array
+
+
+def first_of_each(times: Array, near: float) -> NDArray[np.intp]:
+    """Indices of the first of each group of sorted times that follow one another no farther apart than `near`."""
+    return np.flatnonzero(np.diff(times, prepend=-np.inf) > near)
