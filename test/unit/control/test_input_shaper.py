@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -27,7 +29,7 @@ def left_by(trajectory, omega, zeta, knots):
     x, weight = np.polynomial.legendre.leggauss(40)
     pole = omega * complex(-zeta, np.sqrt(1.0 - zeta**2))
     total = 0.0
-    for begin, end in zip(knots[:-1], knots[1:], strict=True):
+    for begin, end in pairwise(knots):
         t = begin + 0.5 * (end - begin) * (x + 1.0)
         push = np.array([-trajectory.sample(when).qdd[0] for when in t.tolist()])
         total += 0.5 * (end - begin) * np.sum(weight * push * np.exp(pole * (trajectory.duration - t)))
@@ -77,7 +79,7 @@ def test_an_oscillator_integrated_by_scipy_comes_to_rest_with_the_shaped_motion(
 
     def amplitude(trajectory, knots):
         state = np.zeros(2)
-        for begin, end in zip(knots[:-1], knots[1:], strict=True):
+        for begin, end in pairwise(knots):
             state = solve_ivp(
                 lambda t, z: [z[1], -trajectory.sample(t).qdd[0] - 2.0 * zeta * omega * z[1] - omega**2 * z[0]],
                 (begin, end), state, method="DOP853", rtol=1e-12, atol=1e-14,
@@ -122,7 +124,7 @@ def test_residual_vibration_is_what_any_mode_is_left_with(omega, zeta, name):
         for part in (np.cos, np.sin)
     )
     V = shaper.residual_vibration(omega, zeta)
-    assert V == pytest.approx(np.exp(-zeta * omega * shaper.duration) * np.hypot(C, S), abs=1e-14)
+    np.testing.assert_allclose(V, np.exp(-zeta * omega * shaper.duration) * np.hypot(C, S), atol=1e-14)
     assert 0.0 <= V <= 1.0 + 1e-15
     assert vibration(FAST, omega, zeta, shaper) == pytest.approx(V * vibration(FAST, omega, zeta), abs=1e-11)
 
@@ -141,9 +143,10 @@ def test_several_modes_at_once(name):
     shaper = SHAPERS[name](omega, zeta)
     assert len(shaper.times) == {"zv": 8, "zvd": 27}[name]
     assert (shaper.residual_vibration(omega, zeta) < 1e-14).all()
-    for mode in zip(omega, zeta, strict=True):
+    modes = list(zip(omega, zeta, strict=True))
+    assert shaper.duration == pytest.approx(sum(SHAPERS[name](*mode).duration for mode in modes), rel=1e-15)
+    for mode in modes:
         assert vibration(FAST, *mode, shaper) < 1e-11 * vibration(FAST, *mode)
-    assert shaper.duration == pytest.approx(sum(SHAPERS[name](*mode).duration for mode in zip(omega, zeta, strict=True)))
 
 
 def test_impulses_that_fall_together_are_one():
@@ -186,8 +189,8 @@ def test_points_bring_back_the_shaped_motion(kind, name):
     for t in times.tolist():
         wanted, there = shaped.sample(t), points.sample(t)
         np.testing.assert_allclose(there.q, wanted.q, atol=1e-12)
-        np.testing.assert_allclose(there.qd, wanted.qd, atol=1e-11)
-        np.testing.assert_allclose(there.qdd, wanted.qdd, atol=2e-9)
+        np.testing.assert_allclose(there.qd, wanted.qd, atol=1e-12)
+        np.testing.assert_allclose(there.qdd, wanted.qdd, atol=1e-10)
     assert points.joint_names == getattr(trajectory, "joint_names", None)
 
 
@@ -202,15 +205,18 @@ def test_a_shaped_quintic_has_a_point_where_a_copy_starts_or_ends():
 
 
 def test_points_a_hair_apart_do_no_harm():
-    """Neither two points nor the one they become within 1e-7 of the duration may show in the motion."""
+    """Points within 1e-7 of the duration become one; those a little farther apart show, if at all, between them."""
     shaper = InputShaper.zv(np.pi)
     for gap in (1e-4, 1e-6, 3e-7, 1e-7, 1e-9, 1e-12):
         trajectory = Quintic(A, B, 1.0 + gap)
         points, shaped = shaped_points(trajectory, shaper), Shaped(trajectory, shaper)
-        for t in np.linspace(0.0, shaped.duration, 501).tolist():
-            wanted, there = shaped.sample(t), points.sample(t)
-            np.testing.assert_allclose(there.q, wanted.q, atol=1e-6)
-            np.testing.assert_allclose(there.qdd, wanted.qdd, atol=1e-4)
+        assert len(points.times) == (3 if gap < 2e-7 else 4)
+        between = np.linspace(1.0, 1.0 + gap, 21)[1:-1]
+        for t in [*np.linspace(0.0, shaped.duration, 500), *between]:
+            wanted, there = shaped.sample(float(t)), points.sample(float(t))
+            np.testing.assert_allclose(there.q, wanted.q, atol=2e-7)
+            np.testing.assert_allclose(there.qd, wanted.qd, atol=1e-6)
+            np.testing.assert_allclose(there.qdd, wanted.qdd, atol=0.1 if t in between else 1e-5)
 
 
 def test_points_for_a_message_lie_on_the_motion_at_whole_nanoseconds():
@@ -222,8 +228,8 @@ def test_points_for_a_message_lie_on_the_motion_at_whole_nanoseconds():
         np.testing.assert_array_equal(points.positions[k], shaped.sample(t).q)
     for t in np.linspace(0.0, shaped.duration, 501).tolist():
         wanted, there = shaped.sample(t), points.sample(t)
-        np.testing.assert_allclose(there.q, wanted.q, atol=1e-9)
-        np.testing.assert_allclose(there.qdd, wanted.qdd, atol=1e-5)
+        np.testing.assert_allclose(there.q, wanted.q, atol=2e-10)
+        np.testing.assert_allclose(there.qdd, wanted.qdd, atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["quintic", "points"])
@@ -310,7 +316,7 @@ def test_shapers_that_cannot_be_are_refused(call, said):
         (Hold(A), "a Hold has no points to shape"),
         (SampledTrajectory([0.0, 1.0], [A, B], [A, 0.0 * B]), "the first point of the trajectory has velocity"),
         (SampledTrajectory([0.0, 1.0], [A, B], [0.0 * A, B]), "the last point of the trajectory has velocity"),
-        (SampledTrajectory([0.0, 1.0], [A, B], [0.0 * A, 0.0 * B], [A, B]), "first point of the trajectory has acceleration"),
+        (SampledTrajectory([0.0, 1.0], [A, B], [0.0 * A, 0.0 * B], [A, B]), "first point .* has acceleration"),
     ],
 )
 def test_motions_without_a_row_of_points_are_refused(trajectory, said):
