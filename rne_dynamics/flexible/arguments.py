@@ -47,7 +47,8 @@ def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ..
         if not np.isfinite(array).all():
             where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
             raise ArgumentError(
-                f"{name}[{', '.join(map(str, where))}] ({names[where[-1]]}) is {array[where]}; every number must be finite"
+                f"{name}[{', '.join(map(str, where))}] ({names[where[-1]]}) is {array[where]}; every number must "
+                "be finite"
             )
         arrays.append(array)
     try:

@@ -98,8 +98,8 @@ def equations_of_motion(
         Amplitudes of the modes and their rates, in the order of `arm.mode_names`; shape (…, modes). Leading dimensions
         broadcast.
     wrenches
-        External loads: link name to (force, moment), shape (…, 6), at the link frame's origin in link axes; N, N·m. On a
-        flexible link that frame is at its root; push on what is fixed to its end.
+        External loads: link name to (force, moment), shape (…, 6), at the link frame's origin in link axes; N, N·m. On
+        a flexible link that frame is at its root; push on what is fixed to its end.
     base_motion
         Prescribed motion of the base; at rest by default.
 

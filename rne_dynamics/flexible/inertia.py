@@ -1,8 +1,8 @@
 """The inertia matrix J of a flexible arm (section 5.2 of document 003), after `motion_kernel`.
 
-(67), (71) and (76) define ᶦF̃_h, ᶦF_h and ᶦΦ_h, which differ in what is multiplied to their ends. Here only ᶦF̃_i is summed,
-inwards (79), and instead of each ᶦF̃_h by (78) its product with the lever ∂W_h/∂z on its right is carried to the joints
-and modes nearer to the base: twelve numbers instead of sixteen, and the product is needed anyhow.
+(67), (71) and (76) define ʲF̃_h, ʲF_h and ʲΦ_h, which differ in what is multiplied to their ends. Here only ʰF̃_h is
+summed, inwards (79), and instead of each ʲF̃_h by (78) its product with the lever ∂W_h/∂z on its right is carried to the
+joints and modes nearer to the base: twelve numbers instead of sixteen, and the product is needed anyhow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and how each mode moves what it carries.
+"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and what each mode moves.
 
 The arrays are those of `Work`; W and its derivatives are kept as `packed.py` says.
 """

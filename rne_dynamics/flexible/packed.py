@@ -1,9 +1,9 @@
 """What the kernels of flexible arms take: the arm as plain arrays, and the memory they work in.
 
-A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape (4, 3):
-its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant column. The
-trace of L Q, for a derivative L of such a transformation kept likewise and any (4, 3) array Q, is then the sum of the
-products of their elements.
+A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape
+(4, 3): its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant
+column. The trace of L Q, for a derivative L of such a transformation kept likewise and any (4, 3) array Q, is then the
+sum of the products of their elements.
 """
 
 from __future__ import annotations

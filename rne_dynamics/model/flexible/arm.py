@@ -59,9 +59,13 @@ class FlexibleArm:
                 "revolute, prismatic and planar joints"
             )
         if robot.has_mimic:
-            raise ModelError(f"arm {robot.name!r} has mimic joints, which arms with flexible links cannot have; lock them")
+            raise ModelError(
+                f"arm {robot.name!r} has mimic joints, which arms with flexible links cannot have; lock them"
+            )
         if not any(link.modes for link in self.links):
-            raise ModelError(f"arm {robot.name!r} has no flexible link with a mode; without one it is an ordinary robot")
+            raise ModelError(
+                f"arm {robot.name!r} has no flexible link with a mode; without one it is an ordinary robot"
+            )
         names = [link.link for link in self.links]
         for link in self.links:
             if link.link not in robot.links:
@@ -154,8 +158,8 @@ class FlexibleArm:
             """What a rigid robot has and a flexible arm has not: say what to do instead."""
             if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
                 raise ModelError(
-                    f"arm {self.name!r} has flexible links, and what was asked of it is for rigid robots; take its rigid "
-                    "arm, arm.robot, or the functions of rne_dynamics.flexible"
+                    f"arm {self.name!r} has flexible links, and what was asked of it is for rigid robots; take its "
+                    "rigid arm, arm.robot, or the functions of rne_dynamics.flexible"
                 )
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -199,17 +203,17 @@ def _check_part(tree: KinematicTree, modal: ModalLink) -> None:
     part = modal.inertia
     if part.mass > whole.mass * (1.0 + _ROUND_OFF):
         raise ModelError(
-            f"flexible link {modal.link!r}: its elastic part has {part.mass:.6g} kg, the whole link only {whole.mass:.6g} "
-            "kg; the link's inertia must hold all of it (in a model file, `inertial: hub` adds the beam to what the URDF "
-            "gives)"
+            f"flexible link {modal.link!r}: its elastic part has {part.mass:.6g} kg, the whole link only "
+            f"{whole.mass:.6g} kg; the link's inertia must hold all of it (in a model file, `inertial: hub` adds the "
+            "beam to what the URDF gives)"
         )
     left = _second_moments(whole) - _second_moments(part)
     least = float(np.linalg.eigvalsh(left)[0])
     if least < -1e-6 * max(float(np.linalg.eigvalsh(_second_moments(whole))[-1]), 1e-300):
         raise ModelError(
             f"flexible link {modal.link!r}: no rigid body is left when its elastic part is taken from its inertia (the "
-            f"second moments of mass that are left have the eigenvalue {least:.6g}); correct mass, mass centre or inertia "
-            "of the link, or the beam's length and mass per length"
+            f"second moments of mass that are left have the eigenvalue {least:.6g}); correct mass, mass centre or "
+            "inertia of the link, or the beam's length and mass per length"
         )
 
 
@@ -235,6 +239,7 @@ def _with_bodies_of_their_own(
             moved = moved or bool(attachment.translation.any() or attachment.rotation.any())
         if joint.kind is JointKind.FIXED and moved:
             fixed.add(joint.name)
-            joint = replace(joint, kind=JointKind.REVOLUTE, axis=np.array([0.0, 0.0, 1.0]), limits=Limits())
-        joints.append(joint)
+            joints.append(replace(joint, kind=JointKind.REVOLUTE, axis=np.array([0.0, 0.0, 1.0]), limits=Limits()))
+        else:
+            joints.append(joint)
     return replace(tree, joints=tuple(joints)), frozenset(fixed)

@@ -23,8 +23,8 @@ class Attachment(NamedTuple):
     translation, rotation
         Displacement and small turn, the columns of M_ik (7); shapes (m, 3).
     shortening
-        S_kl: at amplitudes δ the point moves by another −½ Σ δ_k δ_l S_kl, for a bent beam is as long as a straight one;
-        shape (m, m, 3), symmetric in k and l. Zero where stiffening is left out.
+        S_kl: at amplitudes δ the point moves by another −½ Σ δ_k δ_l S_kl, for a bent beam is as long as a straight
+        one; shape (m, m, 3), symmetric in k and l. Zero where stiffening is left out.
     """
 
     translation: Array

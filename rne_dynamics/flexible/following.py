@@ -1,0 +1,104 @@
+"""What joint efforts a motion takes while the links vibrate as they will: inverse dynamics along a whole motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
+from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+
+
+class JointMotion(NamedTuple):
+    """Joint positions, velocities and accelerations at one time; each of shape (n,)."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """What happens while the joints move as prescribed, one row a time.
+
+    Parameters
+    ----------
+    times
+        s; shape (rows,).
+    tau
+        The efforts that it takes, N·m or N; shape (rows, n).
+    delta, deltad
+        Amplitudes of the modes and their rates; shape (rows, modes).
+    """
+
+    times: Array
+    tau: Array
+    delta: Array
+    deltad: Array
+
+
+def follow(
+    arm: FlexibleArm,
+    motion: Callable[[float], tuple[Array, Array, Array]],
+    times: ArrayLike,
+    *,
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+    method: Literal["DOP853", "Radau", "BDF", "LSODA"] = "DOP853",
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> Followed:
+    """Joint efforts along a motion that the joints follow exactly, the deflections free.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    motion
+        Joint positions, velocities and accelerations, each (n,), at a time in s (a trajectory's `sample` is such).
+    times
+        At which to report, s, increasing; the motion begins at the first; shape (rows,).
+    delta, deltad
+        Where the deflections begin, shape (modes,): bent as gravity bends them, and at rest, where not given.
+    method, rtol, atol
+        SciPy's integrator for the modes and its tolerances; ``"Radau"`` where stiff modes would rule the step.
+
+    Raises
+    ------
+    ArgumentError
+        Times out of order, wrong shapes, NaN or infinity.
+    ModelError
+        An arm that does not settle at the start, or an integration that does not reach the end.
+    """
+    from scipy.integrate import solve_ivp
+
+    at = np.asarray(times, dtype=np.float64)
+    if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
+        raise ArgumentError("times must be a row of finite numbers that increase")
+    begin = JointMotion(*motion(float(at[0])))
+    first = static_deflection(arm, begin.q) if delta is None else np.array(delta, dtype=np.float64)
+    rates = np.zeros(arm.modes) if deltad is None else np.array(deltad, dtype=np.float64)
+    m = arm.modes
+
+    def rate(t: float, x: Array) -> Array:
+        now = JointMotion(*motion(t))
+        deltadd = flexible_inverse_dynamics(arm, now.q, x[:m], now.qd, x[m:], now.qdd).deltadd
+        return np.concatenate([x[m:], deltadd])
+
+    state = np.concatenate([first, rates])[:, None]
+    if len(at) > 1:
+        solution = solve_ivp(rate, (at[0], at[-1]), state[:, 0], method=method, t_eval=at, rtol=rtol, atol=atol)
+        if solution.status != 0:
+            raise ModelError(f"the deflections of arm {arm.name!r} cannot be followed: {solution.message}")
+        state = solution.y
+    rows = [JointMotion(*motion(float(t))) for t in at]
+    q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
+    tau = flexible_inverse_dynamics(arm, q, state[:m].T, qd, state[m:].T, qdd).tau
+    return Followed(at, tau, state[:m].T.copy(), state[m:].T.copy())

@@ -1,0 +1,90 @@
+"""Where the links of a bent arm are, and how far their ends are from where stiff ones would have them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.kinematics import LinkPoses
+from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.motion import motion_kernel
+from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import kernel
+
+
+@kernel
+def transformations_batch(packed: Packed, work: Work, z: Array, W: Array) -> None:
+    """W_i (B, bodies, 4, 3) of every body, kept as `packed.py` says, for z (B, n + modes)."""
+    base, rest = np.zeros(12), np.zeros(z.shape[1])
+    for b in range(z.shape[0]):
+        motion_kernel(packed, work, base, z[b], rest)
+        W[b] = work.W
+
+
+def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> LinkPoses:
+    """Poses of all links in the root link's frame.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    q, delta
+        Joint positions, rad or m, shape (…, n), and amplitudes of the modes, shape (…, modes). Leading dimensions
+        broadcast.
+
+    Returns
+    -------
+    LinkPoses
+        A flexible link's own frame is the one at its root. Positions are those of the equations of motion; rotations,
+        in which (5) adds small angles like vectors, are the nearest proper ones.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
+    packed, count = pack(arm), len(positions)
+    W = np.empty((count, arm.bodies.bodies, 4, 3))
+    transformations_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), W)
+    # a body −1 at the end stands for the world, which python's indexing finds by itself
+    R = np.concatenate([np.swapaxes(W[:, :, 1:], -1, -2), np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
+    p = np.concatenate([W[:, :, 0], np.zeros((count, 1, 3))], axis=1)
+    frames = arm.bodies.links.values()
+    body = [frame.body for frame in frames]
+    turn, shift = np.array([frame.rotation for frame in frames]), np.array([frame.position for frame in frames])
+    position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)
+    U, _, V = np.linalg.svd(R[:, body])
+    rotation = U @ V @ turn
+    links = len(body)
+    return LinkPoses(arm.robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))
+
+
+def tip_deflections(arm: FlexibleArm, delta: ArrayLike) -> Array:
+    """Displacement, m, and small turn, rad, of the end of every flexible link, in its frame; shape (…, links, 6).
+
+    Zero where nothing bends. Linear in δ but for the shortening, so the same function of δ̇ gives its velocity where
+    there is no stiffening.
+
+    Parameters
+    ----------
+    arm
+        The arm; the links are in the order of `arm.links`.
+    delta
+        Amplitudes of the modes; shape (…, modes).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (amplitudes,) = coordinates(arm, delta=delta)
+    out, start = np.zeros((len(amplitudes), len(arm.links), 6)), 0
+    for k, link in enumerate(arm.links):
+        there, own = link.at(link.tip), amplitudes[:, start : start + link.modes]
+        out[:, k, :3] = own @ there.translation - 0.5 * np.einsum("bk,bl,klx->bx", own, own, there.shortening)
+        out[:, k, 3:] = own @ there.rotation
+        start += link.modes
+    return out.reshape((*lead, len(arm.links), 6))

@@ -1,0 +1,117 @@
+"""Deflections in which a flexible arm does not vibrate: under gravity at rest, or while its joints move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.arguments import Wrenches, as_floats
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.equations import equations_of_motion
+from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+
+_ITERATIONS = 30
+#: Elastic forces that are not balanced, as a part of the largest force that is.
+_BALANCED = 1e-13
+
+
+class QuasiStatic(NamedTuple):
+    """Joint efforts, N·m or N, shape (…, n), and deflections, shape (…, modes), without vibration."""
+
+    tau: Array
+    delta: Array
+
+
+def quasi_static(
+    arm: FlexibleArm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, wrenches: Wrenches | None = None
+) -> QuasiStatic:
+    """Joint efforts for a joint motion, the links bent as gravity, inertia and loads bend them, but not vibrating.
+
+    What `flexible_inverse_dynamics` gives for the δ at which δ̈ = 0 while δ̇ = 0. As the links get stiffer it becomes the
+    rigid arm's inverse dynamics.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    q, qd, qdd
+        Joint motion; shape (…, n). Leading dimensions broadcast.
+    wrenches
+        As for `equations_of_motion`, the same for all rows or with the same leading dimensions.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    ModelError
+        An unknown link in `wrenches`; an arm that does not settle: what it carries is more than its links can hold.
+    """
+    lead, (positions, velocities, accelerations) = coordinates(arm, q=q, qd=qd, qdd=qdd)
+    tau, delta = np.empty((len(positions), arm.n)), np.empty((len(positions), arm.modes))
+    rows = _rows_of(wrenches, lead, len(positions))
+    for b in range(len(positions)):
+        tau[b], delta[b] = _settle(arm, positions[b], velocities[b], accelerations[b], rows(b))
+    return QuasiStatic(tau.reshape((*lead, arm.n)), delta.reshape((*lead, arm.modes)))
+
+
+def static_deflection(arm: FlexibleArm, q: ArrayLike, *, wrenches: Wrenches | None = None) -> Array:
+    """Amplitudes of the modes at rest, the joints held; shape (…, modes).
+
+    Parameters and errors as for `quasi_static`.
+    """
+    rest = np.zeros(arm.n)
+    return quasi_static(arm, q, rest, rest, wrenches=wrenches).delta
+
+
+def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
+    """Newton's method on the modes' equations for one state: τ (n,), δ (modes,)."""
+    n, rest = arm.n, np.zeros(arm.modes)
+    zdd = np.concatenate([qdd, rest])
+    K = elastic_matrix(arm)
+
+    def forces(delta: Array) -> Array:
+        J, bias = equations_of_motion(arm, q, delta, qd, rest, wrenches=wrenches)
+        total: Array = J @ zdd + bias
+        return total
+
+    def loads(delta: Array) -> Array:
+        return np.asarray(forces(delta)[n:] - K @ delta)
+
+    delta, scale = rest, np.linalg.solve(K, np.abs(loads(rest)) + 1e-300)
+    for _ in range(_ITERATIONS):
+        total = forces(delta)
+        balanced = np.abs(K @ delta).max() + np.abs(total[n:] - K @ delta).max()
+        if not np.isfinite(total).all():
+            break
+        if np.abs(total[n:]).max() <= _BALANCED * balanced:
+            return total[:n], delta
+        slope = K + slopes(loads, delta, np.full(arm.modes, 1e-3 * np.abs(scale).max()))
+        delta = delta - np.linalg.solve(slope, total[n:])
+    raise ModelError(
+        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end; "
+        "make them stiffer (EI), or the load lighter"
+    )
+
+
+def _rows_of(
+    wrenches: Wrenches | None, lead: tuple[int, ...], count: int
+) -> Callable[[int], dict[str, Array] | None]:
+    """A function that gives the wrenches of one row."""
+    if not wrenches:
+        return lambda b: None
+    rows = {}
+    for link, value in wrenches.items():
+        array = as_floats(f"wrenches[{link!r}]", value)
+        try:
+            rows[link] = np.broadcast_to(array, (*lead, 6)).reshape(count, 6)
+        except ValueError:
+            raise ArgumentError(
+                f"wrenches[{link!r}] has shape {array.shape}, which does not broadcast to {(*lead, 6)}"
+            ) from None
+    return lambda b: {link: value[b] for link, value in rows.items()}

@@ -1,0 +1,45 @@
+"""The elastic and damping matrices of all links together, and slopes of forces found by differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+
+
+def elastic_matrix(arm: FlexibleArm) -> Array:
+    """K (42) of all modes, one block a link; shape (modes, modes)."""
+    return _blocks(arm, [link.stiffness for link in arm.links])
+
+
+def damping_matrix(arm: FlexibleArm) -> Array:
+    """The links' own damping, one block a link; shape (modes, modes)."""
+    return _blocks(arm, [link.damping for link in arm.links])
+
+
+def slopes(force: Callable[[Array], Array], at: Array, steps: Array) -> Array:
+    """∂force/∂x by fourth-order central differences; shape (forces, len(at)).
+
+    The forces here are sines and cosines of joint positions times polynomials of deflections, so that with steps of
+    1e-3 of their size little more than round-off is left.
+    """
+    columns = []
+    for k, h in enumerate(steps.tolist()):
+        e = np.zeros_like(at)
+        e[k] = h
+        near, far = force(at + e) - force(at - e), force(at + 2.0 * e) - force(at - 2.0 * e)
+        columns.append((8.0 * near - far) / (12.0 * h))
+    table: Array = np.array(columns).T
+    return table
+
+
+def _blocks(arm: FlexibleArm, parts: list[Array]) -> Array:
+    whole, start = np.zeros((arm.modes, arm.modes)), 0
+    for part in parts:
+        end = start + len(part)
+        whole[start:end, start:end] = part
+        start = end
+    return whole
