@@ -1,9 +1,9 @@
 """Densities and elastic moduli of what robots are made of, with where each figure comes from.
 
 Typical values: an alloy's density varies by a percent or so, a plastic's by a few, a printed part's by its infill.
-Weigh the part where it matters. Moduli vary more: alloys by some percent, plastics by a tenth and more with temperature,
-moisture and the speed of loading, and a printed part is softer across its layers. Bend the part where it matters.
-"""
+Weigh the part where it matters. Moduli vary more: alloys by some percent, plastics by a tenth and more with
+temperature, moisture and the speed of loading, and a printed part is softer across its layers. Bend the part where it
+matters. """
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any, Literal, get_args
@@ -15,7 +16,7 @@ Shapes = Literal["clamped_free", "clamped_mass", "pinned", "polynomial", "finite
 #: The shapes that a beam of varying section has.
 TAPERED = ("polynomial", "finite_element")
 #: More powers of x than this are too alike for double precision.
-MOST_POWERS = 8
+MOST_POWERS = 6
 #: More elements than this add no digits.
 MOST_ELEMENTS = 200
 
@@ -56,9 +57,9 @@ class Beam:
         Ratio of critical damping of each of the beam's own modes as clamped, with what it carries; one number for all,
         or one for each in the order y, z, torsion, in each of them from the lowest frequency on.
     tip_mass, tip_inertia
-        What the beam carries at its tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and for
-        `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along y).
-        It is not part of the link's mass.
+        What the beam carries at its tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and
+        for `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along
+        y). It is not part of the link's mass.
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
@@ -100,8 +101,8 @@ class Beam:
             raise ModelError(f"{where}: shapes is {self.shapes!r}; it must be one of {', '.join(get_args(Shapes))}")
         self._check_modes(where)
         self._check_tip_and_damping(where)
-        axis = frozen_array(self.axis, (3,), f"{where}: axis")
-        normal = frozen_array(self.normal, (3,), f"{where}: normal")
+        axis = _vector(self.axis, f"{where}: axis")
+        normal = _vector(self.normal, f"{where}: normal")
         if not np.linalg.norm(axis) > 1e-12:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must not be zero")
         axis = axis / np.linalg.norm(axis)
@@ -110,14 +111,14 @@ class Beam:
             raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
         object.__setattr__(self, "axis", frozen_array(axis, (3,), where))
         object.__setattr__(self, "normal", frozen_array(across / np.linalg.norm(across), (3,), where))
-        object.__setattr__(self, "origin", frozen_array(self.origin, (3,), f"{where}: origin"))
+        object.__setattr__(self, "origin", _vector(self.origin, f"{where}: origin"))
 
     def _check_modes(self, where: str) -> None:
-        modes = tuple(self.modes)
+        modes = tuple(self.modes) if isinstance(self.modes, Sequence) else ()
         if len(modes) != 3 or not all(_is_count(count) for count in modes):
             raise ModelError(
-                f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending along "
-                "y, along z, and in torsion"
+                f"{where}: modes is {self.modes!r}; it must be three whole numbers, not negative: modes in bending "
+                "along y, along z, and in torsion"
             )
         object.__setattr__(self, "modes", tuple(int(count) for count in modes))
         if not (self.mass_per_length > 0.0).all():
@@ -135,45 +136,43 @@ class Beam:
                 )
         if self.modes[2] and not (self.along("spread_y", self.ends) + self.along("spread_z", self.ends) > 0.0).all():
             raise ModelError(
-                f"{where}: spread_y and spread_z are {self.spread_y.tolist()} and {self.spread_z.tolist()} kg m, so the "
-                f"section has no inertia in torsion, but {self.modes[2]} modes in torsion are wanted; give the spreads, or "
-                "set their number to 0"
+                f"{where}: spread_y and spread_z are {self.spread_y.tolist()} and {self.spread_z.tolist()} kg m, so "
+                f"the section has no inertia in torsion, but {self.modes[2]} modes in torsion are wanted; give the "
+                "spreads, or set their number to 0"
             )
         if self.tapered and self.shapes not in TAPERED:
             raise ModelError(
-                f"{where}: shapes is {self.shapes!r}, which are those of a uniform beam, but its section varies along it; "
-                f"take {' or '.join(TAPERED)}"
+                f"{where}: shapes is {self.shapes!r}, which are those of a uniform beam, but its section varies along "
+                f"it; take {' or '.join(TAPERED)}"
             )
         most = max(self.modes)
         if self.shapes == "polynomial" and most > MOST_POWERS:
             raise ModelError(
-                f"{where}: {most} polynomial modes in one direction are wanted; more than {MOST_POWERS} are too alike for "
-                "double precision: take finite_element or clamped_free shapes"
+                f"{where}: {most} polynomial modes in one direction are wanted; more than {MOST_POWERS} are too alike "
+                "for double precision: take finite_element or clamped_free shapes"
             )
-        if not _is_count(self.elements) or not max(1, most) <= self.elements <= MOST_ELEMENTS:
+        least = max(1, most) if self.shapes == "finite_element" else 1
+        if not _is_count(self.elements) or not least <= self.elements <= MOST_ELEMENTS:
             raise ModelError(
-                f"{where}: elements is {self.elements!r}; it must be a whole number from {max(1, most)}, the modes in one "
-                f"direction, to {MOST_ELEMENTS}"
+                f"{where}: elements is {self.elements!r}; it must be a whole number from {least} (the largest number of "
+                f"modes in one direction) to {MOST_ELEMENTS}"
             )
 
     def _check_tip_and_damping(self, where: str) -> None:
         object.__setattr__(self, "tip_mass", _number(self.tip_mass, f"{where}: tip_mass", "kg"))
-        inertia = tuple(float(value) for value in frozen_array(self.tip_inertia, (3,), f"{where}: tip_inertia"))
+        inertia = tuple(float(value) for value in _vector(self.tip_inertia, f"{where}: tip_inertia"))
         if self.tip_mass < 0.0 or min(inertia) < 0.0:
-            raise ModelError(
-                f"{where}: tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2; neither may be negative"
-            )
+            found = f"tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2"
+            raise ModelError(f"{where}: {found}; neither may be negative")
         object.__setattr__(self, "tip_inertia", inertia)
         total = sum(self.modes)
-        ratios = np.asarray(self.damping, dtype=np.float64)
+        ratios = given = _numbers(self.damping, f"{where}: damping")
         if ratios.ndim == 0:
             ratios = np.full(total, ratios)
         ratios = frozen_array(ratios, (total,), f"{where}: damping (one ratio for all modes, or one for each)")
         if (ratios < 0.0).any():
             raise ModelError(f"{where}: damping is {ratios.tolist()}; a ratio of critical damping must not be negative")
-        if not isinstance(self.damping, float):
-            given = np.asarray(self.damping, dtype=np.float64)
-            object.__setattr__(self, "damping", tuple(given.tolist()) if given.ndim else float(given))
+        object.__setattr__(self, "damping", tuple(given.tolist()) if given.ndim else float(given))
 
     @property
     def rotation(self) -> Array:
@@ -199,7 +198,8 @@ class Beam:
     def along(self, name: str, x: Array) -> Array:
         """A property (``mass_per_length``, ``EI_y``, …) at distances x from the root, m; the shape of x."""
         values = getattr(self, name)
-        return np.interp(x, np.linspace(0.0, self.length, len(values)), values)
+        found: Array = np.interp(x, np.linspace(0.0, self.length, len(values)), values)
+        return found
 
     @property
     def damping_ratios(self) -> Array:
@@ -215,6 +215,10 @@ def _stations(value: Any, what: str) -> Array:
     if (array < 0.0).any():
         raise ModelError(f"{what} is {array.tolist()}; it must not be negative")
     return array
+
+
+def _vector(value: Any, what: str) -> Array:
+    return frozen_array(_numbers(value, what), (3,), what)
 
 
 def _numbers(value: Any, what: str) -> Array:

@@ -56,8 +56,8 @@ class NaturalModes(NamedTuple):
 def natural_modes(strain: Array, motion: Array) -> NaturalModes:
     """Natural modes where the energies are ½ |strain · δ|² and ½ |motion · δ̇|².
 
-    Stiffness and inertia matrix are Bᵀ B and Aᵀ A of the two roots. Their quotient A R⁻¹ with B = Q R is decomposed
-    instead of the matrices, whose condition is its square: that keeps the low modes of a fine mesh.
+    Stiffness and inertia matrix are Bᵀ B and Aᵀ A of the two roots. With triangles B = Q R and A = Q' S the quotient
+    S R⁻¹ is decomposed instead of the matrices, whose condition is its square: that keeps the low modes of a fine mesh.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def natural_modes(strain: Array, motion: Array) -> NaturalModes:
 
     if not strain.shape[1]:
         return NaturalModes(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0)))
-    R = np.linalg.qr(strain, mode="r")
-    P, slowness, Wt = svd(solve_triangular(R, motion.T, trans="T").T, full_matrices=False)
-    return NaturalModes(1.0 / slowness, solve_triangular(R, (Wt.T / slowness)), motion.T @ P)
+    R: Array = np.asarray(np.linalg.qr(strain, mode="r"))
+    S: Array = np.asarray(np.linalg.qr(motion, mode="r"))
+    P, slowness, Wt = svd(solve_triangular(R, S.T, trans="T").T)
+    return NaturalModes(1.0 / slowness, solve_triangular(R, Wt.T / slowness), S.T @ P)

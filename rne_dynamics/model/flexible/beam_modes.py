@@ -1,0 +1,138 @@
+"""From a beam to a flexible link: the integrals of document 003 over its mode shapes.
+
+Euler and Bernoulli's beam: bending moves a section without turning it, as far as its inertia goes; torsion turns it
+about the axis, so that a point (y, z) of it moves by θ (0, −z, y). The undeformed beam's inertia holds the section's
+spread. Everything is integrated by Gauss's rule between the places where shapes or properties have kinks: to round-off
+for the analytic shapes, exactly for polynomials and finite elements.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_field import BeamField
+from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
+from rne_dynamics.model.flexible.finite_element import energy_roots, tip_roots
+from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.flexible.ritz import Rule, gauss, natural_modes
+from rne_dynamics.model.inertia import Array, Inertia
+
+
+def modal_link(beam: Beam) -> ModalLink:
+    """The flexible link that a beam makes, with modes named y1, y2, …, z1, …, torsion1, ….
+
+    Parameters
+    ----------
+    beam
+        The beam.
+
+    Raises
+    ------
+    ModelError
+        A tip so heavy that its mode shapes cannot be told apart.
+    """
+    shapes = beam_shapes(beam)
+    field = BeamField(beam, shapes)
+    rule = gauss(field.breaks, max(s.points for s in shapes))
+    first, second, shortening = _integrals(field, rule)
+    m = sum(beam.modes)
+    stiffness, damping = np.zeros((m, m)), np.zeros((m, m))
+    start = 0
+    for direction, s in enumerate(shapes):
+        block = slice(start, start + s.count)
+        strain, motion = _energy_roots(beam, direction, s)
+        stiffness[block, block] = strain.T @ strain
+        own = natural_modes(strain, motion)
+        # D = M Φ diag(2ζω) Φᵀ M, so that ΦᵀDΦ is diagonal in the beam's own modes
+        damping[block, block] = (own.momenta * (2.0 * beam.damping_ratios[block] * own.omega)) @ own.momenta.T
+        start += s.count
+    # from the beam's axes at its root to the link's frame
+    R, T = beam.rotation, np.zeros((4, 4))
+    T[0, 0], T[1:, 0], T[1:, 1:] = 1.0, beam.origin, R
+    kinds = zip(("y", "z", "torsion"), beam.modes, strict=True)
+    return ModalLink(
+        link=beam.link,
+        mode_names=tuple(f"{kind}{k + 1}" for kind, count in kinds for k in range(count)),
+        inertia=_undeformed(beam, rule).moved(R, beam.origin),
+        first=T @ first @ R.T,
+        second=R @ second @ R.T,
+        shortening=T @ shortening @ R.T,
+        stiffness=0.5 * (stiffness + stiffness.T),
+        damping=0.5 * (damping + damping.T),
+        field=field,
+        tip=beam.origin + beam.length * beam.axis,
+    )
+
+
+def beam_frequencies(beam: Beam) -> Array:
+    """Natural frequencies of the beam alone, clamped, with what it carries at its tip, rad/s; shape (modes,).
+
+    As its shapes render them, in the order y, z, torsion, ascending in each.
+    """
+    shapes = beam_shapes(beam)
+    return np.concatenate([natural_modes(*_energy_roots(beam, k, shapes[k])).omega for k in range(3)])
+
+
+def _energy_roots(beam: Beam, direction: int, shapes: ShapeFunctions) -> tuple[Array, Array]:
+    """Square roots of strain and kinetic energy over the amplitudes of one direction; shapes (rows, count)."""
+    x, stiffness, inertia = energy_roots(beam, direction, shapes.breaks, shapes.points)
+    on_tip, on_slope = tip_roots(beam, direction)
+    tip = np.array([beam.length])
+    strain = stiffness[:, None] * shapes.evaluate(x, 1 if direction == 2 else 2)
+    motion = [inertia[:, None] * shapes.evaluate(x, 0), on_tip * shapes.evaluate(tip, 0)]
+    return strain, np.vstack([*motion, on_slope * shapes.evaluate(tip, 1)])
+
+
+def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
+    """C_ik (28), C_ikl (25) and the integrals of the shortening, in the beam's own axes from its root."""
+    beam = field.beam
+    dm = rule.w * beam.along("mass_per_length", rule.x)
+    spread_y, spread_z = (rule.w * beam.along(name, rule.x) for name in ("spread_y", "spread_z"))
+    moved = field.deflection(rule.x)
+    twist = moved.rotation[:, :, 0]
+    m = twist.shape[1]
+
+    first = np.zeros((m, 4, 3))
+    first[:, 0] = np.einsum("p,pki->ki", dm, moved.translation)
+    first[:, 1] = np.einsum("p,pki->ki", dm * rule.x, moved.translation)
+    # ∫ y φ dm and ∫ z φ dm with φ = θ (0, −z, y)
+    first[:, 2, 2] += spread_y @ twist
+    first[:, 3, 1] -= spread_z @ twist
+
+    second = np.einsum("p,pki,plj->klij", dm, moved.translation, moved.translation)
+    second[:, :, 1, 1] += np.einsum("p,pk,pl->kl", spread_z, twist, twist)
+    second[:, :, 2, 2] += np.einsum("p,pk,pl->kl", spread_y, twist, twist)
+
+    shortening = np.zeros((m, m, 4, 3))
+    if beam.stiffening:
+        # ∫ x^p ∫₀ˣ w'w' ds dm = ∫ w'w' (∫ₛᴸ x^p dm) ds: what lies beyond s is drawn in by the slope at s
+        mass, moment = _beyond(beam, rule.x)
+        for row, weight in ((0, mass), (1, moment)):
+            shortening[:, :, row, 0] = np.einsum("p,pki,pli->kl", rule.w * weight, moved.slope, moved.slope)
+    return first, second, shortening
+
+
+def _beyond(beam: Beam, x: Array) -> tuple[Array, Array]:
+    """Mass and first moment about the root of what lies beyond x, kg and kg·m; shapes of x."""
+    from scipy.interpolate import PPoly
+
+    ends = beam.ends
+    mu = beam.along("mass_per_length", ends)
+    slope = np.diff(mu) / np.diff(ends)
+    # within an interval from a: μ = μ_a + slope t and x μ = (a + t) μ with t = x − a
+    mass = PPoly(np.array([slope, mu[:-1]]), ends).antiderivative()
+    moment = PPoly(np.array([slope, mu[:-1] + ends[:-1] * slope, ends[:-1] * mu[:-1]]), ends).antiderivative()
+    return mass(beam.length) - mass(x), moment(beam.length) - moment(x)
+
+
+def _undeformed(beam: Beam, rule: Rule) -> Inertia:
+    """The straight beam in its own axes from its root."""
+    dm = rule.w * beam.along("mass_per_length", rule.x)
+    spread_y, spread_z = (float(rule.w @ beam.along(name, rule.x)) for name in ("spread_y", "spread_z"))
+    mass = float(dm.sum())
+    com = float(dm @ rule.x) / mass
+    along = float(dm @ (rule.x - com) ** 2)
+    return Inertia(
+        mass, np.array([com, 0.0, 0.0]), np.diag([spread_y + spread_z, along + spread_z, along + spread_y])
+    )

@@ -1,0 +1,183 @@
+"""Natural modes of a uniform Euler–Bernoulli beam, root clamped or on a hinge, its tip carrying a rigid body.
+
+With ξ = x/L and b = βL, β⁴ = μ ω² / EI, a mode solves w'''' = b⁴ w with
+
+* at the root w = 0, and w' = 0 (clamped) or w'' = 0 (hinge);
+* at the tip w'' = b⁴ J w' and w''' = −b⁴ m w, m = tip mass / (μ L) and J = tip inertia / (μ L³).
+
+For the clamped beam the determinant of the four conditions is, but for a factor, the textbooks' characteristic equation
+1 + cos b cosh b − m b (sin b cosh b − cos b sinh b) − J b³ (sin b cosh b + cos b sinh b) + m J b⁴ (1 − cos b cosh b) =
+0. """
+
+from __future__ import annotations
+
+import math
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array
+
+Root = Literal["clamped", "hinged"]
+
+#: Below this b the solutions are written with Krylov's functions, whose small values keep their digits; above it with
+#: exponentials that fall from either end, for cosh and sinh would cancel.
+_LOW = 2.5
+#: The least b that is looked for: below it a beam is but a massless spring to what it carries.
+_LEAST = 2e-3
+
+
+class Mode(NamedTuple):
+    """One natural mode.
+
+    Parameters
+    ----------
+    b
+        βL; the frequency is ω = b² √(EI / μ) / L².
+    coefficients
+        Of the four solutions of `solutions`; shape (4,).
+    low
+        Which solutions.
+    """
+
+    b: float
+    coefficients: Array
+    low: bool
+
+    def evaluate(self, xi: Array, order: int) -> Array:
+        """The mode's derivative of some order with respect to ξ = x/L; the shape of ξ."""
+        value: Array = self.b**order * (solutions(self.b, np.asarray(xi), order, self.low) @ self.coefficients)
+        return value
+
+
+def solutions(b: float, xi: Array, order: int, low: bool) -> Array:
+    """Four independent solutions of w'''' = b⁴ w, or a derivative of them over bᵒʳᵈᵉʳ; shape (…, 4).
+
+    Krylov's functions of bξ where `low`, else e^(−bξ), e^(−b(1−ξ)), cos bξ and sin bξ.
+    """
+    z = b * xi
+    if low:
+        krylov = _krylov(z)
+        # each function's derivative is the one before it in the round
+        return np.stack([krylov[(k - order) % 4] for k in range(4)], axis=-1)
+    turn = 0.5 * math.pi * order
+    return np.stack([(-1.0) ** order * np.exp(-z), np.exp(z - b), np.cos(z + turn), np.sin(z + turn)], axis=-1)
+
+
+def _krylov(z: Array) -> list[Array]:
+    """(cosh + cos)/2, (sinh + sin)/2, (cosh − cos)/2, (sinh − sin)/2 by their series, Σ z^(4n+k) / (4n+k)!."""
+    z4 = z**4
+    functions = []
+    for k in range(4):
+        term = z**k / math.factorial(k)
+        total = term.copy()
+        for n in range(1, 10):
+            p = 4 * n + k
+            term = term * z4 / (p * (p - 1) * (p - 2) * (p - 3))
+            total += term
+        functions.append(total)
+    return functions
+
+
+def modes(count: int, root: Root, mass: float, inertia: float) -> list[Mode]:
+    """The first natural modes with a strain energy, in ascending frequency.
+
+    Every root is fenced in by counting: the number of modes below a frequency is that of the beam with its tip held
+    still plus the number of negative eigenvalues of the tip's dynamic stiffness (Wittrick and Williams, Q. J. Mech.
+    Appl. Math. 24, 1971). Brent's method then brings it to round-off.
+
+    Parameters
+    ----------
+    count
+        How many.
+    root
+        ``clamped``, or ``hinged``, whose rigid swing is left out.
+    mass, inertia
+        Carried at the tip, over μ L and μ L³.
+
+    Raises
+    ------
+    ModelError
+        A tip so heavy that the first mode is not found in double precision.
+    """
+    found = []
+    rigid = 1 if root == "hinged" else 0
+    below = _LEAST
+    for k in range(rigid + 1, rigid + 1 + count):
+        if _count_below(below, root, mass, inertia) != k - 1:
+            raise ModelError(
+                f"modes of a beam whose tip carries {mass:.3g} times its mass and {inertia:.3g} times its mass times "
+                "length squared cannot be told apart in double precision; the beam is massless beside it: check the "
+                "tip's figures, or take polynomial or clamped_free shapes"
+            )
+        low, high = below, (k + 1) * math.pi
+        while high - low > 0.05 * high or not (
+            _count_below(low, root, mass, inertia) == k - 1 and _count_below(high, root, mass, inertia) == k
+        ):
+            middle = 0.5 * (low + high) if low > 0.25 * high else math.sqrt(low * high)
+            if _count_below(middle, root, mass, inertia) >= k:
+                high = middle
+            else:
+                low = middle
+        mode = _mode(low, high, root, mass, inertia)
+        found.append(mode)
+        below = high
+    return found
+
+
+def _mode(low: float, high: float, root: Root, mass: float, inertia: float) -> Mode:
+    from scipy.optimize import brentq
+
+    krylov = high < _LOW
+
+    def determinant(b: float) -> float:
+        return float(np.linalg.det(_conditions(b, root, mass, inertia, krylov)))
+
+    b = float(brentq(determinant, low, high, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
+    null = np.linalg.svd(_conditions(b, root, mass, inertia, krylov))[2][-1]
+    return Mode(b, null, krylov)
+
+
+def _at_root(b: float, root: Root, low: bool) -> list[Array]:
+    start = np.zeros(())
+    return [solutions(b, start, order, low) for order in ((0, 1) if root == "clamped" else (0, 2))]
+
+
+def _conditions(b: float, root: Root, mass: float, inertia: float, low: bool) -> Array:
+    """The four conditions at the ends as rows over the four solutions; shape (4, 4)."""
+    w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
+    return np.stack(
+        [
+            *_at_root(b, root, low),
+            (moment - inertia * b**3 * turn) / (1.0 + inertia * b**3),
+            (shear + mass * b * w) / (1.0 + mass * b),
+        ]
+    )
+
+
+def _count_below(b: float, root: Root, mass: float, inertia: float) -> int:
+    """How many modes, the rigid swing included, have a βL below b."""
+    low = b < _LOW
+    w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
+    unit = np.linalg.solve(np.stack([*_at_root(b, root, low), w, b * turn]), np.eye(4)[:, 2:])
+    stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.diag([mass, inertia])
+    # scaled to a diagonal of ones: signs stay, and a rotation of little stiffness is not lost beside a heavy tip
+    scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(stiffness)), 1e-300))
+    stiffness = 0.5 * (stiffness + stiffness.T) * np.outer(scale, scale)
+    return _count_held(b, root) + int((np.linalg.eigvalsh(stiffness) < 0.0).sum())
+
+
+def _count_held(b: float, root: Root) -> int:
+    """How many modes of the beam with its tip clamped have a βL below b.
+
+    Their characteristic functions, cos b − 1/cosh b and tan b − tanh b, have one root in every (jπ, (j+1)π), j ≥ 1.
+    """
+    j = math.floor(b / math.pi)
+    if j < 1:
+        return 0
+    if root == "clamped":
+        passed = (math.cos(b) - 1.0 / math.cosh(min(b, 700.0)) > 0.0) == (j % 2 == 1)
+    else:
+        passed = (math.sin(b) - math.cos(b) * math.tanh(b) > 0.0) == (j % 2 == 0)
+    return j - 1 + int(passed)
