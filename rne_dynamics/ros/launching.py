@@ -29,8 +29,8 @@ def arguments(default: str = "") -> list[DeclareLaunchArgument]:
             + (f"; {default} where neither urdf nor model is given" if default else "")
         ),
         DeclareLaunchArgument(
-            "model", default_value="", description="instead of urdf, a model file, which may describe closed loops: "
-            f"path, package:// URI, or one of {', '.join(shipped_models())}"
+            "model", default_value="", description="instead of urdf, a model file, which may describe closed loops or "
+            f"flexible links: path, package:// URI, or one of {', '.join(shipped_models())}"
         ),
         DeclareLaunchArgument(
             "config", default_value="", description="parameter file; empty takes the shipped one of a shipped robot"

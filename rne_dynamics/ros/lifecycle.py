@@ -23,6 +23,7 @@ from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
+from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
@@ -53,8 +54,8 @@ COMMON: tuple[Parameter, ...] = (
     ),
     Parameter(
         "model", "",
-        "Instead of robot_description, a model file, which may describe closed loops: a path, a URI, its text or the "
-        "name of a shipped model.",
+        "Instead of robot_description, a model file, which may describe closed loops or flexible links: a path, a URI, "
+        "its text or the name of a shipped model.",
         read_only=True,
     ),
     Parameter(
@@ -78,6 +79,9 @@ COMMON: tuple[Parameter, ...] = (
 
 class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent where types are checked
     """A lifecycle node around one robot model, an open arm or a mechanism.
+
+    Where the model file has flexible links, the robot is the rigid arm of the same file, which is what a controller
+    knows; `described` has the links as they are.
 
     Subclasses give `build`, and may give `begin` and `end`; each may raise `RneDynamicsError`, which refuses the
     transition with one logged line.
@@ -231,11 +235,15 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     # -- the robot ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_machine`."""
+        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_machine`.
+
+        `described` is the same machine with its links as flexible as the model file says.
+        """
         described = load_machine(
             self.model, self.description, self.parameters.names("joints"), numbers(self.parameters.values, "gravity")
         )
-        self.bare_robot, self.locked = described.machine, described.locked
+        self.described, self.locked = described.machine, described.locked
+        self.bare_robot = rigid(self.described)
 
     @property
     def commanded(self) -> tuple[str, ...]:

@@ -1,9 +1,10 @@
-"""What a node's parameters describe: an open arm from a URDF, or whatever a model file makes of one."""
+"""What a node's parameters describe: an arm from a URDF, or whatever a model file makes of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from rne_dynamics.description.model_file import load_model, names_model_file
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
@@ -28,12 +30,13 @@ class Described:
     Parameters
     ----------
     machine
-        Without payload; of a mechanism the posture is exact.
+        Without payload; of a mechanism the posture is exact. Of an arm with flexible links a controller takes the
+        rigid one, `rigid(machine)`.
     locked
         Where the joints are that `joints` left out, by name; rad or m.
     """
 
-    machine: Machine
+    machine: AnyMachine
     locked: dict[str, float]
 
 
@@ -81,22 +84,30 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
     return Described(ready(load_model(source, lock=locked), gravity) if locked else machine, locked)
 
 
-def ready(machine: Machine, gravity: Sequence[float]) -> Machine:
+def ready(machine: AnyMachine, gravity: Sequence[float]) -> AnyMachine:
     """The machine under another gravity, if one is given, its loops closed to round-off."""
     if len(gravity):
         pull = frozen_array(gravity, (3,), "gravity")
         machine = (
-            replace(machine, robot=replace(machine.robot, gravity=pull)) if isinstance(machine, Mechanism)
-            else replace(machine, gravity=pull)
+            replace(machine, gravity=pull) if isinstance(machine, RobotModel)
+            else replace(machine, robot=replace(machine.robot, gravity=pull))
         )
     return assembled(machine) if isinstance(machine, Mechanism) else machine
 
 
-def loaded(machine: Machine, payload: Payload | None) -> Machine:
+@overload
+def loaded(machine: Machine, payload: Payload | None) -> Machine: ...
+
+
+@overload
+def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine: ...
+
+
+def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine:
     """The machine carrying a payload, if there is one; `ModelError` for an unknown link."""
     if payload is None:
         return machine
-    return machine.with_payload(payload) if isinstance(machine, Mechanism) else with_payload(machine, payload)
+    return with_payload(machine, payload) if isinstance(machine, RobotModel) else machine.with_payload(payload)
 
 
 def follower(machine: Machine, posture: Array | None = None) -> Follower | None:
@@ -111,10 +122,12 @@ def inertia(machine: Machine, q: Array, posture: Array | None) -> Array:
     return mass_matrix(machine, q)
 
 
-def with_effort_limit(machine: Machine, limit: ArrayLike) -> Machine:
+def with_effort_limit(machine: AnyMachine, limit: ArrayLike) -> AnyMachine:
     """The machine with other effort limits of its driven joints, N·m or N; shape (n,)."""
     if isinstance(machine, RobotModel):
         return replace(machine, effort_limit=np.asarray(limit, dtype=np.float64))
+    if isinstance(machine, FlexibleArm):
+        return replace(machine, robot=replace(machine.robot, effort_limit=np.asarray(limit, dtype=np.float64)))
     limits = np.array(machine.robot.effort_limit)
     limits[machine.actuated] = limit
     return replace(machine, robot=replace(machine.robot, effort_limit=limits))

@@ -1,0 +1,57 @@
+"""How far the ends of flexible links are from where stiff links would have them, on a topic of the simulator's."""
+
+from __future__ import annotations
+
+import numpy as np
+from sensor_msgs.msg import JointState
+
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.messages import NANOSECONDS
+
+#: What is told of the end of a link: displacement, m, and small turn, rad, in the link's frame.
+COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
+
+
+class DeflectionsPublisher:
+    """The ends of all flexible links on ``~/deflections``, every `divisor`-th period and only where somebody listens.
+
+    Names are ``<link>/x`` and so on, see `COMPONENTS`; `position` holds displacements and turns, `velocity` their
+    rates.
+
+    Parameters
+    ----------
+    node
+        The node.
+    arm
+        The arm.
+    divisor
+        Periods between two messages; 0 for none at all.
+    """
+
+    def __init__(self, node: ArmNode, arm: FlexibleArm, divisor: int) -> None:
+        self._arm, self._divisor, self._count = arm, divisor, 0
+        names = [f"{link.link}/{component}" for link in arm.links for component in COMPONENTS]
+        zeros = [0.0] * len(names)
+        self._message = JointState(name=names, position=zeros, velocity=zeros)
+        self._position, self._velocity = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)
+        self._publisher = node.keep(node.create_publisher(JointState, "~/deflections", OFFERED)) if divisor else None
+        self._fill(np.zeros(arm.modes), np.zeros(arm.modes))  # so that the first message is as fast as the others
+
+    def publish(self, stamp: int, delta: Array, deltad: Array) -> None:
+        """Send the deflections at the modes' amplitudes and rates, (modes,) each; `stamp` of the state, ns."""
+        self._count += 1
+        if self._publisher is None or self._count % self._divisor or not self._publisher.get_subscription_count():
+            return
+        self._fill(delta, deltad)
+        time = self._message.header.stamp
+        time.sec, time.nanosec = divmod(stamp, NANOSECONDS)
+        self._publisher.publish(self._message)
+
+    def _fill(self, delta: Array, deltad: Array) -> None:
+        # deflections are quadratic in δ, so that this difference over any step is their rate exactly
+        now, ahead, behind = tip_deflections(self._arm, np.stack([delta, delta + deltad, delta - deltad])).reshape(3, -1)
+        self._position[:] = now
+        self._velocity[:] = 0.5 * (ahead - behind)
