@@ -1,0 +1,309 @@
+"""The equations of motion of a flexible arm from its energies: no recursion, no integrals over mode shapes.
+
+Positions are products of 4 × 4 matrices along the chain of links as the description has it, one for each joint and each
+attachment on a bent link; the kinetic energy is summed over particles (`particles.py`). It is a quadratic form of the
+velocities, so velocities in the directions of the coordinates give the inertia matrix (polarization), and steps of
+10⁻³⁰ i in the coordinates give every derivative of Lagrange's equations without cancellation.
+
+Of the place of a particle, h₀ + h₁ + h₂ in powers of the amplitudes, the kinetic energy keeps h₀² + 2 h₀ h₁ + h₁² + 2 h₀ h₂;
+what is left out is small of third order. That is the energy of document 003, (22), with the shortening h₂ added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.equations import EquationsOfMotion
+from rne_dynamics.model.assembly import align_z
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.modal import Attachment
+from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.tree import JointKind, TreeJoint
+from rne_dynamics.verification.particles import Particles
+
+#: Step into the complex plane: its square is nothing beside 1.
+_STEP = 1e-30
+
+Complex = NDArray[np.complex128]
+
+
+class Energies(NamedTuple):
+    """Kinetic energy and potential energy (gravity and strain), J; shape (…)."""
+
+    kinetic: Array
+    potential: Array
+
+
+def energy_equations(
+    arm: FlexibleArm,
+    particles: Mapping[str, Particles],
+    q: ArrayLike,
+    delta: ArrayLike,
+    qd: ArrayLike,
+    deltad: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> EquationsOfMotion:
+    """What `equations_of_motion` computes, by Lagrange's equations with derivatives taken of the energies themselves.
+
+    Parameters
+    ----------
+    arm, q, delta, qd, deltad, wrenches
+        As for `equations_of_motion`.
+    particles
+        Of every flexible link, by its name.
+    base_motion
+        As there, but one for all states: vectors of shape (3,).
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
+    system = _System(arm, particles, base_motion)
+    loads = bodies_wrenches(arm.bodies, wrenches, lead)  # one row for all, or one each
+    found = [system.equations(z[b], zd[b], loads[b if len(loads) > 1 else 0]) for b in range(len(z))]
+    J = np.array([f[0] for f in found]).reshape((*lead, arm.nz, arm.nz))
+    return EquationsOfMotion(J, np.array([f[1] for f in found]).reshape((*lead, arm.nz)))
+
+
+def particle_energies(
+    arm: FlexibleArm,
+    particles: Mapping[str, Particles],
+    q: ArrayLike,
+    delta: ArrayLike,
+    qd: ArrayLike,
+    deltad: ArrayLike,
+) -> Energies:
+    """The energies that `energy_equations` derives; parameters and errors as there."""
+    lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
+    z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
+    system = _System(arm, particles, None)
+    motion = system.motion(z.astype(complex), zd, system.base, system.still)
+    left, right = system.momenta(z.astype(complex), zd, motion)
+    kinetic = 0.5 * ((left * right).sum(axis=1).real + zd**2 @ system.rotor)
+    strain = 0.5 * np.einsum("bk,kl,bl->b", amplitudes, system.stiffness, amplitudes)
+    return Energies(kinetic.reshape(lead), (system.weight(z.astype(complex), motion[0]).real + strain).reshape(lead))
+
+
+@dataclass(frozen=True, eq=False)
+class _Step:
+    """One joint of the description: from the parent link's frame to the child's."""
+
+    joint: TreeJoint
+    parent: int
+    coordinates: tuple[int, ...]
+    modes: slice
+    attachment: Attachment | None
+
+
+class _System:
+    """An arm laid out for products of matrices; links in the order of the tree, the root first."""
+
+    def __init__(self, arm: FlexibleArm, particles: Mapping[str, Particles], base_motion: BaseMotion | None) -> None:
+        tree = arm.robot.tree
+        flexible = {link.link: link for link in arm.links}
+        self.nz = arm.nz
+        self.stiffness, self.damping = np.zeros((2, arm.modes, arm.modes))
+        self.modes = {}
+        for name, link in flexible.items():
+            own = arm.mode_slice(name)
+            self.stiffness[own, own], self.damping[own, own] = link.stiffness, link.damping
+            self.modes[name] = slice(arm.n + own.start, arm.n + own.stop)
+        self.joints = arm.n
+        self.links = [tree.root, *(joint.child for joint in tree.depth_first)]
+        self.steps = []
+        self.rotor = np.zeros(arm.nz)
+        for joint in tree.depth_first:
+            names = {
+                JointKind.FIXED: [],
+                JointKind.PLANAR: [f"{joint.name}/{part}" for part in ("x", "y", "theta")],
+            }.get(joint.kind, [joint.name])
+            at = tuple(arm.joint_index(name) for name in names)
+            self.rotor[list(at)] = joint.rotor_inertia
+            bent = flexible.get(joint.parent)
+            attachment = None if bent is None else bent.at(joint.position)
+            modes = self.modes.get(joint.parent, slice(0))
+            self.steps.append(_Step(joint, self.links.index(joint.parent), at, modes, attachment))
+        self.particles = [particles[name] if name in flexible else None for name in self.links]
+        inertias = [tree.link(name).inertia or Inertia() for name in self.links]
+        self.masses = [_second_moments(*pair) for pair in zip(inertias, self.particles, strict=True)]
+        self.bodies = {joint: k for k, joint in enumerate(arm.bodies.body_names)}
+        self.frames = [arm.bodies.links[name] for name in self.links]
+        motion = base_motion or BaseMotion()
+        v, w, a, dw = (
+            np.asarray(x, dtype=np.float64)
+            for x in (
+                motion.linear_velocity, motion.angular_velocity, motion.linear_acceleration, motion.angular_acceleration
+            )
+        )  # fmt: skip
+        self.gravity = arm.gravity @ np.asarray(motion.rotation, dtype=np.float64)
+        # W, Ẇ and Ẅ of the base in axes that stand still and that the base is passing through
+        self.base, self.still = np.eye(4), np.zeros((4, 4))
+        self.rate, self.second = np.zeros((2, 4, 4))
+        turning = _cross(w)
+        self.rate[:3, :3], self.rate[:3, 3] = turning, v
+        self.second[:3, :3], self.second[:3, 3] = _cross(dw) + turning @ turning, a
+
+    def equations(self, z: Array, zd: Array, loads: Array) -> tuple[Array, Array]:
+        """J and bias in one state; `loads` has a row for every body, or none."""
+        nz, step = self.nz, _STEP * 1j
+        # one unit velocity for each coordinate, and one for the base, while time goes on by an imaginary step
+        directions = np.vstack([np.eye(nz), np.zeros(nz)])
+        rates = np.zeros((nz + 1, 4, 4), dtype=complex)
+        rates[nz] = self.rate + step * self.second
+        now = np.tile(z + step * zd, (nz + 1, 1))
+        left, right = self.momenta(now, directions, self.motion(now, directions, self.base + step * self.rate, rates))
+        form = left @ right.T
+        form[:nz, :nz] += np.diag(self.rotor)
+        momentum = form[:nz] @ np.append(zd, 1.0)
+        bias = momentum.imag / _STEP
+        # one imaginary step in each coordinate
+        near, velocity = z + step * np.eye(nz), np.tile(zd, (nz, 1))
+        motion = self.motion(near, velocity, self.base, self.rate)
+        left, right = self.momenta(near, velocity, motion)
+        bias += (self.weight(near, motion[0]) - 0.5 * (left * right).sum(axis=1)).imag / _STEP
+        n = self.joints
+        bias[n:] += self.stiffness @ z[n:] + self.damping @ zd[n:]
+        if len(loads):
+            bias -= self.work(motion[0], loads)
+        return form[:nz, :nz].real, bias
+
+    def motion(self, z: Complex, zd: Array, base: Any, rate: Any) -> tuple[list[Complex], list[Complex]]:
+        """W and Ẇ of every link for rows of states and velocities; each (rows, 4, 4)."""
+        rows = len(z)
+        W = [np.broadcast_to(np.asarray(base, dtype=complex), (rows, 4, 4))]
+        dW = [np.broadcast_to(np.asarray(rate, dtype=complex), (rows, 4, 4))]
+        for step in self.steps:
+            E, dE = _placement(step, z, zd)
+            A, dA = _joint_matrix(step, z, zd)
+            P, dP = W[step.parent], dW[step.parent]
+            W.append(P @ E @ A)
+            dW.append(dP @ E @ A + P @ dE @ A + P @ E @ dA)
+        return W, dW
+
+    def momenta(self, z: Complex, zd: Array, motion: tuple[list[Complex], list[Complex]]) -> tuple[Complex, Complex]:
+        """Two arrays (rows, …): products of rows a and b summed are twice the mixed kinetic energy of velocities a, b.
+
+        Without the rotors.
+        """
+        rows = len(z)
+        left, right = [], []
+        for W, dW, C, name, matter in zip(*motion, self.masses, self.links, self.particles, strict=True):
+            left.append(dW[:, :3].reshape(rows, 12))
+            right.append((dW[:, :3] @ C).reshape(rows, 12))
+            if matter is None:
+                continue
+            d, dd = z[:, self.modes[name]], zd[:, self.modes[name]]
+            v0 = np.einsum("bxy,ny->bnx", dW[:, :3, :3], matter.position) + dW[:, None, :3, 3]
+            h1, g1 = (np.einsum("bk,nkx->bnx", a, matter.displacement) for a in (d, dd))
+            v1 = np.einsum("bxy,bny->bnx", dW[:, :3, :3], h1) + np.einsum("bxy,bny->bnx", W[:, :3, :3], g1)
+            pairs = [(v0 + v1, v0 + v1)]
+            if matter.shortening.any():
+                h2 = -0.5 * np.einsum("bk,bl,nklx->bnx", d, d, matter.shortening)
+                g2 = -np.einsum("bk,bl,nklx->bnx", d, dd, matter.shortening)
+                v2 = np.einsum("bxy,bny->bnx", dW[:, :3, :3], h2) + np.einsum("bxy,bny->bnx", W[:, :3, :3], g2)
+                pairs += [(v0, v2), (v2, v0)]
+            for a, b in pairs:
+                left.append(a.reshape(rows, -1))
+                right.append((matter.mass[:, None] * b).reshape(rows, -1))
+        return np.hstack(left), np.hstack(right)
+
+    def weight(self, z: Complex, W: list[Complex]) -> Complex:
+        """Potential energy of gravity; shape (rows,)."""
+        total = np.zeros(len(z), dtype=complex)
+        for frame, C, name, matter in zip(W, self.masses, self.links, self.particles, strict=True):
+            total -= frame[:, :3] @ C[3] @ self.gravity
+            if matter is not None:
+                d = z[:, self.modes[name]]
+                place = np.einsum("bk,n,nkx->bx", d, matter.mass, matter.displacement)
+                place -= 0.5 * np.einsum("bk,bl,n,nklx->bx", d, d, matter.mass, matter.shortening)
+                place += matter.mass @ matter.position
+                total -= np.einsum("bxy,by,x->b", frame[:, :3, :3], place, self.gravity)
+                total -= matter.mass.sum() * (frame[:, :3, 3] @ self.gravity)
+        return total
+
+    def work(self, W: list[Complex], loads: Array) -> Array:
+        """Generalised forces of loads at the bodies' origins, W stepped in one coordinate a row; shape (nz,).
+
+        A moment is a set of couples: half of n × e at the end of each of the link's three axes e.
+        """
+        total = np.zeros(self.nz)
+        for step, frame, at in zip(self.steps, self.frames[1:], W[1:], strict=True):
+            name = step.joint.name + ("/theta" if step.joint.kind is JointKind.PLANAR else "")
+            if name not in self.bodies:  # part of the body it is fixed to, whose loads hold its own
+                continue
+            load = loads[self.bodies[name]]
+            force, moment = frame.rotation.T @ load[:3], frame.rotation.T @ load[3:]
+            R, moved = at[0, :3, :3].real, at.imag / _STEP
+            total += moved[:, :3, 3] @ R @ force
+            total += 0.5 * np.einsum("bxe,xe->b", moved[:, :3, :3], R @ _cross(moment))
+        return total
+
+
+def _placement(step: _Step, z: Complex, zd: Array) -> tuple[Complex, Complex]:
+    """E (5) of a joint on its parent and its rate: the turn of a bent link is small, 1 + θ̃; (rows, 4, 4)."""
+    E, dE = np.zeros((2, len(z), 4, 4), dtype=complex)
+    E[:, :3, :3], E[:, :3, 3], E[:, 3, 3] = step.joint.rotation, step.joint.position, 1.0
+    if step.attachment is not None:
+        d, dd, there = z[:, step.modes], zd[:, step.modes], step.attachment
+        E[:, :3, 3] += d @ there.translation - 0.5 * np.einsum("bk,bl,klx->bx", d, d, there.shortening)
+        dE[:, :3, 3] = dd @ there.translation - np.einsum("bk,bl,klx->bx", d, dd, there.shortening)
+        E[:, :3, :3] += _cross(d @ there.rotation) @ step.joint.rotation
+        dE[:, :3, :3] = _cross(dd @ there.rotation) @ step.joint.rotation
+    return E, dE
+
+
+def _joint_matrix(step: _Step, z: Complex, zd: Array) -> tuple[Complex, Complex]:
+    """A of a joint and its rate, about or along its axis in the joint's frame; (rows, 4, 4)."""
+    joint, at = step.joint, step.coordinates
+    A, dA = np.tile(np.eye(4, dtype=complex), (len(z), 1, 1)), np.zeros((len(z), 4, 4), dtype=complex)
+    slides: list[tuple[int, Array]] = []
+    turns = at[-1:]
+    if joint.kind is JointKind.PRISMATIC:
+        slides, turns = [(at[0], joint.axis)], ()
+    elif joint.kind is JointKind.PLANAR:
+        plane = align_z(joint.axis)
+        slides = [(at[0], plane[:, 0]), (at[1], plane[:, 1])]
+    for k, axis in slides:
+        A[:, :3, 3] += z[:, k, None] * axis
+        dA[:, :3, 3] += zd[:, k, None] * axis
+    for k in turns:
+        S = _cross(joint.axis)
+        c, s = np.cos(z[:, k])[:, None, None], np.sin(z[:, k])[:, None, None]
+        A[:, :3, :3] += s * S + (1.0 - c) * (S @ S)
+        dA[:, :3, :3] = zd[:, k, None, None] * (c * S + s * (S @ S))
+    return A, dA
+
+
+def _second_moments(inertia: Inertia, particles: Particles | None) -> Array:
+    """∫ [x y z 1]ᵀ [x y z 1] dm of a link less that of its particles; shape (4, 4)."""
+    about = inertia.about_origin
+    C = np.empty((4, 4))
+    C[:3, :3] = 0.5 * np.trace(about) * np.eye(3) - about
+    C[:3, 3] = C[3, :3] = inertia.first_moment
+    C[3, 3] = inertia.mass
+    if particles is not None:
+        h = np.column_stack([particles.position, np.ones(len(particles.mass))])
+        C -= (particles.mass[:, None] * h).T @ h
+    return C
+
+
+def _cross(v: Any) -> Any:
+    """ṽ of vectors (…, 3), complex ones too; shape (…, 3, 3)."""
+    x, y, z = np.moveaxis(v, -1, 0)
+    o = np.zeros_like(x)
+    return np.stack([np.stack([o, -z, y], -1), np.stack([z, o, -x], -1), np.stack([-y, x, o], -1)], -2)
