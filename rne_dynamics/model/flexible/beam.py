@@ -154,8 +154,8 @@ class Beam:
         least = max(1, most) if self.shapes == "finite_element" else 1
         if not _is_count(self.elements) or not least <= self.elements <= MOST_ELEMENTS:
             raise ModelError(
-                f"{where}: elements is {self.elements!r}; it must be a whole number from {least} (the largest number of "
-                f"modes in one direction) to {MOST_ELEMENTS}"
+                f"{where}: elements is {self.elements!r}; it must be a whole number from {least} (the largest number "
+                f"of modes in one direction) to {MOST_ELEMENTS}"
             )
 
     def _check_tip_and_damping(self, where: str) -> None:
