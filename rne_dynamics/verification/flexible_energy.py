@@ -5,7 +5,7 @@ attachment on a bent link; the kinetic energy is summed over particles (`particl
 velocities, so velocities in the directions of the coordinates give the inertia matrix (polarization), and steps of
 10⁻³⁰ i in the coordinates give every derivative of Lagrange's equations without cancellation.
 
-Of the place of a particle, h₀ + h₁ + h₂ in powers of the amplitudes, the kinetic energy keeps h₀² + 2 h₀ h₁ + h₁² + 2 h₀ h₂;
+A particle is at h₀ + h₁ + h₂ in powers of the amplitudes, and the kinetic energy keeps h₀² + 2 h₀ h₁ + h₁² + 2 h₀ h₂;
 what is left out is small of third order. That is the energy of document 003, (22), with the shortening h₂ added.
 """
 

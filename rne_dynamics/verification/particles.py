@@ -11,7 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_field import BeamField
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array
@@ -40,6 +43,25 @@ class Particles(NamedTuple):
     position: Array
     displacement: Array
     shortening: Array
+
+
+def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
+    """The particles of every flexible link of an arm, by the link's name.
+
+    Raises
+    ------
+    ModelError
+        A link that is no beam: its integrals do not tell where its matter is.
+    """
+    particles = {}
+    for link in arm.links:
+        if not isinstance(link.field, BeamField):
+            raise ModelError(
+                f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam; "
+                "they do not tell where its matter is, so it has no particles"
+            )
+        particles[link.link] = beam_particles(link.field.beam, link)
+    return particles
 
 
 def beam_particles(beam: Beam, link: ModalLink) -> Particles:
