@@ -1,4 +1,4 @@
-"""`load_model`: from a model file, a URDF and what URDF cannot say, to the model of a robot or mechanism."""
+"""`load_model`: from a model file, a URDF and what URDF cannot say, to a robot, mechanism or flexible arm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.description import sources
-from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
+from rne_dynamics.description.findings import (
+    FaultyDescriptionError,
+    Finding,
+    Reading,
+    Report,
+    Severity,
+    collect,
+    error,
+)
+from rne_dynamics.description.flexible_parts import FlexibleEntry, flexible_arm, read_flexible
 from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.model_parts import (
     Values,
@@ -29,8 +38,9 @@ from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import line_of, read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _GRAVITY = Marked((0.0, 0.0, -9.81), 0)
@@ -52,6 +62,10 @@ class ModelExamination:
         The URDF's tree with payload, friction and rotors; `None` where there are errors.
     mechanism
         `None` where there are errors or no loops. Its posture is the one given, exact or not.
+    flexible
+        The flexible links that were understood.
+    arm
+        `None` where there are errors or no flexible links.
     """
 
     report: Report
@@ -59,6 +73,8 @@ class ModelExamination:
     values: Values
     tree: KinematicTree | None
     mechanism: Mechanism | None
+    flexible: tuple[FlexibleEntry, ...] = ()
+    arm: FlexibleArm | None = None
 
     @property
     def ok(self) -> bool:
@@ -72,8 +88,8 @@ def load_model(
     payload: Payload | None = None,
     lock: Mapping[str, float] | None = None,
     mappings: Mapping[str, str] | None = None,
-) -> RobotModel | Mechanism:
-    """Load a robot or a mechanism with closed loops.
+) -> AnyMachine:
+    """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
     Parameters
     ----------
@@ -81,7 +97,8 @@ def load_model(
         A model file (``.yaml``, ``.yml``): a path, YAML text, a ``package://`` or ``file://`` URI, or the name of a
         model that ships (``pantograph``). Whatever `load_urdf` takes is loaded as it does.
     payload
-        A load on one link, besides the one the file may give.
+        A load on one link, besides the one the file may give. On a flexible link it moves with the place of its mass
+        centre.
     lock
         Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
     mappings
@@ -89,9 +106,10 @@ def load_model(
 
     Returns
     -------
-    RobotModel or Mechanism
+    RobotModel, Mechanism or FlexibleArm
         A mechanism where the file describes loops. Its posture is the one that the file gives: as near to closing the
-        loops as the file's numbers are.
+        loops as the file's numbers are. A flexible arm where it describes flexible links, their mode shapes those for
+        the payload and the locked joints.
 
     Raises
     ------
@@ -114,11 +132,19 @@ def load_model(
     if examination.urdf is None or examination.tree is None:
         raise refusal(examination.report)
     accepted(examination.urdf)  # for its warnings
+    if examination.arm is not None and payload is None and not lock:
+        return examination.arm
     tree = examination.tree
     if payload is not None:
-        tree = tree.with_payload(payload)
+        tree = _with_payload(tree, payload, examination.flexible)
     if lock:
         tree = tree.with_locked(lock)
+    if examination.flexible:
+        found: list[Finding] = []
+        arm = collect(_arm(examination.values, tree, examination.flexible), found)
+        if arm is None:
+            raise refusal(Report(examination.report.file, tuple(found)))
+        return arm
     robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value)
     whole = examination.mechanism
     if whole is None:
@@ -155,11 +181,14 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
     urdf = _read_urdf(values["urdf"], source.name, mappings, found) if "urdf" in values else None
-    tree, mechanism = None, None
+    tree, mechanism, arm = None, None, None
+    flexible: tuple[FlexibleEntry, ...] = ()
     if urdf is not None and urdf.tree is not None and not found:
-        tree, mechanism = _build(values, urdf.tree, line_of(root), found)
+        if "flexible" in values:
+            flexible = collect(read_flexible(values, urdf.tree, source.name), found)
+        tree, mechanism, arm = _build(values, urdf.tree, flexible, line_of(root), found)
     report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
-    return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism)
+    return ModelExamination(report, urdf, values, tree if report.ok else None, mechanism, flexible, arm)
 
 
 def urdf_source(source: SourceLike) -> Source:
@@ -181,22 +210,38 @@ def urdf_source(source: SourceLike) -> Source:
 
 
 def _build(
-    values: Values, tree: KinematicTree, line: int, found: list[Finding]
-) -> tuple[KinematicTree, Mechanism | None]:
+    values: Values, tree: KinematicTree, flexible: tuple[FlexibleEntry, ...], line: int, found: list[Finding]
+) -> tuple[KinematicTree, Mechanism | None, FlexibleArm | None]:
     tree = collect(with_drives(values, tree), found)
     payload = collect(read_payload(values, tree), found)
     if payload is not None:
-        tree = tree.with_payload(payload)
+        tree = _with_payload(tree, payload, flexible)
     robot = assemble(tree, gravity=values.get("gravity", _GRAVITY).value)
     found.extend(lint_whole(values, line, robot))
     if "loops" not in values:
-        return tree, None
+        if "flexible" not in values:
+            return tree, None, None
+        collect(read_posture(values, robot), found)
+        usable = not any(finding.severity is Severity.ERROR for finding in found)
+        return tree, None, collect(_arm(values, tree, flexible), found) if usable else None
     loops = collect(read_loops(values, robot), found)
     actuated = collect(read_actuated(values, robot), found) if "actuated" in values else ()
     posture = collect(read_posture(values, robot), found) if robot.nq == robot.n else np.zeros(robot.nq)
     if any(finding.severity is Severity.ERROR for finding in found):
-        return tree, None
-    return tree, Mechanism(robot, loops, actuated, posture)
+        return tree, None, None
+    return tree, Mechanism(robot, loops, actuated, posture), None
+
+
+def _arm(values: Values, tree: KinematicTree, flexible: tuple[FlexibleEntry, ...]) -> Reading[FlexibleArm | None]:
+    posture = {name: given.value for name, given in values["posture"].value.items()} if "posture" in values else {}
+    gravity = values.get("gravity", _GRAVITY).value
+    return (yield from flexible_arm(flexible, tree, gravity, posture, values["flexible"].line))
+
+
+def _with_payload(tree: KinematicTree, payload: Payload, flexible: tuple[FlexibleEntry, ...]) -> KinematicTree:
+    """The tree with a load as part of its link, but on a flexible one as a body of its own."""
+    bends = payload.link in (entry.link for entry in flexible)
+    return bolted(tree, payload) if bends else tree.with_payload(payload)
 
 
 def _read_urdf(

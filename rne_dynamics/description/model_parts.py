@@ -29,11 +29,11 @@ def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
     rotors: dict[str, float] = {}
     movable = [joint.name for joint in tree.joints if joint.kind in _MOVING]
     for name, given in _table(values, "friction").items():
-        if (yield from _known(name, movable, given.line, "friction", "joint that moves")):
+        if (yield from known_name(name, movable, given.line, "friction", "joint that moves")):
             read = yield from _friction(name, given)
             friction[name] = Friction() if read is None else read
     for name, given in _table(values, "rotors").items():
-        if (yield from _known(name, movable, given.line, "rotors", "joint that moves")):
+        if (yield from known_name(name, movable, given.line, "rotors", "joint that moves")):
             rotors[name] = given.value
     if not friction and not rotors:
         return tree
@@ -54,7 +54,7 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
         return None
     given: dict[str, Marked] = values["payload"].value
     link = given["link"]
-    if not (yield from _known(link.value, [x.name for x in tree.links], link.line, "payload link", "link")):
+    if not (yield from known_name(link.value, [x.name for x in tree.links], link.line, "payload link", "link")):
         return None
     xx, xy, xz, yy, yz, zz = given.get("inertia", Marked((0.0,) * 6, 0)).value
     inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -126,7 +126,7 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
     """Yield what is missing beside loops, or makes no sense without them, or with this tree."""
     if "loops" not in values:
         for key in ("actuated", "posture"):
-            if key in values:
+            if key in values and not (key == "posture" and "flexible" in values):
                 yield error(
                     values[key].line,
                     key,
@@ -172,7 +172,7 @@ def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]
 def _frame(entry: Marked, where: str, robot: RobotModel) -> Reading[LoopFrame | None]:
     given: dict[str, Marked] = entry.value
     link = given["link"]
-    if not (yield from _known(link.value, robot.link_names, link.line, where, "link")):
+    if not (yield from known_name(link.value, robot.link_names, link.line, where, "link")):
         return None
     rotation = rotation_rpy(*given.get("rpy", _ZERO).value)
     return LoopFrame(link.value, rotation, np.array(given.get("xyz", _ZERO).value))
@@ -202,11 +202,12 @@ def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[
     elif joint is not None and joint.kind is JointKind.FIXED:
         yield error(line, where, f"joint {name!r} is fixed", "delete it here, or give it another type in the URDF")
     else:
-        yield from _known(name, robot.joint_names, line, where, "joint")
+        yield from known_name(name, robot.joint_names, line, where, "joint")
     return False
 
 
-def _known(name: str, known: Collection[str], line: int, where: str, kind: str) -> Reading[bool]:
+def known_name(name: str, known: Collection[str], line: int, where: str, kind: str) -> Reading[bool]:
+    """Whether a name is one of the URDF's; yields what is wrong otherwise."""
     if name in known:
         return True
     near = get_close_matches(name, known, n=2, cutoff=0.5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rne_dynamics.description.flexible_schema import FLEXIBLE
 from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, Vector
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 
@@ -66,8 +67,10 @@ SCHEMA = Record(
         ),
         "posture": Key(
             Table(Number("rad or m"), "joint"),
-            "with loops: position of the tree's joints where the loops are closed, rad or m; 0 for those not given",
+            "position of joints, rad or m; 0 for those not given. With loops: where they are closed; with flexible: "
+            "where what a link carries is weighed for its mode shapes",
         ),
+        "flexible": Key(ListOf(FLEXIBLE, "flexible link", key="link"), "links that bend and twist"),
         "payload": Key(_PAYLOAD, "a load on one link"),
         "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
         "rotors": Key(

@@ -64,6 +64,28 @@ class Number:
 
 
 @dataclass(frozen=True)
+class Whole:
+    """One whole number, at least `least`."""
+
+    least: int = 0
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"one whole number, at least {self.least}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read a plain scalar."""
+        read = yield from Number("", self.least).read(node, where)
+        if read is None:
+            return None
+        if read.value != int(read.value):
+            yield error(line_of(node), where, f"is {read.value:g}; it must be {self.form}", "write it like 2")
+            return None
+        return Marked(int(read.value), read.line)
+
+
+@dataclass(frozen=True)
 class Name:
     """A name, or any text of one line."""
 
@@ -105,6 +127,8 @@ class ListOf:
     item: Reader
     singular: str
     count: int | None = None
+    #: the key of a record whose value names it in messages
+    key: str = "name"
 
     @property
     def form(self) -> str:
@@ -132,7 +156,7 @@ class ListOf:
         """An item's name in messages: by its own name where it has one."""
         if isinstance(self.item, Record):
             for key, value in node.value if isinstance(node, MappingNode) else []:
-                if key.value == "name" and isinstance(value, ScalarNode):
+                if key.value == self.key and isinstance(value, ScalarNode):
                     return f"{self.singular} {value.value!r}"
             return f"{self.singular} number {k + 1}"
         return f"{where}[{k}]"
@@ -154,6 +178,31 @@ class Vector:
         """Read the numbers; unusable if one of them is."""
         numbers = ListOf(Number(self.unit), "number", self.count)
         read = yield from numbers.read(node, where)
+        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
+
+
+@dataclass(frozen=True)
+class Stations:
+    """One number, or several along a beam; read as a tuple."""
+
+    unit: str
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        unit = f", {self.unit}" if self.unit else ""
+        return f"one number or [number, ...]{unit}, at least 0"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read the numbers; unusable if one of them is."""
+        one = Number(self.unit, 0.0)
+        if not isinstance(node, SequenceNode):
+            alone = yield from one.read(node, where)
+            return None if alone is None else Marked((alone.value,), alone.line)
+        if not node.value:
+            yield error(line_of(node), where, f"is an empty list; it must be {self.form}", "give a number")
+            return None
+        read = yield from ListOf(one, "number").read(node, where)
         return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
 
 
@@ -195,6 +244,24 @@ class Record:
                 usable = False
                 yield error(line_of(node), where, f"{name} is missing: {key.doc}", f"write `{name}: ...`")
         return Marked(values, line_of(node)) if usable else None
+
+
+@dataclass(frozen=True)
+class Either:
+    """A record, or something that is no mapping in its place."""
+
+    simple: Reader
+    record: Record
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"{self.simple.form}, or {self.record.form}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """Read a mapping as the record, which gives a dict of marked values, and anything else as the other."""
+        reader: Reader = self.record if isinstance(node, MappingNode) else self.simple
+        return (yield from reader.read(node, where))
 
 
 @dataclass(frozen=True)

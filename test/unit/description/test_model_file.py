@@ -163,7 +163,9 @@ def test_load_urdf_points_to_load_model() -> None:
 
 
 def test_shipped_names() -> None:
-    assert shipped_models() == ("delta", "five_bar", "four_bar", "pantograph", "slider_crank")
+    assert shipped_models() == (
+        "delta", "five_bar", "flexible_arm", "flexible_arm6", "flexible_beam", "four_bar", "pantograph", "slider_crank",
+    )  # fmt: skip
     assert not set(shipped_models()) & set(shipped_robots())
     with pytest.raises(DescriptionError, match=r"pantograf does not exist; did you mean 'pantograph'\?"):
         rne.load_model("pantograf")
@@ -173,8 +175,8 @@ def test_shipped_names() -> None:
 SCHEMA_FAULTS = {
     "unknown key": (
         ("actuated:", "actuator:"),
-        "<text>:2: the file: key 'actuator' is unknown; known: urdf, loops, actuated, posture, payload, friction, "
-        "rotors, gravity; write 'actuated'",
+        "<text>:2: the file: key 'actuator' is unknown; known: urdf, loops, actuated, posture, flexible, payload, "
+        "friction, rotors, gravity; write 'actuated'",
     ),
     "unknown key far from all": (
         ("gravity:", "zzz:"),

@@ -1,0 +1,147 @@
+"""What hangs on a link while nothing bends: for the mode shapes of a link that carries the rest of the arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
+
+_TURNS_OR_SLIDES = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+#: How far before the tip a joint may sit and still be at it, as a part of the distance from root to tip.
+_AT_TIP = 1e-6
+
+
+class Load(NamedTuple):
+    """All that one joint of a link carries.
+
+    Parameters
+    ----------
+    position
+        The joint's place in the link's frame, m; shape (3,).
+    inertia
+        In the link's axes, from that place.
+    """
+
+    position: Array
+    inertia: Inertia
+
+
+def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> tuple[Load, ...]:
+    """What the joints of a link carry, each with everything behind it as one rigid body.
+
+    Parameters
+    ----------
+    robot
+        The rigid robot.
+    link
+        The link's name.
+    posture
+        Joint positions, rad or m; shape (n,); all zero where not given. Planar joints are taken at zero.
+
+    Raises
+    ------
+    ModelError
+        An unknown link, a posture that is not n finite numbers.
+    """
+    if link not in robot.links:
+        raise unknown_name("link", link, robot.links, f"robot {robot.name!r}")
+    q = frozen_array(robot.neutral if posture is None else posture, (robot.nq,), "posture")
+    kinds = {joint.name: joint.kind for joint in robot.tree.joints}
+    places = [name for name in robot.joint_names if kinds.get(name) in _TURNS_OR_SLIDES]
+    tree = robot.tree.with_locked({name: q[robot.joint_index(name)] for name in places})
+    behind = {part.name: part.inertia or Inertia() for part in tree.links}
+    found = []
+    for joint in reversed(tree.depth_first):  # children before their parents
+        if joint.parent == link:
+            at_joint = behind[joint.child].moved(joint.rotation, np.zeros(3))
+            found.append(Load(joint.position, at_joint))
+        else:
+            behind[joint.parent] = behind[joint.parent] + behind[joint.child].moved(joint.rotation, joint.position)
+    return tuple(reversed(found))
+
+
+def carried(
+    robot: RobotModel, link: str, tip: ArrayLike, *, root: ArrayLike = (0.0, 0.0, 0.0),
+    posture: ArrayLike | None = None,
+) -> Inertia:  # fmt: skip
+    """All that hangs on a link at its tip or beyond it, as one rigid body, in the link's axes from the tip.
+
+    Parameters
+    ----------
+    robot, link, posture
+        As for `loads`.
+    tip, root
+        Where the link's beam ends and begins, in the link's frame, m; shape (3,). A joint is at the tip or beyond where
+        it is not before the plane through the tip square to the beam.
+
+    Raises
+    ------
+    ModelError
+        As for `loads`; a tip at the root.
+    """
+    end = frozen_array(tip, (3,), f"link {link!r}: tip")
+    along = end - frozen_array(root, (3,), f"link {link!r}: root")
+    length = float(np.linalg.norm(along))
+    if not length > 0.0:
+        raise ModelError(f"link {link!r}: its tip is at its root, {end.tolist()}; a beam must have a length")
+    whole = Inertia()
+    for load in loads(robot, link, posture=posture):
+        if (load.position - end) @ along / length > -_AT_TIP * length:
+            whole = whole + load.inertia.moved(np.eye(3), load.position - end)
+    return whole
+
+
+def bolted(tree: KinematicTree, payload: Payload) -> KinematicTree:
+    """A new tree with a payload as a link of its own, fixed at its mass centre to the link that carries it.
+
+    On a link that bends it then moves with the place where it is, not with the link's root.
+
+    Raises
+    ------
+    ModelError
+        An unknown link, a mass or inertia that no body has.
+    """
+    carrier = tree.link(payload.link).name
+    load = Inertia(payload.mass, np.zeros(3), np.asarray(payload.inertia))
+    taken = {part.name for part in tree.links} | {joint.name for joint in tree.joints}
+    name = f"{carrier} payload"
+    while name in taken or f"{name} joint" in taken:
+        name += "'"
+    joint = TreeJoint(f"{name} joint", JointKind.FIXED, carrier, name, position=np.asarray(payload.com))
+    return replace(tree, links=(*tree.links, TreeLink(name, load)), joints=(*tree.joints, joint))
+
+
+def clamped_frequencies(modal: ModalLink, carrying: Iterable[Load] = ()) -> Array:
+    """Natural frequencies of a flexible link clamped at its root, undamped and without gravity, rad/s; shape (modes,).
+
+    Parameters
+    ----------
+    modal
+        The link.
+    carrying
+        What it carries as rigid bodies, as `loads` gives it; nothing where not given.
+
+    Notes
+    -----
+    K x = ω² M x with M_kl = tr C_ikl (25), and for every load the kinetic energy of its translation and turn.
+    """
+    from scipy.linalg import eigvalsh
+
+    if not modal.modes:
+        return np.zeros(0)
+    M = np.einsum("klii->kl", modal.second).copy()
+    for load in carrying:
+        there = modal.at(load.position)
+        moved = there.translation + np.cross(there.rotation, load.inertia.com)
+        M += load.inertia.mass * moved @ moved.T + there.rotation @ load.inertia.inertia @ there.rotation.T
+    frequencies: Array = np.sqrt(eigvalsh(modal.stiffness, 0.5 * (M + M.T)))
+    return frequencies
