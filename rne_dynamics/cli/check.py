@@ -1,6 +1,6 @@
 """`rne check`: what in a description would mislead a controller, each with its line and mend.
 
-Of a model file the URDF it names is checked too, and, where it describes loops, the mechanism that they make.
+Of a model file the URDF it names is checked too, and what loops or flexible links make of it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import asdict
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.description.findings import Report, Severity
@@ -72,6 +73,9 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
         found, freedoms = lint_mechanism(examination.mechanism, examination.values)
         report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
         about_urdf = without_passive_efforts(about_urdf, examination.mechanism)
+    if examination.arm is not None:
+        found = lint_flexible(examination.arm, examination.flexible)
+        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
     return [report, about_urdf], freedoms
 
 

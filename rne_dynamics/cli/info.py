@@ -10,6 +10,7 @@ from typing import TypedDict
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, print_flexible
 from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.closed_chain.assembly import assembled
@@ -19,6 +20,7 @@ from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
@@ -28,6 +30,7 @@ examples:
   rne info puma560
   rne info my_arm.urdf --json
   rne info pantograph                     a mechanism: its loops, and which joints have motors
+  rne info flexible_arm                   flexible links: their modes and frequencies, how far they sag
   rne info my_humanoid.urdf --base floating
 """
 
@@ -89,6 +92,7 @@ class Info(TypedDict):
     mimics: list[MimicRow]
     links: list[LinkRow]
     mechanism: MechanismInfo | None
+    flexible: FlexibleInfo | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _machine(args: argparse.Namespace) -> Machine:
+def _machine(args: argparse.Namespace) -> AnyMachine:
     source = robot_source(args)
     if not is_model_file(source):
         return load_urdf(source, base=args.base)
@@ -118,8 +122,9 @@ def _machine(args: argparse.Namespace) -> Machine:
     return assembled(machine) if isinstance(machine, Mechanism) else machine
 
 
-def describe(machine: Machine) -> Info:
+def describe(whole: AnyMachine) -> Info:
     """The model as plain values, with the efforts that hold it against gravity at zero, a mechanism in its posture."""
+    machine = rigid(whole)
     robot = open_tree(machine)
     effort: dict[str, float] = dict(zip(machine.joint_names, _holding(machine), strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
@@ -163,6 +168,7 @@ def describe(machine: Machine) -> Info:
             for link in robot.tree.links
         ],
         "mechanism": describe_mechanism(machine) if isinstance(machine, Mechanism) else None,
+        "flexible": describe_flexible(whole) if isinstance(whole, FlexibleArm) else None,
     }
 
 
@@ -231,6 +237,8 @@ def _print(info: Info) -> None:
     out.print(joints)
     if mechanism is not None:
         print_mechanism(mechanism, out)
+    if info["flexible"] is not None:
+        print_flexible(info["flexible"], out)
     out.print(links)
     kinds = {row["kind"] for row in info["joints"]}
     units = (

@@ -1,0 +1,152 @@
+"""What is wrong or doubtful in the flexible links of a model file: stiffness, modes, damping, sag under gravity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+
+from rne_dynamics.description.findings import Finding, error, warning
+from rne_dynamics.description.flexible_parts import FlexibleEntry
+from rne_dynamics.errors import ModelError
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.flexible.modal import ModalLink
+
+#: A loop at this rate, Hz, sees vibrations of up to half of it.
+_RATE = 1000.0
+#: Beams shorter than so many thicknesses also shear, which Euler and Bernoulli's do not.
+_SLENDER = 10.0
+#: Beyond this part of its length a beam's deflection is no longer small.
+_SMALL = 0.1
+#: E/ρ of solids, (m/s)²: from soft plastics to carbon fibre along its fibres, each with an ample margin.
+_SPECIFIC = (1e5, 1e9)
+#: That of metals, about: aluminium, steel, titanium and magnesium have nearly the same.
+_METAL = 2.6e7
+#: Radii of gyration of sections in metal: thinner is foil, m; thicker is no beam, as a part of its length.
+_FOIL, _STOUT = 1e-5, 0.25
+
+
+def lint_flexible(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> list[Finding]:
+    """Findings on flexible links that can be computed with.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    entries
+        The links as the file gives them.
+    """
+    found: list[Finding] = []
+    for entry in entries:
+        link = arm.flexible_link(entry.link)
+        if not link.modes:
+            continue
+        found += [*_fast(arm, link, entry), *_undamped(link, entry)]
+        if entry.beam is not None:
+            found += [*_stout(entry.beam, entry), *_twist(entry.beam, entry), *_stiffness(entry.beam, entry)]
+    return found + list(_sag(arm, entries))
+
+
+def _fast(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
+    highest = float(clamped_frequencies(link, loads(arm.robot, link.link))[-1]) / (2.0 * math.pi)
+    if highest > 0.5 * _RATE:
+        yield warning(
+            entry.line_of("modes"), f"{entry.where} modes",
+            f"reach {highest:.4g} Hz; a loop at {_RATE:g} Hz sees vibrations of up to {0.5 * _RATE:g} Hz, and steps of "
+            "1 ms are too long for such a mode",
+            "take fewer modes of that kind (torsion is the stiffest), or correct EI and GJ",
+        )  # fmt: skip
+
+
+def _undamped(link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
+    least = float(np.linalg.eigvalsh(link.damping)[0])
+    if least <= 1e-12 * max(float(np.abs(link.damping).max()), 1e-300):
+        given = "modal" if entry.beam is None else "damping"
+        which = "all modes" if not link.damping.any() else "some mode"
+        yield warning(
+            entry.line_of(given), f"{entry.where} damping",
+            f"is 0 for {which}; what the controller does not damp then vibrates for ever",
+            "give a ratio: bare metal has 0.001 to 0.01, bolted structures 0.01 to 0.05",
+        )  # fmt: skip
+
+
+def _stout(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
+    thick = entry.thickness
+    if thick is not None and beam.length < _SLENDER * thick:
+        yield warning(
+            entry.line_of("length"), f"{entry.where} length",
+            f"is {beam.length / thick:.3g} times the section's {thick:g} m; below {_SLENDER:g} times a beam also "
+            "shears, and these modes, which leave that out, are too stiff",
+            "make the link rigid, or give modal matrices of a finite-element model (modal: file)",
+        )  # fmt: skip
+
+
+def _twist(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
+    y, z, torsion = beam.modes
+    if y and z and not torsion:
+        yield warning(
+            entry.line_of("modes"), f"{entry.where} modes",
+            "has bending in both planes and no torsion; what hangs beside the beam's axis twists it",
+            "add torsion: 1 (with GJ and polar, or a section), or leave it where the beam is closed and thick",
+        )  # fmt: skip
+
+
+def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
+    mend = "give N m^2: 1 N mm^2 is 1e-6 N m^2"
+    mass = float(np.mean(beam.mass_per_length))
+    for plane, count in (("y", beam.modes[0]), ("z", beam.modes[1])):
+        EI, spread = float(np.mean(getattr(beam, f"EI_{plane}"))), float(np.mean(getattr(beam, f"spread_{plane}")))
+        if not count or "section" in entry.given:
+            continue
+        radius = math.sqrt(EI / (mass * _METAL))
+        line, where = entry.line_of("EI"), f"{entry.where} EI"
+        if spread > 0.0 and not _SPECIFIC[0] < EI / spread < _SPECIFIC[1]:
+            yield warning(
+                line, where,
+                f"in plane {plane} is {EI:g} N m^2 with polar {spread:g} kg m: their quotient E/density is "
+                f"{EI / spread:.3g} (m/s)^2, and solids have {_SPECIFIC[0]:g} to {_SPECIFIC[1]:g}",
+                f"correct EI or polar; {mend}",
+            )  # fmt: skip
+        elif not _FOIL < radius < _STOUT * beam.length:
+            yield warning(
+                line, where,
+                f"in plane {plane} is {EI:g} N m^2 at {mass:g} kg/m: in metal a section whose radius of gyration is "
+                f"{1e3 * radius:.3g} mm, for a beam of {beam.length:g} m",
+                f"correct EI or mass_per_length; {mend}",
+            )  # fmt: skip
+    GJ, most = float(np.mean(beam.GJ)), 0.5 * float(np.mean(beam.EI_y) + np.mean(beam.EI_z))
+    if beam.modes[2] and beam.EI_y.all() and beam.EI_z.all() and GJ / most > 1.0 + 1e-9:
+        yield warning(
+            entry.line_of("GJ"), f"{entry.where} GJ",
+            f"is {GJ:g} N m^2, more than half the sum of EI in both planes, {most:g}, which no section of an isotropic "
+            "material exceeds",
+            "correct GJ or EI, or leave it for fibres wound to twist little",
+        )  # fmt: skip
+
+
+def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Finding]:
+    try:
+        tips = tip_deflections(arm, static_deflection(arm, arm.neutral))
+    except ModelError as fault:
+        yield error(
+            min(entry.line for entry in entries), "flexible", str(fault).rpartition("; ")[0],
+            "make EI larger (N m^2), or the load lighter",
+        )  # fmt: skip
+        return
+    by_name = {entry.link: entry for entry in entries}
+    for link, tip in zip(arm.links, tips, strict=True):
+        entry = by_name[link.link]
+        length = float(np.linalg.norm(link.tip)) if entry.beam is None else entry.beam.length
+        sag = float(np.linalg.norm(tip[:3]))
+        if sag > _SMALL * length:
+            yield warning(
+                entry.line, entry.where,
+                f"sags by {sag:.3g} m at rest under gravity with all joints at zero, {100.0 * sag / length:.3g} % of "
+                f"its {length:.3g} m; beyond {100.0 * _SMALL:g} % the linear theory of bending is too coarse",
+                "make it stiffer or its load lighter, or set gravity to 0 0 0 if it is not meant to bend by it",
+            )  # fmt: skip

@@ -1,0 +1,116 @@
+"""The part of `rne info` that only an arm with flexible links has: their modes, how the arm vibrates and sags."""
+
+from __future__ import annotations
+
+import math
+from typing import TypedDict
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from rne_dynamics.errors import ModelError
+from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
+from rne_dynamics.model.inertia import Array
+
+
+class FlexibleLinkRow(TypedDict):
+    """One flexible link.
+
+    Its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz, bare and with
+    all that it carries at zero as one rigid body; displacement (m) and turn (rad) of the tip at rest under gravity, all
+    joints at zero, in its frame: `None` where the arm does not settle.
+    """
+
+    name: str
+    tip: list[float]
+    elastic_mass: float
+    modes: list[str]
+    bare: list[float]
+    carrying: list[float]
+    sag: list[float] | None
+
+
+class FlexibleInfo(TypedDict):
+    """Flexible links, and the vibrations of the arm at rest at zero with its joints held, Hz and ratios of damping.
+
+    Vibrations are `None` where the arm does not settle under gravity; `unsettled` then says why.
+    """
+
+    links: list[FlexibleLinkRow]
+    modes: int
+    frequencies: list[float] | None
+    damping_ratios: list[float] | None
+    unsettled: str | None
+
+
+def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
+    """What only an arm with flexible links has, as plain values."""
+    sags: list[list[float]] | None = None
+    frequencies: list[float] | None = None
+    ratios: list[float] | None = None
+    unsettled = None
+    try:
+        delta = static_deflection(arm, arm.neutral)
+        found = linearised(arm, arm.neutral, delta=delta)
+        sags = tip_deflections(arm, delta).tolist()
+        frequencies, ratios = hertz(found.frequencies), found.damping_ratios.tolist()
+    except ModelError as fault:
+        unsettled = str(fault)
+    return {
+        "links": [
+            {
+                "name": link.link,
+                "tip": link.tip.tolist(),
+                "elastic_mass": link.inertia.mass,
+                "modes": list(link.mode_names),
+                "bare": hertz(clamped_frequencies(link)),
+                "carrying": hertz(clamped_frequencies(link, loads(arm.robot, link.link))),
+                "sag": None if sags is None else sags[k],
+            }
+            for k, link in enumerate(arm.links)
+        ],
+        "modes": arm.modes,
+        "frequencies": frequencies,
+        "damping_ratios": ratios,
+        "unsettled": unsettled,
+    }
+
+
+def hertz(omega: Array) -> list[float]:
+    """Frequencies in Hz of those in rad/s."""
+    return [float(x) for x in omega / (2.0 * math.pi)]
+
+
+def print_flexible(told: FlexibleInfo, out: Console) -> None:
+    """Print the flexible links and how the arm vibrates."""
+    columns = ("flexible link", "elastic mass", "modes", "clamped, bare", "clamped, carrying", "sag", "turn")
+    links = Table(*columns, header_style="bold")
+    for row in told["links"]:
+        sag = row["sag"]
+        links.add_row(
+            row["name"], f"{row['elastic_mass']:.5g}", " ".join(row["modes"]), _listed(row["bare"]),
+            _listed(row["carrying"]),
+            *(("-", "-") if sag is None else (_millimetres(sag[:3]), f"{float(np.linalg.norm(sag[3:])):.3g}")),
+        )  # fmt: skip
+    out.print(links)
+    if told["frequencies"] is None or told["damping_ratios"] is None:
+        print(f"vibrations: {told['unsettled']}")
+    else:
+        damped = ", ".join(
+            f"{f:.4g} ({100.0 * r:.2g} %)" for f, r in zip(told["frequencies"], told["damping_ratios"], strict=True)
+        )
+        print(f"vibrations at zero with the joints held: {damped} Hz (of critical damping)")
+    print("flexible links: kg, Hz; sag (mm) and turn (rad) of the tip at rest under gravity, all joints at zero.")
+
+
+def _listed(values: list[float]) -> str:
+    return "  ".join(f"{x:.4g}" for x in values) or "-"
+
+
+def _millimetres(sag: list[float]) -> str:
+    return f"{1e3 * float(np.linalg.norm(sag)):.4g} mm"
