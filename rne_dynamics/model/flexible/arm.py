@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, NoReturn
 import numpy as np
 
 from rne_dynamics.errors import ModelError, unknown_name
-from rne_dynamics.model.assembly import assemble, with_payload
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import FLOATING, KIND
@@ -184,8 +185,14 @@ class FlexibleArm:
         return slice(start, start + wanted.modes)
 
     def with_payload(self, payload: Payload) -> FlexibleArm:
-        """The same arm carrying a payload, the mode shapes as they were; `ModelError` for an unknown link."""
-        return replace(self, robot=with_payload(self.robot, payload))
+        """The same arm carrying a payload, the mode shapes as they were; `ModelError` for an unknown link.
+
+        On a flexible link it moves with the place of its mass centre.
+        """
+        tree = self.robot.tree
+        bends = any(link.link == payload.link for link in self.links)
+        tree = bolted(tree, payload) if bends else tree.with_payload(payload)
+        return replace(self, robot=assemble(tree, gravity=self.gravity))
 
 
 #: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
