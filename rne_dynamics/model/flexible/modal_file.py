@@ -227,16 +227,16 @@ def _check_masses(file: ArrayFile, C: Array, first: Array, second: Array) -> Non
     gram[:4, 4:] = first.transpose(1, 0, 2).reshape(4, 3 * m)
     gram[4:, :4] = gram[:4, 4:].T
     gram[4:, 4:] = second.transpose(0, 2, 1, 3).reshape(3 * m, 3 * m)
-    diagonal = np.diag(gram)
-    size = np.sqrt(np.maximum(diagonal, 0.0))
-    scale = np.where(size > 0.0, size, 1.0)
-    # a coordinate that moves no mass has nothing beside its place on the diagonal either
-    alone = (diagonal < 0.0).any() or gram[size == 0.0].any()
-    if alone or np.linalg.eigvalsh(_symmetric(gram) / np.outer(scale, scale))[0] < -_FEW_DIGITS:
+    # each coordinate in a size of its own, but those that move next to no mass, whose round-off must not count
+    diagonal = np.maximum(np.diag(gram), 0.0)
+    for group in (slice(1, 4), slice(4, None)):
+        diagonal[group] += 1e-10 * max(diagonal[group].max(), 1e-300)
+    scale = np.sqrt(diagonal)
+    if np.linalg.eigvalsh(_symmetric(gram) / np.outer(scale, scale))[0] < -_FEW_DIGITS:
         raise DescriptionError(
-            f"{file.path}: no body has such integrals: C (or mass, com, inertia), C_k and C_kl together give some motion "
-            "a negative kinetic energy. Give them in one frame and with one factor: convention is integrals without the "
-            "report's 1/2, report with it in all of C, C_k and C_kl"
+            f"{file.path}: no body has such integrals: C (or mass, com, inertia), C_k and C_kl together give some "
+            "motion a negative kinetic energy. Give them in one frame and with one factor: convention is integrals "
+            "without the report's 1/2, report with it in all of C, C_k and C_kl"
         )
     if not (np.einsum("kkii->k", second) > 0.0).all():
         file.fail("C_kl", "gives a mode without any motion of mass; every mode must move some")

@@ -51,6 +51,9 @@ class TableField:
             ("points", (P, 3)), ("translations", (P, m, 3)), ("rotations", (P, m, 3)), ("shortenings", (P, m, m, 3)),
         ):  # fmt: skip
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
+        turned = self.shortenings.transpose(0, 2, 1, 3)
+        if np.abs(self.shortenings - turned).max(initial=0.0) > 1e-9 * np.abs(turned).max(initial=0.0):
+            raise ModelError(f"{where}: shortenings are not symmetric; exchange two modes and they must stay")
         if not P:
             raise ModelError(f"{where}: points is empty; give at least the tip and every place where a joint sits")
         if not (np.isfinite(self.tolerance) and self.tolerance > 0.0):
