@@ -87,8 +87,9 @@ def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[di
 
 
 def _unknown_key(line: int, where: str, key: str, known: tuple[str, ...]) -> Finding:
-    near = get_close_matches(key.lower(), known, n=2, cutoff=0.6)
-    mend = f"write {' or '.join(map(repr, near))}" if near else "delete it"
+    names = {name.lower(): name for name in known}
+    near = get_close_matches(key.lower(), names, n=2, cutoff=0.6)
+    mend = f"write {' or '.join(repr(names[name]) for name in near)}" if near else "delete it"
     return error(line, where, f"key {key!r} is unknown; known: {', '.join(known)}", mend)
 
 
