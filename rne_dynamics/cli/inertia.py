@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--at", action="append", default=[], metavar="JOINT=VALUE", help="joint position, rad or m; others at zero"
     )
     _add_common(robot, placed=False)
-    table = kinds.add_parser("materials", help="the densities that --material knows, and their sources")
+    table = kinds.add_parser("materials", help="densities that --material knows, with their sources, and Young's moduli")
     table.add_argument("--json", action="store_true", help="print them as JSON")
 
 
@@ -183,5 +183,6 @@ def _materials(as_json: bool) -> int:
         print(json.dumps({name: material._asdict() for name, material in MATERIALS.items()}, indent=2))
         return 0
     for name, material in MATERIALS.items():
-        print(f"{name:16} {material.density:8g} kg/m^3   {material.source}")
+        E = "        -" if material.young is None else f"{material.young / 1e9:5g} GPa"
+        print(f"{name:16} {material.density:8g} kg/m^3   {E}   {material.source}")
     return 0

@@ -99,6 +99,8 @@ class Beam:
             raise ModelError(f"{where}: length is {self.length} m; it must be finite and above 0")
         if self.shapes not in get_args(Shapes):
             raise ModelError(f"{where}: shapes is {self.shapes!r}; it must be one of {', '.join(get_args(Shapes))}")
+        if not isinstance(self.stiffening, (bool, np.bool_)):
+            raise ModelError(f"{where}: stiffening is {self.stiffening!r}; it must be True or False")
         self._check_modes(where)
         self._check_tip_and_damping(where)
         axis = _vector(self.axis, f"{where}: axis")

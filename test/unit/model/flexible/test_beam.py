@@ -50,6 +50,7 @@ def test_numbers_lists_and_sections_are_taken() -> None:
         ({"GJ": 0.0}, r"GJ is .* 1 modes in torsion"),
         ({"spread_y": 0.0, "spread_z": 0.0}, r"the section has no inertia in torsion"),
         ({"spread_y": [0.0, 1.0], "spread_z": [0.0, 1.0], "shapes": "polynomial"}, r"no inertia in torsion"),
+        ({"stiffening": "no"}, r"stiffening is 'no'; it must be True or False"),
         ({"shapes": "free"}, r"shapes is 'free'; it must be one of clamped_free, clamped_mass"),
         ({"EI_y": [1.0, 2.0]}, r"'clamped_free', which are those of a uniform beam.*take polynomial or finite_element"),
         ({"modes": (1, 2)}, r"modes is \(1, 2\); it must be three whole numbers"),
