@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--at", action="append", default=[], metavar="JOINT=VALUE", help="joint position, rad or m; others at zero"
     )
     _add_common(robot, placed=False)
-    table = kinds.add_parser("materials", help="densities that --material knows, with their sources, and Young's moduli")
+    table = kinds.add_parser("materials", help="what --material knows: densities, their sources, Young's moduli")
     table.add_argument("--json", action="store_true", help="print them as JSON")
 
 

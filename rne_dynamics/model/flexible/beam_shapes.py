@@ -3,7 +3,8 @@
 The joint before the link then measures what its encoder sees. That holds for ``pinned`` shapes too: an eigenfunction φ
 of the beam on a free hinge, less its own slope at the root, φ(x) − φ'(0) x, differs from φ by a turn of the whole link,
 which is the joint's own coordinate. Joint and shapes together span the same motions as joint and eigenfunctions, so
-such shapes suit a joint that moves freely, as clamped ones suit a joint held stiffly. Such a hinge holds against torsion.
+such shapes suit a joint that moves freely, as clamped ones suit a joint held stiffly. Such a hinge holds against
+torsion.
 
 Every shape is scaled so that its largest value, met at equal steps along the beam, is 1, positive at the tip: an
 amplitude is in metres, or radians for torsion. For ``clamped_free`` and ``polynomial`` shapes it is the deflection of
