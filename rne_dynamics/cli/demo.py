@@ -16,14 +16,20 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from rne_dynamics.cli import demo_flexible
+from rne_dynamics.cli.demo_flexible_plot import plot_flexible
+from rne_dynamics.cli.demo_flexible_report import flexible_figures, print_flexible
 from rne_dynamics.cli.demo_moves import Plan, plan_moves
 from rne_dynamics.cli.demo_plot import plot
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate
+from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.tree import JointKind
 
@@ -33,28 +39,45 @@ examples:
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
+  rne demo --robot flexible_arm --shaper zv      an arm with flexible links, moved so that it does not shake
+  rne demo --robot flexible_arm --compare        the moves as they are, with each shaper, and slowly
 
 exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
 """
 
-#: Bandwidth of the demo's controller, rad/s.
+#: Bandwidth of the demo's controller, rad/s; of a flexible arm's at most, see `demo_flexible.bandwidth`.
 BANDWIDTH = 60.0
+#: Time of the three moves, s, and largest RMS error, rad or m. A law that knows a rigid arm leaves it to the feedback
+#: to hold the joints against the vibration of a flexible one.
+SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
                         help="URDF or model file: path, URI or name of what ships, - for stdin (default: puma560)")
-    parser.add_argument("--seconds", type=float, default=9.0, help="time of the three moves together (default: 9)")
+    parser.add_argument("--seconds", type=float, default=None,
+                        help=f"time of the three moves together (default: {SECONDS:g}; with flexible links 4 "
+                        "periods of the slowest vibration)")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--out", type=Path, default=None, metavar="PNG",
                         help="where the plot goes (default: rne_demo_ROBOT.png; without matplotlib there is none)")
-    parser.add_argument("--tolerance", type=float, default=1e-3, help="largest RMS error, rad or m (default: 0.001)")
+    parser.add_argument("--tolerance", type=float, default=None,
+                        help=f"largest RMS error, rad or m (default: {TOLERANCE:g}; with flexible links "
+                        f"{FLEXIBLE_TOLERANCE:g})")
+    parser.add_argument("--bandwidth", type=float, default=None, metavar="RAD/S",
+                        help=f"of the controller (default: {BANDWIDTH:g}, less where rate or flexible links want it)")
+    parser.add_argument("--shaper", choices=sorted(SHAPERS), default=None,
+                        help="flexible links: shape the moves so that the vibration they set off cancels itself")
+    parser.add_argument("--modes", type=int, default=1,
+                        help="how many vibrations, from the slowest on, shapers are for (default: 1)")
+    parser.add_argument("--compare", action="store_true",
+                        help="flexible links: make the moves as they are, with each shaper, and slowly")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demo; 0 if the arm tracked."""
+    """Run the demo; 0 if the arm tracked, in every one of its plans."""
     if find_spec("rclpy") is None:
         raise MissingDependencyError(
             "the demo runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
@@ -64,14 +87,18 @@ def run(args: argparse.Namespace) -> int:
 
     if not 10.0 <= args.rate <= 5000.0:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
+    if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
+        raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    robot = load_model(source)
-    if isinstance(robot, Mechanism):
-        robot = assembled(robot)
-    plan = plan_moves(robot, args.seconds)
+    machine = load_model(source)
+    if isinstance(machine, Mechanism):
+        machine = assembled(machine)
+    robot = rigid(machine)
+    plan, programmes, bandwidth, settle = _programmes(machine, args)
     session = demonstration.Session(
-        _parameters(source, description_text), robot.joint_names, plan.moves[0].start, plan.moves,
-        plan.effort_limit, args.rate, min(BANDWIDTH, 0.1 * args.rate),
+        _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
+        tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
+        flexible=isinstance(machine, FlexibleArm),
     )
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
@@ -82,21 +109,65 @@ def run(args: argparse.Namespace) -> int:
     try:
         with bar:
             task = bar.add_task("", total=1.0)
-            recording = demonstration.run(
+            recordings = demonstration.run(
                 session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
             )
     finally:
         signal.signal(signal.SIGTERM, before)
-    tracking = evaluate(recording, plan.moves, args.rate)
-    picture = _picture(args.out, robot, tracking, recording)
-    tracked = bool((tracking.rms < args.tolerance).all())
+    trackings = [evaluate(r, p.moves, args.rate) for r, p in zip(recordings, programmes, strict=True)]
+    tolerance = args.tolerance
+    if tolerance is None:
+        tolerance = FLEXIBLE_TOLERANCE if isinstance(machine, FlexibleArm) else TOLERANCE
+    tracked = all(bool((tracking.rms < tolerance).all()) for tracking in trackings)
+    tracking, recording = trackings[0], recordings[0]
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
+    out = console()
+    if isinstance(machine, FlexibleArm):
+        arm = machine
+        seen = [evaluate_vibration(arm, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
+        report["flexible"] = flexible_figures(arm, plan.moves, bandwidth, programmes, trackings, seen)
+        picture = _picture(args.out, robot, lambda path: plot_flexible(path, arm, programmes, trackings, seen))
+    else:
+        picture = _picture(args.out, robot, lambda path: plot(path, robot, tracking, recording))
     report["plot"] = str(picture) if picture else None
     if args.json:
         print(json.dumps(report, indent=2))
-    else:
-        _print(robot, plan, tracking, args.tolerance, tracked, picture)
+        return 0 if tracked else 1
+    _print(robot, plan, tracking)
+    if isinstance(machine, FlexibleArm):
+        print_flexible(out, report["flexible"])
+    if picture:
+        out.print(f"plot: {picture}")
+    worst = max(trackings, key=lambda t: float(t.rms.max())).rms
+    out.print(
+        f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else
+        f"the arm did NOT track: joint {robot.joint_names[int(np.argmax(worst))]!r} has an RMS error of "
+        f"{worst.max():.2e}, allowed is {tolerance:g}"
+    )
     return 0 if tracked else 1
+
+
+def _programmes(
+    machine: AnyMachine, args: argparse.Namespace
+) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
+    """The plan, the ways in which it is to be moved, the controller's bandwidth, and the stillness after each move."""
+    from rne_dynamics.ros.demonstration import SETTLE
+
+    most = min(BANDWIDTH, 0.1 * args.rate)
+    if not isinstance(machine, FlexibleArm):
+        if args.shaper or args.compare:
+            raise ArgumentError(f"--shaper and --compare are for flexible links; robot {machine.name!r} has none")
+        plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds)
+        return plan, (demo_flexible.Programme(demo_flexible.PLAIN, plan.moves),), args.bandwidth or most, SETTLE
+    if args.shaper and args.compare:
+        raise ArgumentError("--compare shows every shaper; leave --shaper out")
+    arm = machine
+    seconds = demo_flexible.lively(arm) if args.seconds is None else args.seconds
+    plan = plan_moves(arm.robot, seconds, demo_flexible.bends_little(arm))
+    programmes = demo_flexible.programmes(arm, plan.moves, args.shaper, args.modes, compare=args.compare)
+    postures = np.array([move.end for move in plan.moves])
+    bandwidth = args.bandwidth or min(most, demo_flexible.bandwidth(arm, postures, args.rate))
+    return plan, programmes, bandwidth, demo_flexible.look(arm, plan.moves)
 
 
 def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]:
@@ -136,13 +207,13 @@ def figures(
     }
 
 
-def _picture(out: Path | None, robot: Machine, tracking: Tracking, recording: Any) -> Path | None:
-    """Write the plot; without matplotlib that is an error only where a file was asked for."""
+def _picture(out: Path | None, robot: Machine, write: Callable[[Path], None]) -> Path | None:
+    """Write the plot, with `write`; without matplotlib that is an error only where a file was asked for."""
     path = out or Path(f"rne_demo_{robot.name}.png")
     if not path.suffix:
         path = path.with_suffix(".png")
     try:
-        plot(path, robot, tracking, recording)
+        write(path)
     except MissingDependencyError as error:
         if out is not None:
             raise
@@ -151,9 +222,7 @@ def _picture(out: Path | None, robot: Machine, tracking: Tracking, recording: An
     return path
 
 
-def _print(
-    robot: Machine, plan: Plan, tracking: Tracking, tolerance: float, tracked: bool, picture: Path | None
-) -> None:
+def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
     out = console()
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
@@ -171,14 +240,6 @@ def _print(
         f"{tracking.rate:.1f} joint states per second held; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
         "missed"
-    )
-    if picture:
-        out.print(f"plot: {picture}")
-    worst = int(np.argmax(tracking.rms))
-    out.print(
-        f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else
-        f"the arm did NOT track: joint {robot.joint_names[worst]!r} has an RMS error of {tracking.rms[worst]:.2e}, "
-        f"allowed is {tolerance:g}"
     )
 
 

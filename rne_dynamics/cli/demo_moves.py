@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -36,11 +37,14 @@ class Plan(NamedTuple):
     effort_limit: Array
 
 
-def plan_moves(robot: Machine, seconds: float) -> Plan:
+def plan_moves(
+    robot: Machine, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
+) -> Plan:
     """Three quintic moves that share `seconds` evenly and end where they began.
 
     Every joint moves towards the roomier side. The travel shrinks until velocities and efforts stay within `USED` of
-    the limits; of a mechanism too, until its passive joints stay inside theirs and singular postures stay away.
+    the limits; of a mechanism too, until its passive joints stay inside theirs and singular postures stay away; and
+    until the moves are `gentle`.
 
     Raises
     ------
@@ -82,7 +86,7 @@ def plan_moves(robot: Machine, seconds: float) -> Plan:
             if tiny:
                 raise
             effort = np.full(robot.n, np.inf)
-        if tiny or (effort <= USED * limit).all():
+        if tiny or ((effort <= USED * limit).all() and gentle(moves)):
             break
         reach = 0.8 * reach
     return Plan(moves, np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT)))

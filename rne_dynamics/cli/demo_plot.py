@@ -10,7 +10,7 @@ from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.mechanism import Machine
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.demonstration import Recording
+    from rne_dynamics.ros.listening import Recording
 
 
 def plot(path: Path, robot: Machine, tracking: Tracking, recording: Recording) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.demonstration import Recording
+    from rne_dynamics.ros.listening import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Tracking:
         return self.reference - self.q
 
 
-def evaluate(recording: Recording, moves: tuple[Quintic, ...], rate: float) -> Tracking:
+def evaluate(recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...], rate: float) -> Tracking:
     """Compare a recording with the moves that were sent.
 
     The reference is sampled at the stamps of the joint states, so neither transport nor this listener's timing

@@ -52,6 +52,6 @@ class DeflectionsPublisher:
 
     def _fill(self, delta: Array, deltad: Array) -> None:
         # deflections are quadratic in δ, so that this difference over any step is their rate exactly
-        now, ahead, behind = tip_deflections(self._arm, np.stack([delta, delta + deltad, delta - deltad])).reshape(3, -1)
-        self._position[:] = now
-        self._velocity[:] = 0.5 * (ahead - behind)
+        tips = tip_deflections(self._arm, np.stack([delta, delta + deltad, delta - deltad])).reshape(3, -1)
+        self._position[:] = tips[0]
+        self._velocity[:] = 0.5 * (tips[1] - tips[2])

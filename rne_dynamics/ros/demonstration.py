@@ -11,35 +11,56 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import rclpy
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray
-from numpy.typing import NDArray
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
-from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.messages import NANOSECONDS, stamp_of
+from rne_dynamics.ros.listening import PATIENCE, Ear, Recording, Taken
+from rne_dynamics.ros.messages import NANOSECONDS
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
 #: Apart from any real arm: what the demo publishes stays in this namespace.
 NAMESPACE = "/rne_demo"
 #: A cold numba cache compiles for half a minute in each process.
 START_PATIENCE = 180.0
-DISCOVERY = 30.0
 SIMULATOR, CONTROLLER = "simulator", "computed_torque_controller"
 #: Notice given to the controller before a move starts, s, and stillness after its end.
 NOTICE = 0.2
 SETTLE = 0.2
-TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+#: Tip deflections per second.
+DEFLECTIONS_RATE = 250.0
+#: A service may see a request before it sees who asks, and its answer is lost then: times to ask, and s for each.
+ATTEMPTS, ANSWER = 5, 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Moves one after the other, each starting where the one before ends; the last ends where the first starts.
+
+    Parameters
+    ----------
+    moves
+        The motions.
+    settle
+        Stillness asked for after the end of each, s.
+    """
+
+    moves: tuple[Quintic | SampledTrajectory, ...]
+    settle: float = SETTLE
+
+    @property
+    def duration(self) -> float:
+        """Of the moves and of what follows each, s."""
+        return sum(move.duration + self.settle for move in self.moves)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,61 +75,33 @@ class Session:
         Names, in the order of the vectors.
     start
         Where the arm starts, (n,).
-    moves
-        The motions, each starting where the one before ends.
+    runs
+        The motions. Before each but the first the simulator is reset, so that all begin alike, at rest.
     effort_limit
         For the controller, (n,).
     rate
         Joint states per second.
     bandwidth
         Of the error's decay, rad/s: p = ω², d = 2ω on every joint.
+    flexible
+        Whether to listen to deflections.
     """
 
     robot: dict[str, str]
     joints: tuple[str, ...]
     start: Array
-    moves: tuple[Quintic, ...]
+    runs: tuple[Run, ...]
     effort_limit: Array
     rate: float
     bandwidth: float
-
-
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """What a third process has seen on the topics.
-
-    Parameters
-    ----------
-    stamps, sent
-        Each joint state's own time and when it was published, ns; (samples,).
-    q, efforts
-        Measured positions and the efforts that drove the arm; (samples, n).
-    begins
-        When each move was to start, ns of the stamps.
-    terms
-        Torque terms by name: stamps, ns, and values, (terms, n).
-    simulator
-        The simulator's own account from the first command to the end of the moves: `answered` and `missed` replies,
-        `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until the command is in its hands).
-    ready
-        Seconds each process took to be ready.
-    """
-
-    stamps: NDArray[np.int64]
-    sent: NDArray[np.int64]
-    q: Array
-    efforts: Array
-    begins: tuple[int, ...]
-    terms: dict[str, tuple[NDArray[np.int64], Array]]
-    simulator: dict[str, float]
-    ready: dict[str, float]
+    flexible: bool = False
 
 
 Progress = Callable[[str, float], None]
 
 
-def run(session: Session, progress: Progress) -> Recording:
-    """Run a session; `progress` is told what happens and which fraction of the motion is done.
+def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
+    """Run a session, one recording a run; `progress` is told what happens and which fraction of the motion is done.
 
     Raises
     ------
@@ -127,8 +120,8 @@ def run(session: Session, progress: Progress) -> Recording:
         rclpy.try_shutdown(context=context)
 
 
-def _run(session: Session, node: Node, folder: Path, progress: Progress) -> Recording:
-    ear = _Ear(node, session.joints)
+def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tuple[Recording, ...]:
+    ear = Ear(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     progress("starting simulator and controller", 0.0)
     with contextlib.ExitStack() as stack:
@@ -150,111 +143,85 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> Reco
             return len(ready) == len(processes)
 
         wait_until(all_ready, START_PATIENCE, "both processes to be ready", processes)
-        wait_until(lambda: trajectories.get_subscription_count() > 0, DISCOVERY, "the controller's topic", processes)
-        wait_until(ear.hears_everything, DISCOVERY, "joint states, torque terms and the simulator's report", processes)
-        begins = tuple(_move(session, ear, trajectories, processes, progress))
-        account = ear.account_after(ear.newest_stamp(), processes)
+        wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
+        wait_until(ear.hears_everything, PATIENCE, "joint states, torque terms and the simulator's report", processes)
+        taken: list[Taken] = []
+        total, done = sum(r.duration for r in session.runs), 0.0
+        for r in session.runs:
+            if taken:
+                _reset(node, processes)
+                ear.forget()
+                wait_until(ear.hears_everything, PATIENCE, "the arm at its start", processes)
+            told = _part(progress, done / total, r.duration / total)
+            begins = tuple(_move(session.joints, r, ear, trajectories, processes, told))
+            taken.append(ear.take(begins, ear.account_after(ear.newest_stamp(), processes)))
+            done += r.duration
         progress("setting the arm down", 1.0)
         for process in reversed(processes):
             if process.stop() != 0:
                 raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
-        ear.drain()
-    return ear.recording(begins, account, ready)
+    return tuple(ear.recording(t, ready) for t in taken)
+
+
+def _part(progress: Progress, before: float, share: float) -> Progress:
+    """Progress within a part of the whole."""
+    return lambda what, fraction: progress(what, before + share * fraction)
+
+
+def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
+    """Put the simulated arm back to its start, at rest."""
+    caller = rclpy.create_node("demo_reset", namespace=NAMESPACE, context=node.context)  # `node` is never spun
+    executor = SingleThreadedExecutor(context=node.context)
+    try:
+        executor.add_node(caller)
+        client = caller.create_client(Trigger, f"{SIMULATOR}/reset")
+        wait_until(client.service_is_ready, PATIENCE, "the simulator's reset", processes)
+        for _ in range(ATTEMPTS):
+            future = client.call_async(Trigger.Request())
+            executor.spin_until_future_complete(future, ANSWER)
+            if future.done():
+                return
+        raise RneDynamicsError("the simulator does not answer a call of its reset")
+    finally:
+        executor.shutdown()
+        caller.destroy_node()
 
 
 def _move(
-    session: Session, ear: _Ear, trajectories: Any, processes: Sequence[NodeProcess], progress: Progress
+    joints: Sequence[str], run: Run, ear: Ear, trajectories: Any, processes: Sequence[NodeProcess], progress: Progress
 ) -> Iterator[int]:
     """Send one move after the other; yields when each begins, ns."""
-    total = sum(m.duration for m in session.moves)
     done = 0.0
-    for number, move in enumerate(session.moves, 1):
+    for number, move in enumerate(run.moves, 1):
         begin = ear.newest_stamp() + int(NOTICE * NANOSECONDS)
-        message = JointTrajectory(joint_names=list(session.joints))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, NANOSECONDS)
-        rest = [0.0] * len(session.joints)
-        message.points = [
-            JointTrajectoryPoint(
-                positions=q.tolist(), velocities=rest, accelerations=rest, time_from_start=duration_message(t)
-            )
-            for q, t in ((move.start, 0.0), (move.end, move.duration))
-        ]
-        trajectories.publish(message)
-        end = begin + int((move.duration + SETTLE) * NANOSECONDS)
+        trajectories.publish(_message(joints, move, begin))
+        end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
         def over(number: int = number, begin: int = begin, end: int = end, done: float = done) -> bool:
             now = ear.newest_stamp()
-            progress(f"move {number} of {len(session.moves)}", (done + max(now - begin, 0) / NANOSECONDS) / total)
+            passed = done + max(now - begin, 0) / NANOSECONDS
+            progress(f"move {number} of {len(run.moves)}", passed / run.duration)
             return now >= end
 
-        wait_until(over, 3.0 * move.duration + DISCOVERY, f"the end of move {number}", processes, period=0.02)
-        done += move.duration
+        patience = 3.0 * (move.duration + run.settle) + PATIENCE
+        wait_until(over, patience, f"the end of move {number}", processes, period=0.02)
+        done += move.duration + run.settle
         yield begin
 
 
-class _Ear:
-    """What the figures are made of, recorded: as little as will do, since every listener slows the senders down."""
-
-    def __init__(self, node: Node, joints: tuple[str, ...]) -> None:
-        self.joints = joints
-        self.states = TopicRecorder(node, JointState, "joint_states")
-        self.terms = {t: TopicRecorder(node, JointState, f"{CONTROLLER}/torque/{t}", 200) for t in TERMS}
-        self.reports = TopicRecorder(node, DiagnosticArray, "/diagnostics", 20)
-
-    def drain(self) -> None:
-        """Take what has come."""
-        for recorder in (self.states, *self.terms.values(), self.reports):
-            recorder.drain()
-
-    def hears_everything(self) -> bool:
-        """Whether states, torque terms and the simulator's reports arrive."""
-        self.drain()
-        recorders = (self.states, *self.terms.values())
-        return all(r.samples for r in recorders) and bool(self._account(0))
-
-    def newest_stamp(self) -> int:
-        """Time of the newest joint state, ns."""
-        self.drain()
-        return stamp_of(self.states.decode(self.states.samples[-1]))
-
-    def account_after(self, stamp: int, processes: Sequence[NodeProcess]) -> dict[str, float]:
-        """The simulator's first report from after `stamp` (ns)."""
-        wait_until(lambda: bool(self._account(stamp)), DISCOVERY, "the simulator's report", processes)
-        return self._account(stamp)
-
-    def _account(self, stamp: int) -> dict[str, float]:
-        self.drain()
-        for sample in self.reports.samples:
-            message = self.reports.decode(sample)
-            values = {v.key: v.value for v in message.status[0].values}
-            if message.status[0].name != f"{NAMESPACE}/{SIMULATOR}" or stamp_of(message) < stamp:
-                continue
-            return {
-                "answered": float(values["answered states"]), "missed": float(values["missed replies"]),
-                "overruns": float(values["overruns"]),
-                "p50": 1e-3 * float(values["reply latency p50 (ms)"]),
-                "p99": 1e-3 * float(values["reply latency p99 (ms)"]),
-            }
-        return {}
-
-    def recording(self, begins: tuple[int, ...], account: dict[str, float], ready: dict[str, float]) -> Recording:
-        """Decode everything."""
-        states = [self.states.decode(s) for s in self.states.samples]
-        places = [states[0].name.index(joint) for joint in self.joints]  # a mechanism's passive joints are there too
-        terms = {name: [r.decode(s) for s in r.samples] for name, r in self.terms.items()}
-        return Recording(
-            stamps=np.array([stamp_of(m) for m in states]),
-            sent=np.array([s.sent for s in self.states.samples]),
-            q=np.array([m.position for m in states])[:, places],
-            efforts=np.array([m.effort for m in states])[:, places],
-            begins=begins,
-            terms={
-                name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
-                for name, messages in terms.items()
-            },
-            simulator=account,
-            ready=ready,
+def _message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: int) -> JointTrajectory:
+    """A move that begins at `begin`, ns, as points between which the controller interpolates it exactly."""
+    message = JointTrajectory(joint_names=list(joints))
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, NANOSECONDS)
+    times = (0.0, move.duration) if isinstance(move, Quintic) else move.times.tolist()
+    message.points = [
+        JointTrajectoryPoint(
+            positions=there.q.tolist(), velocities=there.qd.tolist(), accelerations=there.qdd.tolist(),
+            time_from_start=duration_message(t),
         )
+        for t, there in ((t, move.sample(t)) for t in times)
+    ]
+    return message
 
 
 def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
@@ -265,6 +232,7 @@ def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
         SIMULATOR: {
             **common, "rate": float(session.rate), "limits": limits,
             "initial_position": {j: float(x) for j, x in zip(session.joints, session.start, strict=True)},
+            "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),

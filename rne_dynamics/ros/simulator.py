@@ -13,13 +13,15 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
 from rne_dynamics.ros.effort_limits import drive_limits
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode
-from rne_dynamics.ros.machine import driven_first, follower, with_effort_limit
+from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
+from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
@@ -40,6 +42,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("limit_effort", True, "Saturate efforts at the description's limits.", read_only=True),
     Parameter("command_timeout", 0.2, "Age at which a command no longer drives the arm; 0 never.", "s", 0.0, 60.0,
               read_only=True),
+    Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
+              "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
@@ -56,6 +60,8 @@ class SimulatorNode(ArmNode):
     is left out, and the diagnostics count the overruns.
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
+    Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
+    would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links.
     """
 
     def __init__(self) -> None:
@@ -72,8 +78,9 @@ class SimulatorNode(ArmNode):
         self._rate = values.number("rate")
         self._substeps = int(values.number("substeps"))
         self._period = round(NANOSECONDS / self._rate)
+        machine = loaded(self.described, payload(values.values))  # of which `robot` may be but the rigid shadow
         plant = ArmPlant(
-            with_effort_limit(robot, drive_limits(robot, values.values)),
+            with_effort_limit(machine, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
             limit_effort=values.flag("limit_effort"),
         )
@@ -119,15 +126,20 @@ class SimulatorNode(ArmNode):
         self._position, self._velocity = (np.frombuffer(x)[: len(self._names)] for x in (m.position, m.velocity))
         self._effort = np.frombuffer(m.effort)[: robot.n]
         self._states = self.keep(self.create_publisher(JointState, "joint_states", OFFERED))
-        if not isinstance(robot, Mechanism):
+        if not isinstance(self.described, (Mechanism, FlexibleArm)):
             # Latched, so that controllers and viewers started without a description find it. Not the open tree of a
-            # mechanism: a controller would take all its joints for driven.
+            # mechanism: a controller would take all its joints for driven. Nor what a model file makes flexible: it may
+            # give the links masses that the URDF lacks.
             description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
             description.publish(String(data=description_text(self.model or self.description)))
         self._clock_message = ClockMessage()
         self._clocks = None
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
+        self._deflections = (
+            DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
+            if isinstance(self.described, FlexibleArm) else None
+        )
         self.diagnostics = Diagnostics(self)
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
@@ -193,14 +205,16 @@ class SimulatorNode(ArmNode):
             return
         self._ahead = False
         self._periods += 1
-        seconds, rest = divmod(self._origin + self._periods * self._period, NANOSECONDS)
+        now = self._origin + self._periods * self._period
         stamp = self._message.header.stamp
-        stamp.sec, stamp.nanosec = seconds, rest
+        stamp.sec, stamp.nanosec = divmod(now, NANOSECONDS)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
         self._published = time.monotonic()
         self._awaiting = True
         self._states.publish(self._message)
+        if self._deflections is not None:
+            self._deflections.publish(now, self.simulator.state.delta, self.simulator.state.deltad)
         if self._clocks is not None:
             self._clock_message.clock = stamp
             self._clocks.publish(self._clock_message)
