@@ -60,6 +60,9 @@ class Beam:
         What the beam carries at its tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and
         for `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along
         y). It is not part of the link's mass.
+    tip_offset
+        How far beyond the tip the mass centre of `tip_mass` lies, m, along the beam. An offset across the beam, which
+        would couple bending with torsion, is left out.
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
@@ -87,6 +90,7 @@ class Beam:
     damping: float | tuple[float, ...] = 0.0
     tip_mass: float = 0.0
     tip_inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    tip_offset: float = 0.0
     elements: int = 20
     stiffening: bool = False
 
@@ -167,6 +171,13 @@ class Beam:
             found = f"tip_mass is {self.tip_mass} kg and tip_inertia {list(inertia)} kg m^2"
             raise ModelError(f"{where}: {found}; neither may be negative")
         object.__setattr__(self, "tip_inertia", inertia)
+        object.__setattr__(self, "tip_offset", _number(self.tip_offset, f"{where}: tip_offset", "m"))
+        least = self.tip_mass * self.tip_offset**2
+        if min(inertia[1:]) < least * (1.0 - 1e-9):
+            raise ModelError(
+                f"{where}: tip_inertia is {list(inertia)} kg m^2 about the tip, but {self.tip_mass} kg at tip_offset "
+                f"{self.tip_offset} m alone have {least:.6g} about y and z; add that to them"
+            )
         total = sum(self.modes)
         ratios = given = _numbers(self.damping, f"{where}: damping")
         if ratios.ndim == 0:

@@ -13,7 +13,7 @@ import numpy as np
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_field import BeamField
 from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
-from rne_dynamics.model.flexible.finite_element import energy_roots, tip_roots
+from rne_dynamics.model.flexible.finite_element import energy_roots, tip_root
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.ritz import Rule, gauss, natural_modes
 from rne_dynamics.model.inertia import Array, Inertia
@@ -77,11 +77,10 @@ def beam_frequencies(beam: Beam) -> Array:
 def _energy_roots(beam: Beam, direction: int, shapes: ShapeFunctions) -> tuple[Array, Array]:
     """Square roots of strain and kinetic energy over the amplitudes of one direction; shapes (rows, count)."""
     x, stiffness, inertia = energy_roots(beam, direction, shapes.breaks, shapes.points)
-    on_tip, on_slope = tip_roots(beam, direction)
     tip = np.array([beam.length])
     strain = stiffness[:, None] * shapes.evaluate(x, 1 if direction == 2 else 2)
-    motion = [inertia[:, None] * shapes.evaluate(x, 0), on_tip * shapes.evaluate(tip, 0)]
-    return strain, np.vstack([*motion, on_slope * shapes.evaluate(tip, 1)])
+    ends = np.vstack([shapes.evaluate(tip, 0), shapes.evaluate(tip, 1)])
+    return strain, np.vstack([inertia[:, None] * shapes.evaluate(x, 0), tip_root(beam, direction, ends)])
 
 
 def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:

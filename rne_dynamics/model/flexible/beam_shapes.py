@@ -70,12 +70,13 @@ def _bending(beam: Beam, plane: int) -> ShapeFunctions:
     if beam.shapes == "polynomial":
         return _scaled(count, L, 1, lambda x, order: _powers(x, L, count, 2, order))
     root: euler_bernoulli.Root = "hinged" if beam.shapes == "pinned" else "clamped"
-    mass = inertia = 0.0
+    load = euler_bernoulli.Load()
     if beam.shapes != "clamped_free":
-        of_beam = float(beam.mass_per_length[0]) * L
+        mass = beam.tip_mass / (float(beam.mass_per_length[0]) * L)
         # bending along y turns the tip about z, and the other way round
-        mass, inertia = beam.tip_mass / of_beam, beam.tip_inertia[2 - plane] / (of_beam * L * L)
-    found = euler_bernoulli.modes(count, root, mass, inertia)
+        inertia = beam.tip_inertia[2 - plane] / (float(beam.mass_per_length[0]) * L**3)
+        load = euler_bernoulli.Load(mass, mass * beam.tip_offset / L, inertia)
+    found = euler_bernoulli.modes(count, root, load)
 
     def function(x: Array, order: int) -> Array:
         columns = [mode.evaluate(x / L, order) for mode in found]

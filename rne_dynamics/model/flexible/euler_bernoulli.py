@@ -3,9 +3,10 @@
 With ξ = x/L and b = βL, β⁴ = μ ω² / EI, a mode solves w'''' = b⁴ w with
 
 * at the root w = 0, and w' = 0 (clamped) or w'' = 0 (hinge);
-* at the tip w'' = b⁴ J w' and w''' = −b⁴ m w, m = tip mass / (μ L) and J = tip inertia / (μ L³).
+* at the tip w'' = b⁴ (J w' + S w) and w''' = −b⁴ (m w + S w'), where the tip carries a mass m μ L, whose centre lies
+  beyond the tip, with the first moment S μ L² and the moment of inertia J μ L³ about the tip.
 
-For the clamped beam the determinant of the four conditions is, but for a factor, the textbooks' characteristic equation
+For the clamped beam and S = 0 the determinant of the four conditions is, but for a factor, the characteristic equation
 1 + cos b cosh b − m b (sin b cosh b − cos b sinh b) − J b³ (sin b cosh b + cos b sinh b) + m J b⁴ (1 − cos b cosh b) =
 0. """
 
@@ -80,7 +81,15 @@ def _krylov(z: Array) -> list[Array]:
     return functions
 
 
-def modes(count: int, root: Root, mass: float, inertia: float) -> list[Mode]:
+class Load(NamedTuple):
+    """What the tip carries, against the beam's own: m, S and J above."""
+
+    mass: float = 0.0
+    moment: float = 0.0
+    inertia: float = 0.0
+
+
+def modes(count: int, root: Root, load: Load) -> list[Mode]:
     """The first natural modes with a strain energy, in ascending frequency.
 
     Every root is fenced in by counting: the number of modes below a frequency is that of the beam with its tip held
@@ -93,8 +102,8 @@ def modes(count: int, root: Root, mass: float, inertia: float) -> list[Mode]:
         How many.
     root
         ``clamped``, or ``hinged``, whose rigid swing is left out.
-    mass, inertia
-        Carried at the tip, over μ L and μ L³.
+    load
+        What the tip carries; S² ≤ m J.
 
     Raises
     ------
@@ -105,37 +114,37 @@ def modes(count: int, root: Root, mass: float, inertia: float) -> list[Mode]:
     rigid = 1 if root == "hinged" else 0
     below = _LEAST
     for k in range(rigid + 1, rigid + 1 + count):
-        if _count_below(below, root, mass, inertia) != k - 1:
+        if _count_below(below, root, load) != k - 1:
             raise ModelError(
-                f"modes of a beam whose tip carries {mass:.3g} times its mass and {inertia:.3g} times its mass times "
-                "length squared cannot be told apart in double precision; the beam is massless beside it: check the "
-                "tip's figures, or take polynomial or clamped_free shapes"
+                f"modes of a beam whose tip carries {load.mass:.3g} times its mass and {load.inertia:.3g} times its "
+                "mass times length squared cannot be told apart in double precision; the beam is massless beside it: "
+                "check the tip's figures, or take polynomial or clamped_free shapes"
             )
         low, high = below, (k + 1) * math.pi
         while high - low > 0.05 * high or not (
-            _count_below(low, root, mass, inertia) == k - 1 and _count_below(high, root, mass, inertia) == k
+            _count_below(low, root, load) == k - 1 and _count_below(high, root, load) == k
         ):
             middle = 0.5 * (low + high) if low > 0.25 * high else math.sqrt(low * high)
-            if _count_below(middle, root, mass, inertia) >= k:
+            if _count_below(middle, root, load) >= k:
                 high = middle
             else:
                 low = middle
-        mode = _mode(low, high, root, mass, inertia)
+        mode = _mode(low, high, root, load)
         found.append(mode)
         below = high
     return found
 
 
-def _mode(low: float, high: float, root: Root, mass: float, inertia: float) -> Mode:
+def _mode(low: float, high: float, root: Root, load: Load) -> Mode:
     from scipy.optimize import brentq
 
     krylov = high < _LOW
 
     def determinant(b: float) -> float:
-        return float(np.linalg.det(_conditions(b, root, mass, inertia, krylov)))
+        return float(np.linalg.det(_conditions(b, root, load, krylov)))
 
     b = float(brentq(determinant, low, high, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
-    null = np.linalg.svd(_conditions(b, root, mass, inertia, krylov))[2][-1]
+    null = np.linalg.svd(_conditions(b, root, load, krylov))[2][-1]
     return Mode(b, null, krylov)
 
 
@@ -144,24 +153,27 @@ def _at_root(b: float, root: Root, low: bool) -> list[Array]:
     return [solutions(b, start, order, low) for order in ((0, 1) if root == "clamped" else (0, 2))]
 
 
-def _conditions(b: float, root: Root, mass: float, inertia: float, low: bool) -> Array:
+def _conditions(b: float, root: Root, load: Load, low: bool) -> Array:
     """The four conditions at the ends as rows over the four solutions; shape (4, 4)."""
     w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
+    m, S, J = load.mass * b, load.moment * b**2, load.inertia * b**3
     return np.stack(
         [
             *_at_root(b, root, low),
-            (moment - inertia * b**3 * turn) / (1.0 + inertia * b**3),
-            (shear + mass * b * w) / (1.0 + mass * b),
+            (moment - J * turn - S * w) / (1.0 + J + abs(S)),
+            (shear + m * w + S * turn) / (1.0 + m + abs(S)),
         ]
     )
 
 
-def _count_below(b: float, root: Root, mass: float, inertia: float) -> int:
+def _count_below(b: float, root: Root, load: Load) -> int:
     """How many modes, the rigid swing included, have a βL below b."""
     low = b < _LOW
     w, turn, moment, shear = (solutions(b, np.ones(()), order, low) for order in range(4))
     unit = np.linalg.solve(np.stack([*_at_root(b, root, low), w, b * turn]), np.eye(4)[:, 2:])
-    stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.diag([mass, inertia])
+    stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.array(
+        [[load.mass, load.moment], [load.moment, load.inertia]]
+    )
     # scaled to a diagonal of ones: signs stay, and a rotation of little stiffness is not lost beside a heavy tip
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(stiffness)), 1e-300))
     stiffness = 0.5 * (stiffness + stiffness.T) * np.outer(scale, scale)

@@ -1,6 +1,6 @@
 """A finite-element model of a beam, clamped at its root: cubic Hermite elements in bending and in torsion.
 
-Section properties are taken as they vary within the elements. The tip carries the beam's `tip_mass` and `tip_inertia`.
+Section properties are taken as they vary within the elements. The tip carries the beam's `tip_mass` and so on.
 """
 
 from __future__ import annotations
@@ -79,12 +79,24 @@ def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tupl
     return rule.x, np.sqrt(rule.w * stiffness), np.sqrt(rule.w * inertia)
 
 
-def tip_roots(beam: Beam, direction: int) -> tuple[float, float]:
-    """Square roots of what the tip carries against shapes W(L) and their slopes W'(L)."""
+def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
+    """Rows that make ½ |·|² the kinetic energy of what the tip carries, out of shapes W(L) and slopes W'(L).
+
+    Parameters
+    ----------
+    beam
+        The beam.
+    direction
+        0, 1, 2: bending along y, along z, torsion.
+    ends
+        W(L) and W'(L); shape (2, count).
+    """
     if direction == 2:
-        return float(np.sqrt(beam.tip_inertia[0])), 0.0
-    # bending along y turns the tip about z, and the other way round
-    return float(np.sqrt(beam.tip_mass)), float(np.sqrt(beam.tip_inertia[2 - direction]))
+        turned: Array = np.sqrt(beam.tip_inertia[0]) * ends[:1]
+        return turned
+    # bending along y turns the tip about z, and the other way round; the mass centre moves by W + offset W'
+    about_com = max(beam.tip_inertia[2 - direction] - beam.tip_mass * beam.tip_offset**2, 0.0)
+    return np.stack([np.sqrt(beam.tip_mass) * (ends[0] + beam.tip_offset * ends[1]), np.sqrt(about_com) * ends[1]])
 
 
 def element_modes(beam: Beam, direction: int) -> tuple[Mesh, Array]:
@@ -104,12 +116,10 @@ def element_modes(beam: Beam, direction: int) -> tuple[Mesh, Array]:
     mesh = Mesh(beam.length, beam.elements)
     held = 1 if direction == 2 else 2
     x, stiffness, inertia = energy_roots(beam, direction, mesh.nodes, 6)
-    on_tip, on_slope = tip_roots(beam, direction)
     tip = np.array([beam.length])
+    ends = np.vstack([mesh.basis(tip, 0), mesh.basis(tip, 1)])
     strain = stiffness[:, None] * mesh.basis(x, 1 if direction == 2 else 2)
-    motion = np.vstack(
-        [inertia[:, None] * mesh.basis(x, 0), on_tip * mesh.basis(tip, 0), on_slope * mesh.basis(tip, 1)]
-    )
+    motion = np.vstack([inertia[:, None] * mesh.basis(x, 0), tip_root(beam, direction, ends)])
     found = natural_modes(strain[:, held:], motion[:, held:])
     columns = np.zeros((strain.shape[1], beam.modes[direction]))
     columns[held:] = found.modes[:, : beam.modes[direction]]

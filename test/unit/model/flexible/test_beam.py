@@ -69,6 +69,8 @@ def test_numbers_lists_and_sections_are_taken() -> None:
         ({"tip_mass": -1.0}, r"tip_mass is -1.0 kg and tip_inertia .*; neither may be negative"),
         ({"tip_inertia": (0.0, -1.0, 0.0)}, r"neither may be negative"),
         ({"tip_inertia": (0.0, 1.0)}, r"tip_inertia has shape \(2,\)"),
+        ({"tip_offset": math.nan}, r"tip_offset is nan m; it must be one finite number"),
+        ({"tip_offset": 0.1, "tip_mass": 2.0, "tip_inertia": (0, 1, 0.01)}, r"tip_inertia is .* alone have 0.02"),
         ({"axis": (0, 0, 0)}, r"axis is \[0.0, 0.0, 0.0\]; it must not be zero"),
         ({"axis": (1, 2)}, r"axis has shape \(2,\)"),
         ({"axis": (0, 3, 0)}, r"normal \[0.0, 1.0, 0.0\] must have a part across the axis \[0.0, 1.0, 0.0\]"),

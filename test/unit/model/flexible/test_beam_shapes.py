@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.linalg import eigh
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible import euler_bernoulli
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_modes import beam_frequencies
+from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.flexible.beam_shapes import beam_shapes, torsion_roots
+from rne_dynamics.model.inertia import Inertia
 
 CLAMPED_FREE = [1.87510407, 4.69409113, 7.85475744, 10.99554073]
 CLAMPED_HINGED = [3.92660231, 7.06858275, 10.21017612]
@@ -28,7 +30,8 @@ def uniform(**fields) -> Beam:
 
 
 def roots(count: int, root: euler_bernoulli.Root, mass: float, inertia: float) -> np.ndarray:
-    return np.array([mode.b for mode in euler_bernoulli.modes(count, root, mass, inertia)])
+    load = euler_bernoulli.Load(mass, 0.0, inertia)
+    return np.array([mode.b for mode in euler_bernoulli.modes(count, root, load)])
 
 
 def characteristic(b: np.ndarray, m: float, J: float) -> np.ndarray:
@@ -68,15 +71,16 @@ def test_loaded_roots_are_those_of_the_characteristic_equation_and_none_is_missi
 
 
 @settings(deadline=None, max_examples=40)
-@given(load, load, st.sampled_from(["clamped", "hinged"]))
-def test_modes_are_orthogonal_under_any_load(m: float, J: float, root: euler_bernoulli.Root) -> None:
-    found = euler_bernoulli.modes(4, root, m, J)
+@given(load, load, st.floats(-1.0, 1.0), st.sampled_from(["clamped", "hinged"]))
+def test_modes_are_orthogonal_under_any_load(m: float, J: float, share: float, root: euler_bernoulli.Root) -> None:
+    S = share * math.sqrt(m * J)
+    found = euler_bernoulli.modes(4, root, euler_bernoulli.Load(m, S, J))
     t, weight = np.polynomial.legendre.leggauss(40)
     xi, weight, tip = 0.5 * (t + 1.0), 0.5 * weight, np.ones(1)
     w = np.array([mode.evaluate(xi, 0) for mode in found])
     ends = np.array([[mode.evaluate(tip, order)[0] for order in (0, 1)] for mode in found])
     bent = np.array([mode.evaluate(xi, 2) for mode in found])
-    mass = (w * weight) @ w.T + ends @ np.diag([m, J]) @ ends.T
+    mass = (w * weight) @ w.T + ends @ np.array([[m, S], [S, J]]) @ ends.T
     stiffness = (bent * weight) @ bent.T
     for gram, tolerance in ((mass, 1e-9), (stiffness, 1e-9)):
         size = np.sqrt(np.diag(gram))
@@ -140,6 +144,32 @@ def test_finite_elements_converge_to_the_analytic_roots_with_the_fourth_power() 
     assert error[-1].max() < 3e-6
     fine = beam_frequencies(uniform(shapes="finite_element", elements=120, **loaded))
     assert fine[0] == pytest.approx(exact[0], rel=1e-11)  # the square root of the energies keeps its digits
+
+
+@pytest.mark.parametrize("offset", [0.6, -0.3])
+def test_a_load_beyond_the_tip_is_one_on_a_rigid_arm(offset: float) -> None:
+    """The same load placed where its mass centre is, carried by the shapes' own field."""
+    body = Inertia(0.5, np.array([0.0, 0.0, 0.0]), np.diag([0.01, 0.02, 0.03]))
+    about = body.about((-offset, 0.0, 0.0))
+    for shapes in ("clamped_mass", "finite_element", "pinned", "polynomial"):
+        beam = uniform(
+            EI_z=2.0, modes=(4, 4, 0), shapes=shapes, tip_mass=0.5, tip_inertia=np.diag(about), tip_offset=offset
+        )
+        link = modal_link(beam)
+        there = link.at(link.tip)
+        moved = there.translation + np.cross(there.rotation, [offset, 0.0, 0.0])
+        M = np.einsum("klii->kl", link.second) + 0.5 * moved @ moved.T
+        M += there.rotation @ body.inertia @ there.rotation.T
+        omega = np.sqrt(eigh(link.stiffness, M, eigvals_only=True))
+        assert np.sort(beam_frequencies(beam)) == pytest.approx(omega, rel=1e-9)
+        if shapes == "clamped_mass":
+            exact = beam_frequencies(beam)
+        elif shapes == "finite_element":
+            assert beam_frequencies(beam) == pytest.approx(exact, rel=4e-5)
+    # a load along the beam but for its inertia: a heavy one swings as on a massless spring
+    heavy = uniform(modes=(1, 0, 0), shapes="clamped_mass", tip_mass=1e8, tip_inertia=(0, 1e8, 1e8), tip_offset=1.0)
+    # F at 1 m beyond the tip of 1 m: F (1/3 + 1/2 + 1/2 + 1) = 7/3 F
+    assert beam_frequencies(heavy)[0] ** 2 == pytest.approx(3 / 7 / 1e8, rel=1e-7)
 
 
 def test_published_link_two() -> None:
