@@ -165,7 +165,10 @@ def flexible_arm(
         if beam is not None and entry.carries and robot.nq == robot.n:  # a floating joint is refused below
             load = carried(robot, entry.link, beam.origin + beam.length * beam.axis, root=beam.origin, posture=q)
             about = beam.rotation.T @ load.about_origin @ beam.rotation
-            beam = replace(beam, tip_mass=load.mass, tip_inertia=tuple(np.diag(about).tolist()))
+            beam = replace(
+                beam, tip_mass=load.mass, tip_inertia=tuple(np.diag(about).tolist()),
+                tip_offset=float(load.com @ beam.axis) if load.mass else 0.0,
+            )  # fmt: skip
         made.append(entry.modal if beam is None else (yield from _modal(entry, beam)))
     parts = tuple(part for part in made if part is not None)
     if len(parts) < len(entries):

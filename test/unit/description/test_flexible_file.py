@@ -88,7 +88,7 @@ def test_everything_arrives() -> None:
     load = carried(arm.robot, "link1", (0.5, 0.0, 0.0), posture=[0.0, 1.5])
     expected = Beam(
         "link1", 0.5, np.array([0.2]), np.array([1.0]), modes=(2, 0, 0), shapes="clamped_mass", damping=(0.01, 0.02),
-        tip_mass=load.mass, tip_inertia=tuple(np.diag(load.about_origin)),
+        tip_mass=load.mass, tip_inertia=tuple(np.diag(load.about_origin)), tip_offset=float(load.com[0]),
     )  # fmt: skip
     assert_same(arm.flexible_link("link1"), modal_link(expected))
     assert rne.load_model(RIGID).mass == arm.mass  # the URDF's inertia holds the beams
