@@ -1,4 +1,4 @@
-"""Flexible links of no particular shape: clouds of particles that move with arbitrary modes."""
+"""Flexible links in general position: clouds of particles that move with arbitrary modes, and oblique beams."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import numpy as np
 
 import rne_dynamics as rne
 from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.modal import Attachment, ModalLink
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 from rne_dynamics.verification.particles import Particles
 
 
@@ -55,3 +58,31 @@ def cloud_arm(robot, modes, rng, *, stiffening):
     """The robot with `modes` = {link: number of modes} flexible, and the particles of these links."""
     made = {link: cloud(robot, link, m, rng, stiffening=stiffening) for link, m in modes.items()}
     return FlexibleArm(robot, tuple(modal for modal, _ in made.values())), {k: p for k, (_, p) in made.items()}
+
+
+def two_beams(shapes, *, stiffening, modes=(2, 2, 1), spread=1.0):
+    """Two oblique beams, one on the other, with bodies on their tips and beside the axis half way along the first."""
+    section = {"mass_per_length": 0.8, "EI_y": 3.0, "EI_z": 2.0, "GJ": 1.5, "spread_y": 2e-3 * spread}
+    section["spread_z"] = 0.5 * section["spread_y"]
+    if shapes in ("polynomial", "finite_element"):
+        section = {name: np.array([value, 0.6 * value, 0.5 * value]) for name, value in section.items()}
+    beams = [
+        Beam(
+            name, 0.6, **section, axis=np.array([0.6, 0.2, 0.3]), normal=np.array([0.1, 1.0, 0.4]),
+            origin=np.array([0.02, 0.01, -0.03]), modes=modes, shapes=shapes, damping=0.02, tip_mass=0.5,
+            tip_inertia=(0.01, 0.02, 0.02), elements=5, stiffening=stiffening,
+        )
+        for name in ("lower", "upper")
+    ]  # fmt: skip
+    modal = [modal_link(beam) for beam in beams]
+    body = rne.Inertia(0.4, np.array([0.02, 0.01, 0.03]), np.diag([2e-3, 3e-3, 4e-3]))
+    carried = (TreeLink("hand", body), TreeLink("box", body))
+    links = (TreeLink("base"), *(TreeLink(m.link, m.inertia + body) for m in modal), *carried)
+    beside = beams[0].origin + 0.3 * beams[0].axis + 0.05 * beams[0].normal
+    joints = (
+        TreeJoint("shoulder", JointKind.REVOLUTE, "base", "lower", axis=np.array([0.0, 1.0, 1.0])),
+        TreeJoint("elbow", JointKind.REVOLUTE, "lower", "upper", position=modal[0].tip, axis=np.array([1.0, 1.0, 0.0])),
+        TreeJoint("mount", JointKind.PRISMATIC, "lower", "box", position=beside, axis=np.array([0.0, 1.0, 0.0])),
+        TreeJoint("flange", JointKind.FIXED, "upper", "hand", position=modal[1].tip),
+    )
+    return FlexibleArm(rne.assemble(KinematicTree("beams", links, joints)), tuple(modal)), beams

@@ -6,14 +6,12 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from support.flexible_links import cloud_arm
+from support.flexible_links import cloud_arm, two_beams
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam import Beam, Shapes
-from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 from rne_dynamics.verification.flexible_energy import energy_equations, particle_energies
 from rne_dynamics.verification.particles import arm_particles, strain_stiffness
@@ -48,33 +46,6 @@ def _unit(rng):
 def _base_motion(rng):
     a, w, dw, v = rng.normal(size=(4, 3))
     return rne.BaseMotion(a, w, dw, v, rotation_about(_unit(rng), rng.normal()))
-
-
-def _beam_arm(shapes, *, stiffening, modes=(2, 2, 1)):
-    """Two oblique beams, one on the other, with bodies on their tips and beside the axis half way along the first."""
-    section = {"mass_per_length": 0.8, "EI_y": 3.0, "EI_z": 2.0, "GJ": 1.5, "spread_y": 2e-3, "spread_z": 1e-3}
-    if shapes in ("polynomial", "finite_element"):
-        section = {name: np.array([value, 0.6 * value, 0.5 * value]) for name, value in section.items()}
-    beams = [
-        Beam(
-            name, 0.6, **section, axis=np.array([0.6, 0.2, 0.3]), normal=np.array([0.1, 1.0, 0.4]),
-            origin=np.array([0.02, 0.01, -0.03]), modes=modes, shapes=shapes, damping=0.02, tip_mass=0.5,
-            tip_inertia=(0.01, 0.02, 0.02), elements=5, stiffening=stiffening,
-        )
-        for name in ("lower", "upper")
-    ]  # fmt: skip
-    modal = [modal_link(beam) for beam in beams]
-    body = rne.Inertia(0.4, np.array([0.02, 0.01, 0.03]), np.diag([2e-3, 3e-3, 4e-3]))
-    carried = (TreeLink("hand", body), TreeLink("box", body))
-    links = (TreeLink("base"), *(TreeLink(m.link, m.inertia + body) for m in modal), *carried)
-    beside = beams[0].origin + 0.3 * beams[0].axis + 0.05 * beams[0].normal
-    joints = (
-        TreeJoint("shoulder", JointKind.REVOLUTE, "base", "lower", axis=np.array([0.0, 1.0, 1.0])),
-        TreeJoint("elbow", JointKind.REVOLUTE, "lower", "upper", position=modal[0].tip, axis=np.array([1.0, 1.0, 0.0])),
-        TreeJoint("mount", JointKind.PRISMATIC, "lower", "box", position=beside, axis=np.array([0.0, 1.0, 0.0])),
-        TreeJoint("flange", JointKind.FIXED, "upper", "hand", position=modal[1].tip),
-    )
-    return FlexibleArm(rne.assemble(KinematicTree("beams", links, joints)), tuple(modal)), beams
 
 
 def _assert_same(found, expected):
@@ -140,7 +111,7 @@ def test_two_arms_and_a_fixed_body_on_a_bent_link():
 @pytest.mark.parametrize("stiffening", [False, True])
 @pytest.mark.parametrize("shapes", get_args(Shapes))
 def test_beams_of_every_shape(shapes, stiffening):
-    arm, _ = _beam_arm(shapes, stiffening=stiffening)
+    arm, _ = two_beams(shapes, stiffening=stiffening)
     rng = np.random.default_rng(11)
     q, delta, qd, deltad = _state(arm, rng)
     particles = arm_particles(arm)
@@ -154,7 +125,7 @@ def test_beams_of_every_shape(shapes, stiffening):
 
 @pytest.mark.parametrize("shapes", get_args(Shapes))
 def test_the_stiffness_is_that_of_the_shapes_curvature(shapes):
-    arm, beams = _beam_arm(shapes, stiffening=False)
+    arm, beams = two_beams(shapes, stiffening=False)
     for beam, link in zip(beams, arm.links, strict=True):
         K = strain_stiffness(beam, link)
         np.testing.assert_allclose(link.stiffness, K, rtol=0.0, atol=1e-10 * np.abs(K).max())

@@ -1,0 +1,280 @@
+"""The competitor that document 003 names (section 6): flexible links cut into rigid segments with springs between them.
+
+A beam of length L in N parts of h = L/N becomes N + 1 rigid segments, the first and the last of half the length, and a
+spring in the middle of every part that is as soft as the part: 1/k = ∫ dx/EI. That is the midpoint rule for the
+curvature, so frequencies, deflections and paths come with an error of order h². The segments have the beam's mass where
+it is, the spread of its sections included: the chain counts their turning in bending too, unlike the modes. Its bending
+is not limited to small angles, nor has it to be told that spin stiffens a beam.
+
+The chain is an ordinary robot for the rigid engine; the springs' torques are added outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.dynamics.inverse_derivatives import inverse_dynamics_derivatives
+from rne_dynamics.dynamics.kinematics import forward_kinematics
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_field import BeamField
+from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.flexible.ritz import gauss
+from rne_dynamics.model.inertia import Array, Inertia, skew
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+
+_ITERATIONS = 50
+#: Torques of a settled chain that are not balanced, as a part of the springs'.
+_BALANCED = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class SegmentedArm:
+    """An arm whose flexible links are chains of rigid segments.
+
+    Parameters
+    ----------
+    robot
+        The chain; n coordinates.
+    stiffness
+        Of the springs, N·m/rad; zero for the arm's own joints; shape (n,).
+    joints, springs
+        Places of the arm's own joints, in the order of `FlexibleArm.joint_names`, and of the springs.
+    tips
+        The segment at the end of each flexible link, and the place of the link's tip in it, m.
+    """
+
+    robot: RobotModel
+    stiffness: Array
+    joints: NDArray[np.int64]
+    springs: NDArray[np.int64]
+    tips: dict[str, tuple[str, Array]]
+
+    def posture(self, q: ArrayLike, bent: ArrayLike = 0.0) -> Array:
+        """All coordinates for the arm's joints (…, joints) and its springs (…, springs); shape (…, n)."""
+        own = np.asarray(q, dtype=np.float64)
+        out = np.zeros((*own.shape[:-1], self.robot.n))
+        out[..., self.joints], out[..., self.springs] = own, bent
+        return out
+
+    def tip(self, link: str, q: ArrayLike) -> Array:
+        """Where the tip of a flexible link is in the root link's frame, m, for all coordinates (…, n); shape (…, 3)."""
+        segment, place = self.tips[link]
+        poses = forward_kinematics(self.robot, q)
+        k = self.robot.link_names.index(segment)
+        return np.asarray(poses.position[..., k, :] + poses.rotation[..., k, :, :] @ place)
+
+
+def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
+    """The arm with `segments` springs in each flexible link for each direction that has modes.
+
+    Parameters
+    ----------
+    arm
+        The arm; its damping is left out.
+    segments
+        N, at least 1.
+
+    Raises
+    ------
+    ArgumentError
+        No segments.
+    ModelError
+        A flexible link that is not a beam.
+    """
+    if segments < 1:
+        raise ArgumentError(f"segments is {segments}; it must be at least 1")
+    cuts = {link.link: _Cut(link, segments) for link in arm.links if link.modes}
+    links: list[TreeLink] = []
+    joints: list[TreeJoint] = []
+    stiffness: dict[str, float] = {}
+    for part in arm.robot.tree.links:
+        cut = cuts.get(part.name)
+        if cut is None:
+            links.append(part)
+            continue
+        links.append(TreeLink(part.name, cut.root_inertia(part.inertia or Inertia())))
+        for k in range(segments):
+            cut.add(k, links, joints, stiffness)
+    for joint in arm.robot.tree.joints:
+        cut = cuts.get(joint.parent)
+        joints.append(joint if cut is None else cut.moved(joint))
+    robot = assemble(KinematicTree(f"{arm.name}_segments", tuple(links), tuple(joints)), gravity=arm.gravity)
+    soft = np.array([stiffness.get(name, 0.0) for name in robot.joint_names])
+    own = np.array([robot.joint_index(name) for name in arm.joint_names], dtype=np.int64)
+    springs = np.array([i for i, name in enumerate(robot.joint_names) if name in stiffness], dtype=np.int64)
+    return SegmentedArm(robot, soft, own, springs, {name: cut.tip for name, cut in cuts.items()})
+
+
+def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
+    """All coordinates with the springs in balance, the joints held or turning steadily; shape (n,).
+
+    Parameters
+    ----------
+    chain
+        The chain.
+    q, qd
+        The arm's own joints, shape (joints,); at rest where no velocity is given.
+
+    Raises
+    ------
+    ModelError
+        A chain that finds no balance.
+    """
+    free, at = chain.springs, chain.posture(q)
+    rates, rest = _steady(chain, qd), np.zeros(chain.robot.n)
+    for _ in range(_ITERATIONS):
+        springs = (chain.stiffness * at)[free]
+        loads = inverse_dynamics(chain.robot, at, rates, rest)[free]
+        if np.abs(springs + loads).max() <= _BALANCED * max(np.abs(springs).max(), np.abs(loads).max()):
+            return at
+        slope = inverse_dynamics_derivatives(chain.robot, at, rates, rest).q[np.ix_(free, free)]
+        at[free] -= np.linalg.solve(slope + np.diag(chain.stiffness[free]), springs + loads)
+    raise ModelError(
+        f"chain {chain.robot.name!r} finds no balance at q = {np.asarray(q).tolist()}: its springs are too soft for "
+        "what they carry"
+    )
+
+
+def held_frequencies(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
+    """Natural frequencies with the joints held or turning steadily, about the balance, rad/s, ascending; (springs,).
+
+    Parameters and errors as for `settled`. Gyroscopic forces of turning joints are left out: they couple a straight
+    chain's springs only where two of them turn about different axes across the spin.
+    """
+    from scipy.linalg import eigh
+
+    free, rates = np.ix_(chain.springs, chain.springs), _steady(chain, qd)
+    at = settled(chain, q, qd)
+    K = inverse_dynamics_derivatives(chain.robot, at, rates, np.zeros(chain.robot.n)).q[free]
+    K = 0.5 * (K + K.T) + np.diag(chain.stiffness[chain.springs])
+    squares = eigh(K, mass_matrix(chain.robot, at)[free], eigvals_only=True)
+    return np.asarray(np.sign(squares) * np.sqrt(np.abs(squares)))
+
+
+def motion(chain: SegmentedArm, start: ArrayLike, tau: Callable[[float], Array], times: ArrayLike) -> Array:
+    """All coordinates at the given times from rest; shape (times, n).
+
+    Parameters
+    ----------
+    chain
+        The chain.
+    start
+        All coordinates at the first of the times; shape (n,).
+    tau
+        Efforts of the arm's own joints at a time, N·m or N; shape (joints,).
+    times
+        s, ascending; shape (times,).
+
+    Raises
+    ------
+    ModelError
+        An integration that fails.
+    """
+    from scipy.integrate import solve_ivp
+
+    n, t = chain.robot.n, np.asarray(times, dtype=np.float64)
+
+    def rate(time: float, state: Array) -> Array:
+        efforts = -chain.stiffness * state[:n]
+        efforts[chain.joints] += tau(time)
+        return np.concatenate([state[n:], forward_dynamics(chain.robot, state[:n], state[n:], efforts)])
+
+    first = np.concatenate([np.asarray(start, dtype=np.float64), np.zeros(n)])
+    found = solve_ivp(rate, (t[0], t[-1]), first, method="DOP853", t_eval=t, rtol=1e-9, atol=1e-13)
+    if not found.success:
+        raise ModelError(f"chain {chain.robot.name!r}: {found.message}")
+    return np.asarray(found.y[:n].T)
+
+
+def _steady(chain: SegmentedArm, qd: ArrayLike | None) -> Array:
+    return chain.posture(np.zeros(len(chain.joints)) if qd is None else qd)
+
+
+class _Cut:
+    """One flexible link and its segments: the link's own name for the first, then ``link/1`` to ``link/N``."""
+
+    def __init__(self, link: ModalLink, segments: int) -> None:
+        if not isinstance(link.field, BeamField):
+            raise ModelError(f"flexible link {link.link!r} is not a beam; only beams can be cut into segments")
+        self.link, self.beam, self.segments = link, link.field.beam, segments
+        h = self.beam.length / segments
+        self.springs = h * (np.arange(segments) + 0.5)
+        self.ends = np.concatenate([[0.0], self.springs, [self.beam.length]])
+        axes = self.beam.rotation
+        # a turn about z bends along y, one about −y along z
+        turns = (("y", "EI_y", axes[:, 2]), ("z", "EI_z", -axes[:, 1]), ("torsion", "GJ", axes[:, 0]))
+        self.turns = [turn for turn, count in zip(turns, self.beam.modes, strict=True) if count]
+
+    @property
+    def tip(self) -> tuple[str, Array]:
+        """The last segment and the place of the link's tip in it."""
+        return self._name(self.segments), self.link.tip - self._origin(self.segments)
+
+    def root_inertia(self, whole: Inertia) -> Inertia:
+        """What stays with the link's own name: all of it but the beam, and the beam's first half part."""
+        first, part = _piece(self.beam, *self.ends[:2]), self.link.inertia
+        mass = whole.mass - part.mass + first.mass
+        com = (whole.first_moment - part.first_moment + first.first_moment) / mass
+        about = whole.about_origin - part.about_origin + first.about_origin
+        centred = about + mass * skew(com) @ skew(com)
+        return Inertia(mass, com, 0.5 * (centred + centred.T))
+
+    def add(self, k: int, links: list[TreeLink], joints: list[TreeJoint], stiffness: dict[str, float]) -> None:
+        """The spring in part k, and the segment behind it."""
+        parent, where = self._name(k), self._origin(k + 1) - self._origin(k)
+        h, x = self.beam.length / self.segments, self.springs[k]
+        rule = gauss(_within(self.beam, x - 0.5 * h, x + 0.5 * h), 8)
+        for i, (kind, name, axis) in enumerate(self.turns):
+            last = i == len(self.turns) - 1
+            child = self._name(k + 1) if last else f"{self._name(k + 1)}/{kind}"
+            links.append(TreeLink(child, self._segment_inertia(k + 1) if last else None))
+            spring = f"{self._name(k + 1)}/{kind}_spring"
+            joints.append(TreeJoint(spring, JointKind.REVOLUTE, parent, child, position=where, axis=axis))
+            stiffness[spring] = 1.0 / float(rule.w @ (1.0 / self.beam.along(name, rule.x)))
+            parent, where = child, np.zeros(3)
+
+    def _segment_inertia(self, k: int) -> Inertia:
+        return _piece(self.beam, *self.ends[k : k + 2]).moved(np.eye(3), -self._origin(k))
+
+    def moved(self, joint: TreeJoint) -> TreeJoint:
+        """A joint on the link, on the segment that holds its place along the beam."""
+        x = (joint.position - self.beam.origin) @ self.beam.axis
+        k = int((self.springs < x).sum())
+        return replace(joint, parent=self._name(k), position=joint.position - self._origin(k))
+
+    def _name(self, k: int) -> str:
+        return self.link.link if k == 0 else f"{self.link.link}/{k}"
+
+    def _origin(self, k: int) -> Array:
+        """Where the frame of segment k is in the link's: at the spring before it."""
+        return np.zeros(3) if k == 0 else self.beam.origin + self.springs[k - 1] * self.beam.axis
+
+
+def _within(beam: Beam, a: float, b: float) -> Array:
+    inner = beam.ends[(beam.ends > a) & (beam.ends < b)]
+    return np.concatenate([[a], inner, [b]])
+
+
+def _piece(beam: Beam, a: float, b: float) -> Inertia:
+    """The straight beam between two distances from its root, in the link's frame."""
+    rule = gauss(_within(beam, a, b), 4)
+    dm, spread_y, spread_z = (
+        rule.w * beam.along(name, rule.x) for name in ("mass_per_length", "spread_y", "spread_z")
+    )
+    mass = float(dm.sum())
+    com = float(dm @ rule.x) / mass
+    along = float(dm @ (rule.x - com) ** 2)
+    y, z = float(spread_y.sum()), float(spread_z.sum())
+    own = Inertia(mass, np.array([com, 0.0, 0.0]), np.diag([y + z, along + z, along + y]))
+    return own.moved(beam.rotation, beam.origin)
