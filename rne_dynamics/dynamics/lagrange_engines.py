@@ -98,4 +98,6 @@ def _with_floating_root(robot: RobotModel) -> tuple[NDArray[np.int64], Array]:
     row = np.zeros((1, COLUMNS))
     row[0, [ROTATION, ROTATION + 4, ROTATION + 8]] = 1.0
     row[0, MULTIPLIER] = 1.0
-    return np.concatenate([root, above]), np.concatenate([row, robot.parameters])
+    topology, parameters = np.concatenate([root, above]), np.concatenate([row, robot.parameters])
+    topology.flags.writeable = parameters.flags.writeable = False  # as the model's own: kernels are compiled for these
+    return topology, parameters
