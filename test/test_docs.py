@@ -1,10 +1,10 @@
 """Every command and snippet that the documentation prints is run here, or checked as far as this machine can.
 
-In a ```console block a line that starts with "$ " is a command. `rne` commands and examples are run (`rne demo`, which
-takes its time and has its own test, only has its arguments parsed). `make` targets must exist; `ros2 launch` and
-`ros2 run` must name what is there, with arguments the launch file declares. Commands of other tools must be in FOREIGN,
-so that a new kind of command needs a thought here. ```python blocks are run, each page's in one namespace. Links must
-lead somewhere.
+In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
+benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).
+`make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
+declare. Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
+blocks are run, each page's in one namespace. Links must lead somewhere.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from rne_dynamics.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
@@ -47,10 +49,14 @@ def commands() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("page", "command"), commands(), ids=[f"{p}: {c}" for p, c in commands()])
-def test_command_works_or_names_what_exists(page: str, command: str, tmp_path: Path) -> None:
+def test_command_works_or_names_what_exists(
+    page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     words = shlex.split(command, comments=True)
     if words[0] == "rne":
-        check_rne(words[1:], tmp_path)
+        furnish(tmp_path)
+        monkeypatch.chdir(tmp_path)
+        check_rne(words[1:])
     elif words[0] in ("python", "python3"):
         run([sys.executable, *words[1:]], tmp_path)
     elif words[0] == "make":
@@ -63,9 +69,9 @@ def test_command_works_or_names_what_exists(page: str, command: str, tmp_path: P
         assert command.startswith(FOREIGN), f"{page}: no test knows the command {command!r}"
 
 
-def check_rne(words: list[str], tmp_path: Path) -> None:
+def check_rne(words: list[str]) -> None:
     if words[0] not in PARSED_ONLY:
-        run([sys.executable, "-m", "rne_dynamics.cli.main", *words], tmp_path)
+        assert main(words) == 0
         return
     module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
     parser = argparse.ArgumentParser()
@@ -73,10 +79,14 @@ def check_rne(words: list[str], tmp_path: Path) -> None:
     parser.parse_args(words[1:])
 
 
-def run(command: list[str], tmp_path: Path) -> None:
-    """Run from a folder whose relative paths are the checkout's, so that output lands elsewhere."""
+def furnish(folder: Path) -> None:
+    """Make a folder whose relative paths are the checkout's, so that output lands elsewhere."""
     for name in ("urdf", "examples", "benchmarks", "config", "docs", "test"):
-        (tmp_path / name).symlink_to(ROOT / name)
+        (folder / name).symlink_to(ROOT / name)
+
+
+def run(command: list[str], tmp_path: Path) -> None:
+    furnish(tmp_path)
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
     done = subprocess.run(
         command, cwd=tmp_path, env=os.environ | {"PYTHONPATH": path}, capture_output=True, text=True, check=False,

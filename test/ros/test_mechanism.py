@@ -13,7 +13,6 @@ from support.multipliers import Closed
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.lifecycle import OFFERED
@@ -24,7 +23,7 @@ from rne_dynamics.ros.trajectory_message import duration_message
 
 from .conftest import START
 
-ARM = assembled(rne.load_model("pantograph"))
+ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
 TREE = ARM.robot.joint_names
 CONTROLLER = "computed_torque_controller"

@@ -22,7 +22,7 @@ from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START
 
-FIVE_BAR = assembled(rne.load_model("five_bar"))
+FIVE_BAR = rne.load_model("five_bar")
 JOINTS = list(FIVE_BAR.joint_names)
 HOME = FIVE_BAR.neutral.tolist()
 COLD = 3 * START
