@@ -1,0 +1,177 @@
+"""Operations of the equations of flexible arms, counted on the code that runs, beside those that document 003 gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
+from rne_dynamics.flexible.motion import motion_kernel
+from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.tree import TreeLink
+from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.verification.counting import count_operations
+from rne_dynamics.verification.mechanisms import chain
+from rne_dynamics.verification.operations import OperationCounter, Operations
+
+#: What document 003, section 6, quotes for its example: 6 joints, two flexible links with three modes each.
+QUOTED_MULTIPLICATIONS = 12_009
+#: What it quotes for Walker and Orin's method 3 on a rigid arm of as many coordinates, 12, and the ratio of the two.
+WALKER_MULTIPLICATIONS = 4_491
+QUOTED_RATIO = 2.67
+#: So many rigid joints, 15 imaginary ones and 6 real, it expects of Walker's method for the same multiplications.
+RIGID_JOINTS = 21
+
+
+def published_flexible(n: int, nf: int, m: int) -> Operations:
+    """What document 003, section 6, gives for J and R: n joints, nf flexible links with m modes each.
+
+    The formulas as scanned. For its own example, (6, 2, 3), that of the multiplications gives 11,361, not the 12,009
+    that the text quotes. They are meant for a flexible first and a rigid last link and modal integrals of any kind.
+    """
+    multiplications = (
+        6 * nf**2 * m**2 + 17.5 * nf * m**2 + 118 * nf**2 * m + 74 * n * nf * m + 137.5 * nf * m
+        + 84 * n**2 + 86 * n * nf + 279 * n + 126 * nf - 57
+    )  # fmt: skip
+    additions = (
+        6.5 * nf**2 * m**2 + 19 * nf * m**2 + 115.5 * nf**2 * m + 68 * n * nf * m + 123 * nf * m
+        + 85 * n**2 + 80 * n * nf + 329 * n + 111 * nf - 91
+    )  # fmt: skip
+    return Operations(multiplications=round(multiplications), additions=round(additions))
+
+
+class FlexibleOperations(NamedTuple):
+    """Operations for one state: kinematics, J and R, and the solution of J z̈ = R by Cholesky's method."""
+
+    motion: Operations
+    inertia: Operations
+    remaining: Operations
+    solution: Operations
+
+    @property
+    def equations(self) -> Operations:
+        """J and R."""
+        return self.motion + self.inertia + self.remaining
+
+    @property
+    def forward(self) -> Operations:
+        """All that accelerations take."""
+        return self.equations + self.solution
+
+
+def count_flexible(arm: FlexibleArm) -> FlexibleOperations:
+    """Operations for one state without external loads.
+
+    They depend on the tree, the kinds of joints and the numbers of modes, and on whether a link has stiffening; on no
+    other number.
+    """
+    rng, counter, exact = np.random.default_rng(0), OperationCounter(), pack(arm)
+    packed, work = _counting(exact, counter), _counting(workspace(exact), counter)
+    z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))
+    J, bias, base = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz), counter.array(arm.robot.base_at_rest)
+    parts = []
+    # as `flexible_terms_kernel` runs them, and the solution of `flexible_forward_batch`
+    for kernel, arguments in (
+        (motion_kernel, (packed, work, base, z, zd)),
+        (modal_terms_kernel, (packed, work, z)),
+        (bias_kernel, (packed, work, z, zd, counter.zeros(0, 6), bias)),
+        (inertia_kernel, (packed, work, J)),
+        (cholesky_solve, (J, bias, counter.zeros(arm.nz))),
+    ):
+        before = replace(counter.operations)
+        counter.run(kernel, *arguments)
+        parts.append(_less(counter.operations, before))
+    motion, modal, remaining, inertia, solution = parts
+    return FlexibleOperations(motion, modal + inertia, remaining, solution + Operations(additions=arm.nz))
+
+
+@dataclass(frozen=True)
+class CountedArm:
+    """Counts for one size of arm.
+
+    Parameters
+    ----------
+    n, nf, m
+        Joints, flexible links, modes of each.
+    counted
+        Operations of our code.
+    published
+        J and R as document 003 counts them.
+    rigid
+        Forward dynamics by composite bodies and Cholesky's method of a rigid chain with as many coordinates, n + nf m.
+    """
+
+    n: int
+    nf: int
+    m: int
+    counted: FlexibleOperations
+    published: Operations
+    rigid: Operations
+
+    @property
+    def ratio(self) -> float:
+        """Multiplications over those of the rigid chain."""
+        return self.counted.forward.multiplications / self.rigid.multiplications
+
+
+def counted_arms(sizes: Sequence[tuple[int, int, int]]) -> list[CountedArm]:
+    """Counts over the number of joints, of flexible links and of modes of each."""
+    return [
+        CountedArm(n, nf, m, count_flexible(flexible_chain(n, nf, m)), published_flexible(n, nf, m), rigid(n + nf * m))
+        for n, nf, m in sizes
+    ]
+
+
+def rigid(n: int) -> Operations:
+    """Forward dynamics of a rigid chain of n revolute joints by composite bodies and Cholesky's method, counted."""
+    operations = count_operations("walker_orin", "forward", chain(n))
+    assert operations is not None
+    return operations
+
+
+def flexible_chain(n: int, nf: int, m: int) -> FlexibleArm:
+    """A serial chain of n revolute joints whose first nf links are beams with m modes each.
+
+    Raises
+    ------
+    ArgumentError
+        No flexible link or no mode, or more flexible links than links.
+    """
+    if not 1 <= nf <= n or m < 1:
+        raise ArgumentError(
+            f"n, nf, m are {n}, {nf}, {m}: there must be at least one flexible link with a mode, and not more than "
+            "links"
+        )
+    robot = chain(n)
+    one = np.ones(1)
+    modal = tuple(
+        modal_link(Beam(f"link{k}", 0.1, one, EI_y=one, EI_z=one, modes=((m + 1) // 2, m // 2, 0))) for k in range(nf)
+    )
+    beams = {link.link: link.inertia for link in modal}
+    links = tuple(
+        TreeLink(x.name, x.inertia + beams[x.name]) if x.inertia and x.name in beams else x for x in robot.tree.links
+    )
+    return FlexibleArm(assemble(replace(robot.tree, links=links)), modal)
+
+
+_Arrays = TypeVar("_Arrays", Packed, Work)
+
+
+def _counting(arrays: _Arrays, counter: OperationCounter) -> _Arrays:
+    """The same with counting numbers in its arrays of floats."""
+    fields = arrays._asdict()
+    floats = {k: counter.array(v) for k, v in fields.items() if isinstance(v, np.ndarray) and v.dtype == np.float64}
+    return arrays._replace(**floats)
+
+
+def _less(a: Operations, b: Operations) -> Operations:
+    return Operations(*(x - y for x, y in zip(vars(a).values(), vars(b).values(), strict=True)))

@@ -1,0 +1,73 @@
+"""Operations of flexible arms: what is counted is what runs, and it stands beside the report's own figures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.flexible.equations import equations_of_motion, flexible_terms_kernel
+from rne_dynamics.flexible.packed import pack, workspace
+from rne_dynamics.verification.flexible_counting import (
+    QUOTED_MULTIPLICATIONS,
+    QUOTED_RATIO,
+    RIGID_JOINTS,
+    WALKER_MULTIPLICATIONS,
+    count_flexible,
+    counted_arms,
+    flexible_chain,
+    published_flexible,
+    rigid,
+)
+from rne_dynamics.verification.operations import OperationCounter
+
+
+def test_the_reports_formulas_as_scanned():
+    found = published_flexible(6, 2, 3)
+    assert (found.multiplications, found.additions) == (11_361, 11_273)
+    assert pytest.approx(QUOTED_MULTIPLICATIONS / WALKER_MULTIPLICATIONS, abs=0.005) == QUOTED_RATIO
+
+
+def test_the_parts_are_what_the_whole_kernel_does_and_it_computes_the_same():
+    arm = flexible_chain(3, 2, 2)
+    rng = np.random.default_rng(1)
+    z, zd = rng.normal(size=(2, arm.nz))
+    counter, packed, work = OperationCounter(), pack(arm), workspace(pack(arm))
+    J, bias = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz)
+    floats = {k: counter.array(v) for k, v in packed._asdict().items() if getattr(v, "dtype", None) == np.float64}
+    counter.run(
+        flexible_terms_kernel, packed._replace(**floats), type(work)(*map(counter.array, work)),
+        counter.array(arm.robot.base_at_rest), counter.array(z), counter.array(zd), counter.zeros(0, 6), J, bias,
+    )  # fmt: skip
+    assert counter.operations == count_flexible(arm).equations
+    expected = equations_of_motion(arm, z[:3], z[3:], zd[:3], zd[3:])
+    np.testing.assert_allclose(J.astype(float), expected.J, atol=1e-13 * np.abs(expected.J).max())
+    np.testing.assert_allclose(bias.astype(float), expected.bias, atol=1e-13 * np.abs(expected.bias).max())
+
+
+def test_the_figures_that_the_documentation_gives():
+    arm = counted_arms([(6, 2, 3)])[0]
+    equations, forward = arm.counted.equations, arm.counted.forward
+    assert (equations.multiplications, equations.additions) == (6_366, 5_362)
+    assert (forward.multiplications, forward.additions) == (6_796, 5_792)
+    assert (arm.rigid.multiplications, rigid(RIGID_JOINTS).multiplications) == (5_429, 13_271)
+    assert arm.ratio == pytest.approx(1.25, abs=0.005)
+
+
+def test_fewer_than_the_report_and_more_than_a_rigid_chain_of_as_many_coordinates():
+    for arm in counted_arms([(2, 1, 1), (4, 2, 2), (6, 3, 3)]):
+        assert arm.counted.equations.multiplications < arm.published.multiplications
+        assert arm.counted.equations.additions < arm.published.additions
+        assert arm.ratio > 1.0
+
+
+def test_counts_are_quadratic_in_the_number_of_modes():
+    """As the report's are: every pair of modes of a link has its integral."""
+    counts = [count_flexible(flexible_chain(2, 1, m)).equations.total for m in (1, 2, 3, 4)]
+    assert len(set(np.diff(counts, 2))) == 1
+
+
+@pytest.mark.parametrize("size", [(2, 0, 1), (2, 3, 1), (2, 1, 0)])
+def test_sizes_that_are_none(size):
+    with pytest.raises(ArgumentError, match="at least one flexible link"):
+        flexible_chain(*size)
