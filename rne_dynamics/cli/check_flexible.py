@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.description.findings import Finding, error, warning
+from rne_dynamics.cli.info_flexible import at_rest
+from rne_dynamics.description.findings import Finding, warning
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
@@ -131,12 +131,10 @@ def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
 
 def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Finding]:
     try:
-        tips = tip_deflections(arm, static_deflection(arm, arm.neutral))
+        tips = tip_deflections(arm, at_rest(arm).delta)
     except ModelError as fault:
-        yield error(
-            min(entry.line for entry in entries), "flexible", str(fault).rpartition("; ")[0],
-            "make EI larger (N m^2), or the load lighter",
-        )  # fmt: skip
+        message, _, mend = str(fault).rpartition("; ")
+        yield warning(min(entry.line for entry in entries), "flexible", message, mend)
         return
     by_name = {entry.link: entry for entry in entries}
     for link, tip in zip(arm.links, tips, strict=True):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -55,8 +55,7 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
     ratios: list[float] | None = None
     unsettled = None
     try:
-        delta = static_deflection(arm, arm.neutral)
-        found = linearised(arm, arm.neutral, delta=delta)
+        delta, found = at_rest(arm)
         sags = tip_deflections(arm, delta).tolist()
         frequencies, ratios = hertz(found.frequencies), found.damping_ratios.tolist()
     except ModelError as fault:
@@ -79,6 +78,25 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
         "damping_ratios": ratios,
         "unsettled": unsettled,
     }
+
+
+class AtRest(NamedTuple):
+    """How an arm rests under gravity, all joints held at zero: its modes' amplitudes (modes,), and its vibrations."""
+
+    delta: Array
+    vibrations: Linearised
+
+
+def at_rest(arm: FlexibleArm) -> AtRest:
+    """The arm at rest; `ModelError` where it does not settle or buckles."""
+    delta = static_deflection(arm, arm.neutral)
+    vibrations = linearised(arm, arm.neutral, delta=delta)
+    if (vibrations.damping_ratios < -1e-9).any():
+        raise ModelError(
+            f"arm {arm.name!r} buckles under gravity with all joints at zero: what its links carry is more than they "
+            "can hold; make them stiffer (EI), or the load lighter"
+        )
+    return AtRest(delta, vibrations)
 
 
 def hertz(omega: Array) -> list[float]:

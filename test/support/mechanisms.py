@@ -8,6 +8,8 @@ from functools import cache
 import numpy as np
 
 from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.share import shipped_models
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
@@ -15,6 +17,8 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
 X, Y, Z = np.eye(3)
+#: Names of the mechanisms that ship.
+SHIPPED = tuple(name for name in shipped_models() if isinstance(load_model(name), Mechanism))
 
 
 def bar(length: float, mass: float = 1.0, along=X) -> Inertia:

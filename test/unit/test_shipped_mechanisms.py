@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support.mechanisms import SHIPPED
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
@@ -14,7 +15,7 @@ from rne_dynamics.closed_chain.coordinates import motion_map
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.lint import lint
-from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind
 
@@ -65,7 +66,7 @@ def pose(machine: Mechanism, posture: np.ndarray, link: str) -> tuple[np.ndarray
 
 
 def test_all_that_ship_are_tested_here() -> None:
-    assert set(COUNTS) == set(MASS) == set(shipped_models())
+    assert set(COUNTS) == set(MASS) == set(SHIPPED)
 
 
 @pytest.mark.parametrize("name", COUNTS)

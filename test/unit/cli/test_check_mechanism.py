@@ -4,9 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
+from support.mechanisms import SHIPPED
 
 from rne_dynamics.cli.main import main
-from rne_dynamics.description.share import share_file, shipped_models
+from rne_dynamics.description.share import share_file
 
 Capture = pytest.CaptureFixture[str]
 FIVE_BAR = share_file("urdf/five_bar.yaml").read_text()
@@ -28,7 +29,7 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
     return [(f["severity"], f["line"], f["element"], f["message"]) for f in told["findings"]]
 
 
-@pytest.mark.parametrize("name", shipped_models())
+@pytest.mark.parametrize("name", SHIPPED)
 def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert main(["check", name, "--strict"]) == 0
     out, err = capsys.readouterr()
@@ -175,7 +176,7 @@ def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
     assert "nix.urdf does not exist" in told["findings"][0]["message"]
 
 
-@pytest.mark.parametrize("name", shipped_models())
+@pytest.mark.parametrize("name", SHIPPED)
 def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
     assert main(["info", name, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)

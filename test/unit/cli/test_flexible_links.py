@@ -1,0 +1,153 @@
+"""`rne info` and `rne check` of arms with flexible links."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.share import share_file
+from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.flexible.modal_file import save_modal_link
+
+Capture = pytest.CaptureFixture[str]
+SHIPPED = ("flexible_arm", "flexible_arm6", "flexible_beam")
+G = 9.81
+#: A slender bar that hangs free of all that `rne check` warns of.
+BEAM = "link: beam, length: 0.8, mass_per_length: 0.432, EI: {y: 15, z: 1500}, GJ: 21, polar: 6e-5"
+GOOD = f"{BEAM}, modes: {{y: 2, z: 1, torsion: 1}}, damping: 0.005"
+
+
+def model(folder: Path, entry: str, *more: str) -> Path:
+    file = folder / "model.yaml"
+    urdf = share_file("urdf/flexible_beam.urdf").as_uri()
+    file.write_text("\n".join([f"urdf: {urdf}", *more, "flexible:", f"  - {{{entry}}}"]) + "\n")
+    return file
+
+
+def findings(file: Path, capsys: Capture) -> list[dict[str, str]]:
+    main(["check", str(file), "--json"])
+    found: list[dict[str, str]] = json.loads(capsys.readouterr().out)["findings"]
+    return found
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
+    assert main(["check", name, "--strict"]) == 0
+    out, err = capsys.readouterr()
+    assert f"{name}.urdf: nothing to mend" in out
+    assert f"{name}.yaml: nothing to mend" in out
+    assert err == ""
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_info_as_table_and_json(name: str, capsys: Capture) -> None:
+    arm = load_model(name)
+    assert isinstance(arm, FlexibleArm)
+    assert main(["info", name]) == 0
+    out = capsys.readouterr().out
+    assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.links)
+    assert "vibrations at zero with the joints held: " in out
+    assert main(["info", name, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["mechanism"] is None
+    assert told["n"] == arm.n
+    about = told["flexible"]
+    assert about["modes"] == arm.modes
+    assert about["unsettled"] is None
+    expected = linearised(arm, arm.neutral)
+    np.testing.assert_allclose(about["frequencies"], expected.frequencies / (2.0 * math.pi), rtol=1e-12)
+    for row, link in zip(about["links"], arm.links, strict=True):
+        assert (row["name"], row["modes"]) == (link.link, list(link.mode_names))
+        assert row["elastic_mass"] == link.inertia.mass
+        assert (np.array(row["bare"]) > row["carrying"]).all()
+    # neither gravity across the plane nor a joint in between: of the last link alone both are one
+    if name == "flexible_beam":
+        np.testing.assert_allclose(about["frequencies"], about["links"][0]["carrying"], rtol=1e-3)
+
+
+def test_sag_is_that_of_a_loaded_cantilever(tmp_path: Path, capsys: Capture) -> None:
+    """μ g L⁴/8EI + m g L³/3EI for the bar and the block of 0.15 kg at its tip, but for what three modes leave out."""
+    file = model(tmp_path, GOOD.replace("y: 2", "y: 3"))
+    assert main(["info", str(file), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["flexible"]["links"]
+    expected = 0.432 * G * 0.8**4 / (8 * 15.0) + 0.15 * G * 0.8**3 / (3 * 15.0)
+    assert row["sag"][1] == pytest.approx(-expected, rel=2e-3)
+    # the block's centre is 10 mm beside the axis: it twists the bar by its moment over GJ/L
+    assert row["sag"][3] == pytest.approx(0.15 * G * 0.01 * 0.8 / 21.0, rel=0.02)
+
+
+def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) -> None:
+    """Gravity along the bar from its tip to its root, and less stiffness than Euler's load asks for."""
+    for damping in ("0", "0.01"):
+        entry = f"link: beam, length: 0.8, mass_per_length: 0.432, EI: 0.2, modes: {{y: 2}}, damping: {damping}"
+        file = model(tmp_path, f"{entry}, stiffening: true", "gravity: [-9.81, 0, 0]")
+        assert main(["info", str(file), "--json"]) == 0
+        about = json.loads(capsys.readouterr().out)["flexible"]
+        assert about["frequencies"] is about["damping_ratios"] is about["links"][0]["sag"] is None
+        assert main(["info", str(file)]) == 0
+        assert f"vibrations: {about['unsettled']}" in capsys.readouterr().out
+        (found,) = [f for f in findings(file, capsys) if f["element"] == "flexible"]
+        assert found["severity"] == "warning"
+        assert f"{found['message']}; {found['mend']}" == about["unsettled"]
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "message", "mend"),
+    [
+        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; what the controller", "give a ratio"),
+        (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
+        (("torsion: 1", "torsion: 4"), "modes", "reach", "take fewer modes"),
+        ((", torsion: 1", ""), "modes", "has bending in both planes and no torsion", "add torsion: 1"),
+        (("EI: {y: 15, z: 1500}", "EI: 15e6"), "EI", "in plane y is 1.5e+07 N m^2 with polar", "1 N mm^2 is 1e-6"),
+        (("polar: 6e-5", "polar: {y: 5e-9, z: 5e-7}"), "EI", "their quotient E/density is 3e+09 ", "polar"),
+        (("GJ: 21", "GJ: 2100"), "GJ", "more than half the sum of EI in both planes, 757.5", "correct GJ"),
+        (("{y: 15,", "{y: 1.5,"), "", "sags by", "make it stiffer"),
+    ],
+)  # fmt: skip
+def test_what_is_doubtful(
+    change: tuple[str, str], key: str, message: str, mend: str, tmp_path: Path, capsys: Capture
+) -> None:
+    assert GOOD.count(change[0]) == 1
+    found = findings(model(tmp_path, GOOD.replace(*change)), capsys)
+    assert {f["severity"] for f in found} == {"warning"}
+    (one,) = [f for f in found if message in f["message"]][:1]
+    assert one["element"] == f"flexible link 'beam' {key}".rstrip()
+    assert one["line"] == 3
+    assert mend in one["mend"]
+
+
+def test_stiffness_without_the_sections_inertia(tmp_path: Path, capsys: Capture) -> None:
+    plain = BEAM.replace(", GJ: 21, polar: 6e-5", "") + ", modes: {y: 1}, damping: 0.01"
+    assert findings(model(tmp_path, plain), capsys) == []
+    found = findings(model(tmp_path, plain.replace("y: 15,", "y: 15e6,")), capsys)
+    assert any("a section whose radius of gyration is 1.16e+03 mm, for a beam of 0.8 m" in f["message"] for f in found)
+
+
+def test_stout_beams_and_clean_ones(tmp_path: Path, capsys: Capture) -> None:
+    assert findings(model(tmp_path, GOOD), capsys) == []
+    bar = "link: beam, section: {kind: rod, diameter: 0.01, material: pom}, modes: {y: 1}, damping: 0.01, length: 0.09"
+    (found,) = findings(model(tmp_path, bar, "gravity: [0, 0, 0]"), capsys)
+    assert found["message"].startswith("is 9 times the section's 0.01 m; below 10 times")
+
+
+def test_modal_files_are_checked_too(tmp_path: Path, capsys: Capture) -> None:
+    save_modal_link(tmp_path / "beam.npz", modal_link(Beam("beam", 0.8, np.array([0.4]), np.array([15.0]))))
+    (found,) = findings(model(tmp_path, "link: beam, modal: beam.npz"), capsys)
+    assert (found["element"], found["severity"]) == ("flexible link 'beam' damping", "warning")
+
+
+def test_errors_are_told_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
+    file = model(tmp_path, GOOD.replace("length: 0.8", "length: 0"))
+    assert main(["check", str(file)]) == 1
+    assert "length is 0.0 m" in capsys.readouterr().out
+    assert main(["info", str(file)]) == 1
+    assert "model.yaml:3: flexible link 'beam': length is 0.0 m" in capsys.readouterr().err
