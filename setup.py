@@ -89,8 +89,8 @@ setup(
         "xacro": XACRO,
         "mesh": MESH,
         "test": [
-            "pytest>=7", "hypothesis>=6", "pin>=2.7", "mujoco>=3", "example-robot-data>=4", "catkin-pkg", "ruff",
-            "mypy", "types-PyYAML", "setuptools", "wheel", *PLOT, *XACRO, *MESH,
+            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "pin>=2.7", "mujoco>=3", "example-robot-data>=4",
+            "catkin-pkg", "ruff", "mypy", "types-PyYAML", "setuptools", "wheel", *PLOT, *XACRO, *MESH,
         ],
     },
     entry_points={

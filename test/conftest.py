@@ -1,18 +1,74 @@
-"""What every test shares: the checkout's root, and an environment that does not reach outside the machine."""
+"""What every test shares: the checkout's root, an environment that stays on this machine, and who runs what.
+
+Node tests wait most of their time, for real time to pass. Where pytest-xdist is installed and the whole suite is asked
+for, one process runs them in their order while a second one begins with the rest; whoever is done takes what is left.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
 import pytest
 
+TESTS = Path(__file__).resolve().parent
+NODE_TESTS = "test/ros/"
+PROCESSES = 2
+NICE = 10
+#: Of pytest-xdist's processes "gw0" or "gw1"; empty in the process that starts them, and where there is one only.
+WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
+
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine
 os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
 os.environ.setdefault("ROS_DOMAIN_ID", str(os.getpid() % 91 + 10))
+if number := int(WORKER[2:] or 0):  # its environment is the first one's
+    os.environ["ROS_DOMAIN_ID"] = str((int(os.environ["ROS_DOMAIN_ID"]) + number) % 102)
+    # Node tests, which gw0 runs, keep rates: this process goes behind. In a session of its own, since Linux may share
+    # out time among sessions first (autogroups) and go by niceness only within one.
+    with contextlib.suppress(OSError):
+        os.setsid()
+        os.nice(NICE)
+        Path("/proc/self/autogroup").write_text(str(NICE))
 
 
 @pytest.fixture(scope="session")
 def root() -> Path:
     """The checkout."""
-    return Path(__file__).resolve().parents[1]
+    return TESTS.parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    """Two processes for the whole suite, unless the command line says how many or wants to watch."""
+    option = config.option
+    whole = [Path(argument).resolve() for argument in config.args] == [TESTS]
+    watched = option.usepdb or option.capture == "no"
+    chosen = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
+    if whole and not (watched or chosen or WORKER) and (os.cpu_count() or 1) >= PROCESSES:
+        option.numprocesses = PROCESSES
+    option.loadscopereorder = False  # as `pytest_collection_modifyitems` has them
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The node tests take longest in real time: among several processes they begin."""
+    if WORKER:
+        items.sort(key=lambda item: not item.nodeid.startswith(NODE_TESTS))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """A file's tests share fixtures and stay together; so do all node tests, which must not run beside each other."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return NODE_TESTS if nodeid.startswith(NODE_TESTS) else super()._split_scope(nodeid)
+
+        def schedule(self) -> None:
+            first_to_last = sorted(self.assigned_work, key=lambda worker: worker.gateway.id)
+            self.assigned_work = {worker: self.assigned_work[worker] for worker in first_to_last}
+            super().schedule()
+
+    return Scheduling(config, log)
