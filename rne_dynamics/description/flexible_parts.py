@@ -35,6 +35,7 @@ _FREE_TIP = ("clamped_free", "polynomial")
 #: Keys by the words that messages about a beam begin with.
 _KEYS = {
     "EI_y": "EI", "EI_z": "EI", "spread_y": "polar", "spread_z": "polar", "tip_mass": "tip", "tip_inertia": "tip",
+    "tip_offset": "tip",
     "section": "section", "tube": "section", "rod": "section", "rectangle": "section", "material": "section",
 }  # fmt: skip
 _DIRECTIONS = ("y", "z", "torsion")
@@ -229,6 +230,7 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             origin=np.array(_value(given, "origin", (0.0, 0.0, 0.0))),
             modes=modes, shapes=shapes, damping=damping[0] if len(damping) == 1 else damping,
             tip_mass=_value(own_tip, "mass", 0.0), tip_inertia=_value(own_tip, "inertia", (0.0, 0.0, 0.0)),
+            tip_offset=_value(own_tip, "offset", 0.0),
             elements=_value(given, "elements", max(20, *modes)),
             stiffening=_value(given, "stiffening", "false") == "true",
         )  # fmt: skip

@@ -107,6 +107,7 @@ FLEXIBLE = Record(
                         "inertia": Key(
                             Vector("kg m^2"), "about the tip, about the beam's x, y and z, kg m^2; 0 0 0 if not given"
                         ),
+                        "offset": Key(Number("m"), "how far beyond the tip its mass centre lies, m; 0 if not given"),
                     }
                 ),
             ),

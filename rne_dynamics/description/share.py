@@ -46,7 +46,7 @@ def share_file(relative: str | PurePosixPath) -> Path:
 def shipped_robots() -> tuple[str, ...]:
     """Names of the robots that ship, as `load_urdf` takes them; sorted.
 
-    The open trees of mechanisms are not among them: they are half of what `shipped_models` lists.
+    The URDFs that model files build on are not among them: they are half of what `shipped_models` lists.
     """
     models = shipped_models()
     return tuple(name for name in _stems("urdf") if name not in models)

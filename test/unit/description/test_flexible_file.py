@@ -44,7 +44,7 @@ flexible:
     elements: 12
     damping: 0.02
     stiffening: true
-    tip: {mass: 0.3, inertia: [0.1, 0.2, 0.3]}
+    tip: {mass: 0.3, inertia: [0.1, 0.2, 0.3], offset: 0.1}
 """
 RIGID = ARM[: ARM.index("flexible:")].replace("posture: {joint2: 1.5}\n", "")
 
@@ -82,7 +82,7 @@ def test_everything_arrives() -> None:
         "link2", 0.4, **{name: np.array([value]) for name, value in section._asdict().items()},
         axis=np.array([0.0, 1.0, 0.0]), normal=np.array([0.0, 0.0, 1.0]), origin=np.array([0.0, 0.01, 0.0]),
         modes=(1, 2, 1), shapes="finite_element", elements=12, damping=0.02, stiffening=True, tip_mass=0.3,
-        tip_inertia=(0.1, 0.2, 0.3),
+        tip_inertia=(0.1, 0.2, 0.3), tip_offset=0.1,
     )  # fmt: skip
     assert_same(arm.flexible_link("link2"), modal_link(expected))
     load = carried(arm.robot, "link1", (0.5, 0.0, 0.0), posture=[0.0, 1.5])
@@ -313,7 +313,7 @@ FAULTS = {
         "<text>:20: flexible link 'link2' stiffening: is 'yes'; *true, false",
     ),
     "tip word": (
-        ("tip: {mass: 0.3, inertia: [0.1, 0.2, 0.3]}", "tip: all"),
+        ("tip: {mass: 0.3, inertia: [0.1, 0.2, 0.3], offset: 0.1}", "tip: all"),
         "<text>:21: flexible link 'link2' tip: is 'all'; *carried",
     ),
     "tip without mass": (("mass: 0.3, ", ""), "<text>:21: flexible link 'link2' tip: mass is missing"),
@@ -324,6 +324,10 @@ FAULTS = {
     "inertial": (
         ("stiffening: true", "inertial: all"),
         "<text>:20: flexible link 'link2' inertial: is 'all'; *whole, hub",
+    ),
+    "tip offset": (
+        ("offset: 0.1", "offset: 5"),
+        "<text>:21: flexible link 'link2': tip_inertia is [0.1, 0.2, 0.3]*add that",
     ),
     "more beam than link": (
         ("mass_per_length: 0.2", "mass_per_length: 20"),
