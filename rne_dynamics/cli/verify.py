@@ -14,10 +14,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.cli.verify_flexible import run_flexible
 from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.agreement import Agreement, Disagreement, compare
 from rne_dynamics.verification.counting import Driven, count_operations, published
@@ -33,6 +37,7 @@ examples:
   rne verify my_arm.urdf --states 1000 --seed 7
   rne verify my_humanoid.urdf --base floating --json
   rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
+  rne verify flexible_arm6                  flexible links: recursion, energies, chains of rigid segments
 
 exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1e-11 between O(n) recursions), 1 if not
 """
@@ -61,7 +66,14 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--states is {args.states}; it must be between 1 and 1000000")
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
-    robot = load_urdf(robot_source(args), base=args.base)
+    source = robot_source(args)
+    if is_model_file(source):
+        machine = load_model(source, mappings=xacro_arguments(args))
+        if isinstance(machine, FlexibleArm):
+            if args.base != "fixed":
+                raise ArgumentError("--base floating is for a URDF; an arm with flexible links stands on its base")
+            return run_flexible(machine, args)
+    robot = load_urdf(source, base=args.base)
     bar = Progress(
         TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
         console=Console(stderr=True), transient=True,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.verification.counting import published
@@ -21,13 +23,26 @@ def plot(path: Path, samples: Sequence[Sample]) -> None:
     MissingDependencyError
         matplotlib is not installed.
     """
+    with canvas(path, (12.0, 9.0)) as figure:
+        _draw(figure, samples)
+
+
+@contextmanager
+def canvas(path: Path, size: tuple[float, float]) -> Iterator[Any]:
+    """A figure, inches wide and high, that is written to `path` in the end; raises as `plot`."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
-    figure = Figure(figsize=(12.0, 9.0), layout="constrained")
+    figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
+    yield figure
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+
+
+def _draw(figure: Any, samples: Sequence[Sample]) -> None:
     grid = figure.subplots(2, 2, sharex=True, sharey="row")
     for column, (mechanism, _) in enumerate(MECHANISMS):
         counts, times = grid[0][column], grid[1][column]
@@ -56,5 +71,3 @@ def plot(path: Path, samples: Sequence[Sample]) -> None:
     grid[0][0].set_ylabel("operations for one state")
     grid[1][0].set_ylabel("time for one state (µs)")
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)

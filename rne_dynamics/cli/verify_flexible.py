@@ -1,0 +1,213 @@
+"""The part of `rne verify` for arms with flexible links: two derivations, chains of segments, operations, times."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.verify_plot import canvas
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.verification.agreement import Agreement
+from rne_dynamics.verification.flexible_agreement import (
+    ENERGY,
+    RECURSION,
+    SEGMENTS,
+    SegmentFrequencies,
+    compare_flexible,
+    flexible_states,
+    forward_seconds_per_state,
+    seconds_per_state,
+    segment_frequencies,
+)
+from rne_dynamics.verification.flexible_counting import (
+    QUOTED_MULTIPLICATIONS,
+    QUOTED_RATIO,
+    RIGID_JOINTS,
+    WALKER_MULTIPLICATIONS,
+    CountedArm,
+    FlexibleOperations,
+    count_flexible,
+    counted_arms,
+    published_flexible,
+    rigid,
+)
+from rne_dynamics.verification.operations import Operations
+
+_TITLES = {RECURSION: "recursive Lagrange, Book", ENERGY: "energies of particles, Lagrange"}
+_TIMED_STATES = 20
+#: The document's example: joints, flexible links, modes of each.
+_EXAMPLE = (6, 2, 3)
+
+
+def run_flexible(arm: FlexibleArm, args: argparse.Namespace) -> int:
+    """Compare, print, and return 0 where the derivations agree."""
+    bar = Progress(
+        TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar:
+        task = bar.add_task("", total=1.0)
+        agreement = compare_flexible(
+            arm, args.states, args.seed, loaded=not args.bare,
+            progress=lambda what, done: bar.update(task, description=what, completed=done),
+        )  # fmt: skip
+        bar.update(task, description="operations, times, segments")
+        report = _report(arm, args, agreement)
+        if args.plot:
+            plot(args.plot)
+    if args.json:
+        print(json.dumps(report, indent=2))
+    else:
+        _print(arm, args, agreement, report)
+    return 0 if agreement.agrees else 1
+
+
+def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) -> dict[str, Any]:
+    rows, counted = flexible_states(arm, _TIMED_STATES, 0), count_flexible(arm)
+    remarks = list(agreement.remarks)
+    try:
+        chains: dict[str, Any] | None = _chains(segment_frequencies(arm, seed=args.seed))
+    except ModelError as error:
+        chains = None
+        remarks += [] if remarks else [str(error)]  # one reason for both
+    sizes = {link.modes for link in arm.links if link.modes}
+    flexible = sum(link.modes > 0 for link in arm.links)
+    published = published_flexible(arm.n, flexible, sizes.pop()) if len(sizes) == 1 else None
+    return {
+        "robot": arm.name,
+        "n": arm.n,
+        "modes": arm.modes,
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.links},
+        "states": args.states,
+        "seed": args.seed,
+        "agrees": agreement.agrees,
+        "pairs": [vars(d) | {"agrees": d.agrees} for d in agreement.disagreements],
+        "remarks": remarks,
+        "formulations": [
+            {
+                "name": RECURSION, "title": _TITLES[RECURSION], "document": "003",
+                "operations": {part: vars(value) for part, value in _parts(counted).items()},
+                "seconds": seconds_per_state(arm, RECURSION, rows),
+                "forward_seconds": forward_seconds_per_state(arm, rows),
+            },
+            {
+                "name": ENERGY, "title": _TITLES[ENERGY], "document": None, "operations": None,
+                "seconds": seconds_per_state(arm, ENERGY, rows), "forward_seconds": None,
+            },
+        ],
+        "published": None if published is None else vars(published),
+        "quoted": {"multiplications": QUOTED_MULTIPLICATIONS, "walker": WALKER_MULTIPLICATIONS, "ratio": QUOTED_RATIO},
+        "rigid": {str(n): vars(rigid(n)) for n in (arm.nz, RIGID_JOINTS)},
+        "segments": chains,
+    }  # fmt: skip
+
+
+def _parts(counted: FlexibleOperations) -> dict[str, Operations]:
+    return {**counted._asdict(), "equations": counted.equations, "forward": counted.forward}
+
+
+def _chains(found: SegmentFrequencies) -> dict[str, Any]:
+    return {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
+
+
+def _print(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]) -> None:
+    out = console()
+    out.print(_formulations(arm, report))
+    counts = report["formulations"][0]["operations"]
+    rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
+    ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
+    if report["published"] is not None:
+        told = report["published"]
+        out.print(
+            f"document 003, section 6, as scanned, gives {told['multiplications']} multiplications and "
+            f"{told['additions']} additions for J and R of an arm of this size"
+        )
+    out.print(
+        f"rigid chains by composite bodies and Cholesky take {rigid_now['multiplications']} multiplications with as "
+        f"many coordinates, {arm.nz} (ratio {ratio:.2f}; the document: {QUOTED_RATIO} for 12), and "
+        f"{rigid_more['multiplications']} with {RIGID_JOINTS} joints"
+    )
+    if report["segments"] is not None:
+        out.print(_segments(report["segments"]))
+    for remark in report["remarks"]:
+        out.print(f"not compared: {remark}")
+    if not agreement.disagreements:
+        out.print("nothing to compare")
+        return
+    kinds = "bare" if args.bare else "bare, and as many with external loads and a moving base"
+    out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
+    for d in agreement.disagreements:
+        out.print(f"  {d.quantity}: {d.first} / {d.second}: {d.relative:.1e} (allowed {d.tolerance:.0e})")
+    out.print("all agree" if agreement.agrees else "DISAGREEMENT beyond round-off")
+
+
+def _formulations(arm: FlexibleArm, report: dict[str, Any]) -> Table:
+    table = Table(title=f"{arm.name}: {arm.n} joints, {arm.modes} modes", header_style="bold")
+    for column in ("formulation", "what", "document"):
+        table.add_column(column)
+    for column in ("J and R: mul", "add", "other", "µs", "with z̈: mul", "add", "other", "µs"):
+        table.add_column(column, justify="right")
+    for row in report["formulations"]:
+        cells = []
+        for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
+            counted = Operations(**row["operations"][part]) if row["operations"] else None
+            if counted is None:
+                cells += ["", "", ""]
+            else:
+                cells += [
+                    str(counted.multiplications), str(counted.additions), str(counted.divisions + counted.functions)
+                ]  # fmt: skip
+            cells.append("" if row[seconds] is None else f"{1e6 * row[seconds]:.3g}")
+        table.add_row(row["name"], row["title"], row["document"] or "", *cells)
+    return table
+
+
+def _segments(chains: dict[str, Any]) -> Table:
+    table = Table(title="joints held, no gravity: natural frequencies (Hz)", header_style="bold")
+    table.add_column("modes", justify="right")
+    for count in chains["segments"]:
+        table.add_column(f"{count} rigid segments a link", justify="right")
+    table.add_column("limit", justify="right")
+    table.add_column("modes / limit - 1", justify="right")
+    for modal, *others, limit in zip(*(chains[k] for k in ("modal", "coarse", "fine", "limit")), strict=True):
+        table.add_row(*(f"{x:.5g}" for x in (modal, *others, limit)), f"{modal / limit - 1.0:.1e}")
+    return table
+
+
+def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)) -> None:
+    """Multiplications over the number of joints and of modes, beside the document's formula; see `verify_plot.plot`."""
+    n0, nf, m0 = _EXAMPLE
+    with canvas(path, (12.0, 5.0)) as figure:
+        left, right = figure.subplots(1, 2, sharey=True)
+        for axes, x, each, label, at in (
+            (left, sizes, [(n, nf, m0) for n in sizes], f"joints n ({nf} flexible links, {m0} modes each)", n0),
+            (right, modes, [(n0, nf, m) for m in modes], f"modes m ({n0} joints, {nf} flexible links)", m0),
+        ):
+            _curves(axes, x, counted_arms(each))
+            for quoted, mark, what in (
+                (QUOTED_MULTIPLICATIONS, "k*", "quoted by document 003"),
+                (WALKER_MULTIPLICATIONS, "k^", "quoted for 12 rigid joints"),
+            ):
+                axes.plot([at], [quoted], mark, label=f"{what}: {quoted}")
+            axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
+            axes.set_xlabel(label)
+            axes.grid(alpha=0.3)
+        figure.axes[0].set_ylabel("multiplications for one state")
+        handles = figure.axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
+
+
+def _curves(axes: Any, x: Sequence[int], counted: list[CountedArm]) -> None:
+    axes.plot(x, [c.published.multiplications for c in counted], "k--", label="document 003's formula, J and R")
+    axes.plot(x, [c.counted.equations.multiplications for c in counted], "C0.-", label="J and R, counted")
+    axes.plot(x, [c.counted.forward.multiplications for c in counted], "C1.-", label="accelerations, counted")
+    axes.plot(x, [c.rigid.multiplications for c in counted], "C2.-", label="rigid chain of n + 2m joints, counted")

@@ -1,0 +1,85 @@
+"""`rne verify` on arms with flexible links, as its user meets it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from support.flexible_links import cloud_arm
+
+import rne_dynamics as rne
+from rne_dynamics.cli import main as cli
+from rne_dynamics.cli.verify_flexible import plot
+from rne_dynamics.flexible.equations import EquationsOfMotion
+from rne_dynamics.verification import flexible_agreement
+from rne_dynamics.verification.flexible_agreement import compare_flexible, segment_frequencies
+
+
+def test_the_figures_for_machines(capsys):
+    assert cli.main(["verify", "flexible_arm6", "--states", "3", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["agrees"] is True
+    assert (report["n"], report["modes"]) == (6, 6)
+    assert {p["quantity"] for p in report["pairs"]} == {"inverse", "forward", "mass matrix"}
+    for pair in report["pairs"]:
+        assert (pair["first"], pair["second"]) == ("book_recursion", "energy")
+        assert pair["relative"] <= 1e-12
+    recursion, energy = report["formulations"]
+    assert recursion["operations"]["equations"]["multiplications"] == 6_546
+    assert recursion["operations"]["forward"]["multiplications"] == 6_976
+    assert 0.0 < recursion["seconds"] < energy["seconds"]
+    assert report["published"]["multiplications"] == 11_361
+    assert report["quoted"] == {"multiplications": 12_009, "walker": 4_491, "ratio": 2.67}
+    assert report["rigid"]["12"]["multiplications"] == 5_429
+    assert len(report["segments"]["modal"]) == 3
+
+
+def test_the_tables_for_people(capsys):
+    assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
+    text = capsys.readouterr().out
+    for said in ("book_recursion", "energy", "20 rigid segments a link", "ratio", "moving base", "all agree"):
+        assert said in text
+    assert cli.main(["verify", "flexible_arm", "--states", "2", "--bare"]) == 0
+    assert "moving base" not in capsys.readouterr().out
+
+
+def test_the_published_arm_meets_its_chain():
+    found = segment_frequencies(rne.load_model("flexible_arm"))
+    np.testing.assert_allclose(found.modal, found.limit, rtol=5e-5)
+
+
+def test_disagreement_is_found_and_is_an_exit_code(capsys, monkeypatch):
+    real = flexible_agreement.energy_equations
+
+    def spoilt(*args, **kwargs):
+        J, bias = real(*args, **kwargs)
+        return EquationsOfMotion(J, bias * (1.0 + 1e-9))
+
+    monkeypatch.setattr(flexible_agreement, "energy_equations", spoilt)
+    assert cli.main(["verify", "flexible_beam", "--states", "2"]) == 1
+    assert "DISAGREEMENT" in capsys.readouterr().out
+
+
+def test_links_that_are_no_beams_are_said_not_to_be_compared(capsys, monkeypatch):
+    arm, _ = cloud_arm(rne.load_urdf("puma560"), {"link2": 2}, np.random.default_rng(0), stiffening=False)
+    assert not compare_flexible(arm, 2).disagreements
+    monkeypatch.setattr("rne_dynamics.cli.verify.load_model", lambda *args, **kwargs: arm)
+    assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
+    text = capsys.readouterr().out
+    assert "not compared: flexible link 'link2'" in text
+    assert text.count("not compared") == 1
+    assert "nothing to compare" in text
+
+
+@pytest.mark.parametrize("name", ["flexible_arm", "pantograph"])
+def test_what_is_refused(capsys, name):
+    assert cli.main(["verify", name, "--base", "floating"]) == 1
+    error = capsys.readouterr().err
+    assert ("--base floating" if name == "flexible_arm" else "is a model file") in error
+    assert error.count("\n") == 1
+
+
+def test_counts_over_joints_and_modes_make_a_picture(tmp_path):
+    plot(tmp_path / "out" / "flexible.png", (3, 4), (1, 2))
+    assert (tmp_path / "out" / "flexible.png").read_bytes().startswith(b"\x89PNG")
