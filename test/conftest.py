@@ -15,7 +15,8 @@ import pytest
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
 PROCESSES = 2
-NICE = 10
+#: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
+NICE = 5
 #: Of pytest-xdist's processes "gw0" or "gw1"; empty in the process that starts them, and where there is one only.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
