@@ -100,7 +100,7 @@ def _flapping(stiffening):
 
 def _modal_frequency(arm, spin):
     """The lowest with the joint turning steadily; the straight beam is in balance."""
-    m, h = arm.modes, 1e-3
+    m, h = arm.modes, 1e-4
     bent = h * np.vstack([np.eye(m), -np.eye(m)])
     J, bias = equations_of_motion(arm, [0.0], bent, [spin], np.zeros(m))
     K = (bias[:m, 1:] - bias[m:, 1:]).T / (2.0 * h)
