@@ -20,7 +20,7 @@ from rne_dynamics.model.inertia import Array
 
 #: How far the joints' accelerations may bend a link, as a part of its length. Vibration comes on top and makes two to
 #: three times as much of it, which must still be a small deflection.
-BENT = 0.04
+BENT = 0.03
 #: 2 ω λ T of the default gains, see `bandwidth`.
 SAMPLED_GAIN = 0.25
 #: What decays faster than this ratio of damping needs no shaper.

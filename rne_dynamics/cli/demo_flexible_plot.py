@@ -62,8 +62,9 @@ def plot_flexible(
         title="tip, away from where rigid links would have it (dotted: a move ends)", ylabel="mm", xlabel="time (s)"
     )
     bends.legend(fontsize="small", loc="upper right")
-    ways.set(title="way of the tip, in the plane of most of it", xlabel="mm", ylabel="mm", aspect="equal")
-    ways.legend(fontsize="small")
+    ways.set(title="way of the tip, in the plane of most of it", xlabel="mm", ylabel="mm")
+    ways.set_aspect("equal", adjustable="datalim")
+    ways.legend(fontsize="small", loc="upper right")
 
     moves = np.arange(len(seen[0].residual))
     width = 0.8 / len(seen)
@@ -72,6 +73,7 @@ def plot_flexible(
         drawn = bars.bar(place, 1e3 * np.array(vibration.residual), width, color=f"C{k}", label=programme.name)
         bars.bar_label(drawn, fmt="%.3g", fontsize="x-small")
     bars.set(title="tip vibration after the end of a move, peak to peak", ylabel="mm", yscale="log")
+    bars.margins(y=0.2)
     bars.set_xticks(moves, [f"move {k + 1}" for k in moves])
     bars.legend(fontsize="small", ncols=len(seen))
     for axes in (joints, errors, bends):

@@ -74,6 +74,9 @@ def test_a_demo_that_is_terminated_leaves_nothing_running(tmp_path):
     (["--rate", "0"], "--rate"),
     (["--seconds", "-1"], "--seconds"),
     (["--seconds", "nan"], "--seconds"),
+    (["--bandwidth", "nan"], "--bandwidth"),
+    (["--robot", "scara", "--shaper", "zv"], "robot 'scara' has none"),
+    (["--robot", "flexible_arm", "--compare", "--shaper", "zvd"], "leave --shaper out"),
 ])
 def test_what_cannot_be_run_is_refused_in_one_line(arguments, said):
     done = demo(*arguments)

@@ -89,7 +89,7 @@ def test_launch_itself_reads_them(file):
     context = LaunchContext()
     opaque = next(e for e in description.entities if isinstance(e, OpaqueFunction))
     common = {"config": "", "namespace": "a", "rviz": "true"}
-    for robot in ({"urdf": "puma560", "model": ""}, {"urdf": "", "model": "pantograph"}):
+    for robot in ({"urdf": "puma560", "model": ""}, *({"urdf": "", "model": m} for m in ("pantograph", "flexible_arm"))):
         context.launch_configurations.update({**common, **robot})
         assert any(isinstance(a, Node) for a in opaque.execute(context))
     context.launch_configurations.update({**common, "urdf": "puma560", "model": "pantograph"})
