@@ -71,6 +71,15 @@ def _deflected_placement(packed: Packed, i: int, parent: int, z: Array, zd: Arra
         dE[b + 1, 0] = da1 * w - da2 * y
         dE[b + 1, 1] = da2 * x - da0 * w
         dE[b + 1, 2] = da0 * y - da1 * x
+        if packed.turned[i]:  # second order, ½ θ̃ θ̃ R: a turn lengthens nothing
+            along, rate = a0 * x + a1 * y + a2 * w, da0 * x + da1 * y + da2 * w
+            square, change = a0 * a0 + a1 * a1 + a2 * a2, a0 * da0 + a1 * da1 + a2 * da2
+            E[b + 1, 0] += 0.5 * (a0 * along - square * x)
+            E[b + 1, 1] += 0.5 * (a1 * along - square * y)
+            E[b + 1, 2] += 0.5 * (a2 * along - square * w)
+            dE[b + 1, 0] += 0.5 * (da0 * along + a0 * rate) - change * x
+            dE[b + 1, 1] += 0.5 * (da1 * along + a1 * rate) - change * y
+            dE[b + 1, 2] += 0.5 * (da2 * along + a2 * rate) - change * w
 
 
 @helper
@@ -96,6 +105,12 @@ def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, s
     """∂W_i/∂δ = W_λ M_λk A_i (60), (63) for the parent's modes."""
     start = packed.joints + packed.topology[parent, FIRST_MODE]
     M, W = work.T, work.W[parent]
+    t0, t1, t2 = 0.0, 0.0, 0.0
+    if packed.turned[i]:
+        for m in range(packed.topology[parent, MODES]):
+            t0 += z[start + m] * packed.turn[i, m, 0]
+            t1 += z[start + m] * packed.turn[i, m, 1]
+            t2 += z[start + m] * packed.turn[i, m, 2]
     for k in range(packed.topology[parent, MODES]):
         for x in range(3):
             M[0, x] = packed.translation[i, k, x]
@@ -109,6 +124,12 @@ def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, s
             M[b + 1, 0] = a1 * w0 - a2 * y0
             M[b + 1, 1] = a2 * x0 - a0 * w0
             M[b + 1, 2] = a0 * y0 - a1 * x0
+            if packed.turned[i]:
+                along, rate = t0 * x0 + t1 * y0 + t2 * w0, a0 * x0 + a1 * y0 + a2 * w0
+                change = t0 * a0 + t1 * a1 + t2 * a2
+                M[b + 1, 0] += 0.5 * (a0 * along + t0 * rate) - change * x0
+                M[b + 1, 1] += 0.5 * (a1 * along + t1 * rate) - change * y0
+                M[b + 1, 2] += 0.5 * (a2 * along + t2 * rate) - change * w0
         lever = work.lever[i, k]
         for b in range(4):
             for x in range(3):
@@ -192,6 +213,21 @@ def _add_shortening(packed: Packed, i: int, parent: int, zd: Array, W: Array, dd
             bend = packed.bend[i, k, m]
             for x in range(3):
                 ddW[0, x] -= square * (bend[0] * W[1, x] + bend[1] * W[2, x] + bend[2] * W[3, x])
+    if packed.turned[i]:  # θ̇̃ θ̇̃ R
+        r0, r1, r2 = 0.0, 0.0, 0.0
+        for k in range(packed.topology[parent, MODES]):
+            r0 += zd[start + k] * packed.turn[i, k, 0]
+            r1 += zd[start + k] * packed.turn[i, k, 1]
+            r2 += zd[start + k] * packed.turn[i, k, 2]
+        size = r0 * r0 + r1 * r1 + r2 * r2
+        for b in range(3):
+            c0, c1, c2 = packed.rotation[i, 0, b], packed.rotation[i, 1, b], packed.rotation[i, 2, b]
+            along = r0 * c0 + r1 * c1 + r2 * c2
+            for x in range(3):
+                ddW[b + 1, x] += (
+                    (r0 * along - size * c0) * W[1, x] + (r1 * along - size * c1) * W[2, x]
+                    + (r2 * along - size * c2) * W[3, x]
+                )  # fmt: skip
 
 
 @helper

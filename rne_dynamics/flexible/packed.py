@@ -49,6 +49,8 @@ class Packed(NamedTuple):
         width, 4, 3), where the second index counts the modes of the same link.
     stiffness, damping
         K_ikl (42) and the damping likewise; shape (modes, width).
+    turned
+        1 where the turn of a body on its parent counts in the second order too, with the shortening; shape (bodies,).
     stiffened
         Whether there is any shortening.
     joints
@@ -68,6 +70,7 @@ class Packed(NamedTuple):
     shortening: Array
     stiffness: Array
     damping: Array
+    turned: NDArray[np.int64]
     stiffened: bool
     joints: int
 
@@ -157,6 +160,7 @@ def pack(arm: FlexibleArm) -> Packed:
         shortening=shortening,
         stiffness=stiffness,
         damping=damping,
+        turned=np.array([rows.any() for rows in bend], dtype=np.int64),
         stiffened=bool(bend.any() or shortening.any()),
         joints=arm.n,
     )

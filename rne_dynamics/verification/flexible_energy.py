@@ -264,6 +264,10 @@ def _placement(step: _Step, z: Complex, zd: Array) -> tuple[Complex, Complex]:
         dE[:, :3, 3] = dd @ there.translation - np.einsum("bk,bl,klx->bx", d, dd, there.shortening)
         E[:, :3, :3] += _cross(d @ there.rotation) @ step.joint.rotation
         dE[:, :3, :3] = _cross(dd @ there.rotation) @ step.joint.rotation
+        if there.shortening.any():  # the turn to the second order, as the shortening is
+            turn, rate = _cross(d @ there.rotation), _cross(dd @ there.rotation)
+            E[:, :3, :3] += 0.5 * turn @ turn @ step.joint.rotation
+            dE[:, :3, :3] += 0.5 * (rate @ turn + turn @ rate) @ step.joint.rotation
     return E, dE
 
 

@@ -116,6 +116,15 @@ def test_spin_stiffens(spin):
     assert _modal_frequency(_flapping(False), spin) == pytest.approx(ROOTS[0] ** 2, rel=1e-6)
 
 
+@pytest.mark.parametrize("beyond", [0.0, 0.5])
+def test_spin_stiffens_what_carries_a_body(beyond):
+    """Its mass centre at the tip or far beyond, where the tip's turn draws it in as much as the shortening does."""
+    beam = Beam("beam", 1.0, 1.0, EI_z=1.0, modes=(0, 6, 0), shapes="polynomial", stiffening=True)
+    arm = cantilever(beam, rne.Inertia(1.0, np.array([beyond, 0.0, 0.0]), 1e-3 * np.eye(3)))
+    coarse, fine = (held_frequencies(segmented(arm, N), [0.0], [4.0])[0] for N in (20, 40))
+    assert _modal_frequency(arm, 4.0) == pytest.approx((4.0 * fine - coarse) / 3.0, rel=1e-6)
+
+
 def test_unbent_it_is_the_rigid_arm():
     arm = two_beams("finite_element", stiffening=False)[0]
     chain, q = segmented(arm, 4), np.array([0.3, -0.8, 0.05])

@@ -70,9 +70,11 @@ def test_as_the_links_get_stiffer_the_efforts_become_the_rigid_arms() -> None:
 
 
 def test_inertia_matrix_is_symmetric_positive_definite(hanging: FlexibleArm) -> None:
+    """Every mode at once up to a tenth of the length; half that where shortening counts, for its square does not."""
     for arm in arms(hanging):
+        size = 0.05 if any(link.shortening.any() for link in arm.links) else 0.1
         for seed in range(20):
-            J, _ = equations_of_motion(arm, *random_state(arm, seed, 0.1))
+            J, _ = equations_of_motion(arm, *random_state(arm, seed, size))
             assert np.array_equal(J, J.T)
             assert np.linalg.eigvalsh(J)[0] > 0.0
 
