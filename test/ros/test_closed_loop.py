@@ -70,9 +70,10 @@ class Rig:
         self.arrive(goal)
 
     def arrive(self, goal) -> None:
-        wait_until(lambda: np.abs(self.q() - goal).max() < ARRIVED, 10.0, f"arrival at {goal}", self.processes)
+        wait_until(lambda: self.rests_at(goal), 10.0, f"arrival at {goal}", self.processes)
 
     def rests_at(self, goal) -> bool:
+        """Whether it is there, and not only passing."""
         state = self.now()
         return max(np.abs(state.position - goal).max(), np.abs(state.velocity).max()) < ARRIVED
 
