@@ -185,8 +185,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         began = time.monotonic()
         late = threading.Timer(
             PATIENCE, self.get_logger().info,
-            ("waiting for numba to compile the dynamics kernels: once per machine, up to 30 s (closed loops or flexible "
-             "links: 90 s)",),
+            ("waiting for numba to compile the dynamics kernels: once per machine, up to 30 s (closed loops or "
+             "flexible links: 90 s)",),
         )
         late.daemon = True
         try:

@@ -113,9 +113,9 @@ def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])
     moves = Quintic(START_AT, there, 1.5), Quintic(there, START_AT, 1.5)
-    plain, zv = (programmes(ARM, moves, kind, 1, compare=False)[0] for kind in (None, "zv"))
     settle = 0.5 * look(ARM, moves)  # half a period shows half a swing at least
     omega = bandwidth(ARM, np.array([START_AT, there]), rate)
+    plain, zv = (programmes(ARM, moves, kind, 1, omega, compare=False)[0] for kind in (None, "zv"))
     recordings = run(
         Session(
             {"model": "flexible_arm"}, ARM.joint_names, START_AT, tuple(Run(p.moves, settle) for p in (plain, zv)),

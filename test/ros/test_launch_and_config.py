@@ -89,7 +89,8 @@ def test_launch_itself_reads_them(file):
     context = LaunchContext()
     opaque = next(e for e in description.entities if isinstance(e, OpaqueFunction))
     common = {"config": "", "namespace": "a", "rviz": "true"}
-    for robot in ({"urdf": "puma560", "model": ""}, *({"urdf": "", "model": m} for m in ("pantograph", "flexible_arm"))):
+    named = [("puma560", ""), ("", "pantograph"), ("", "flexible_arm")]
+    for robot in ({"urdf": urdf, "model": model} for urdf, model in named):
         context.launch_configurations.update({**common, **robot})
         assert any(isinstance(a, Node) for a in opaque.execute(context))
     context.launch_configurations.update({**common, "urdf": "puma560", "model": "pantograph"})

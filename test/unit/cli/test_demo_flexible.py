@@ -34,6 +34,8 @@ from rne_dynamics.flexible.static import quasi_static
 from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
 
 ARMS = ("flexible_beam", "flexible_arm", "flexible_arm6")
+#: Bandwidth of the controller, rad/s.
+OMEGA = 20.0
 
 
 @pytest.fixture(scope="module", params=ARMS)
@@ -71,12 +73,12 @@ def test_moves_bend_links_a_little_and_end_where_they_began(arm, plan):
 
 
 def test_shaped_and_slow_plans_make_the_same_moves(arm, plan):
-    plain, *others = programmes(arm, plan, None, 1, compare=True)
+    plain, *others = programmes(arm, plan, None, 1, OMEGA, compare=True)
     assert [p.name for p in (plain, *others)] == ["plain", "zv", "zvd", "slow"]
     assert plain.moves == plan
     zv, zvd, slow = others
     for move, a, b, c in zip(plan, zv.moves, zvd.moves, slow.moves, strict=True):
-        (omega,), (zeta,) = vibrations(arm, move.end, 1)
+        (omega,), (zeta,) = vibrations(arm, move.end, 1, OMEGA)
         period = 2.0 * np.pi / (omega * np.sqrt(1.0 - zeta**2))
         assert a.duration - move.duration == pytest.approx(0.5 * period, abs=1e-8)
         assert b.duration - move.duration == pytest.approx(period, abs=1e-8)
@@ -84,12 +86,20 @@ def test_shaped_and_slow_plans_make_the_same_moves(arm, plan):
         for other in (a, b, c):
             np.testing.assert_allclose(other.sample(-1.0).q, move.start, atol=1e-15)
             np.testing.assert_allclose(other.sample(100.0).q, move.end, atol=1e-15)
-    (only,) = programmes(arm, plan, "zv", 2, compare=False)
+    (only,) = programmes(arm, plan, "zv", 2, OMEGA, compare=False)
     assert only.name == "zv"
     assert only.seconds > zv.seconds
-    assert programmes(arm, plan, None, 1, compare=False) == (plain,)
+    assert programmes(arm, plan, None, 1, OMEGA, compare=False) == (plain,)
     with pytest.raises(ArgumentError, match="--modes is 99"):
-        programmes(arm, plan, "zv", 99, compare=False)
+        programmes(arm, plan, "zv", 99, OMEGA, compare=False)
+
+
+def test_a_fast_controller_holds_the_joints(arm):
+    held, there = (vibrations(arm, arm.neutral, 1, omega)[0] for omega in (None, 1e5))
+    np.testing.assert_allclose(there, held, rtol=1e-4)
+    slower, damped = vibrations(arm, arm.neutral, 1, OMEGA)
+    assert slower < held
+    assert damped > vibrations(arm, arm.neutral, 1)[1]
 
 
 def growth(arm, q, omega, rate):
