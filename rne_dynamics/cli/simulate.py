@@ -7,33 +7,38 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.progress import Progress
-from rich.table import Table
 
+from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source, xacro_arguments
+from rne_dynamics.cli.simulate_flexible import one_after_the_other, planned_moves, seconds_after
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
+from rne_dynamics.cli.simulate_report import free_figures, print_figures, tip_figures, tracking_figures
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.plants import gravity_torque, mass_matrix
+from rne_dynamics.plants import mass_matrix
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import free_motion, simulate
@@ -47,7 +52,13 @@ examples:
   rne simulate puma560 --free --no-friction --seconds 10 --json
   rne simulate pantograph --preset quintic --plot quintic.png
   rne simulate pantograph --payload wrist=3           a mechanism with closed loops, from its model file
+  rne simulate flexible_arm --shaper zv               flexible links, moved so that their vibration cancels itself
+  rne simulate flexible_arm6 --free --no-friction --plot swing.png
 """
+
+
+#: Bandwidth of the controller, rad/s, where flexible links do not want less.
+BANDWIDTH = 40.0
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -55,7 +66,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_robot(parser)
     motion = parser.add_argument_group("motion")
     motion.add_argument("--free", action="store_true", help="no controller: let the arm go and watch its energy")
-    motion.add_argument("--seconds", type=float, help="how long in all (default 6, or what the preset takes)")
+    motion.add_argument(
+        "--seconds", type=float, help="how long in all, before shaping; default 6, what the preset takes, or for "
+        "controlled moves of flexible links 4 periods of the slowest vibration",
+    )  # fmt: skip
     motion.add_argument(
         "--preset", metavar="NAME",
         help="a simulation that a paper reports; of pantograph: first, second (free oscillations), quintic",
@@ -68,6 +82,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--to", action="append", default=[], metavar="JOINT=VALUE",
         help="one quintic to this position instead of three moves there and back; may be given several times",
     )  # fmt: skip
+    motion.add_argument("--shaper", choices=sorted(SHAPERS), help="flexible links: shape the moves so that the "
+                        "vibration they set off cancels itself")  # fmt: skip
+    motion.add_argument("--modes", type=int, default=1, help="how many vibrations, from the slowest on, --shaper is "
+                        "for (default 1)")  # fmt: skip
     motion.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="floating only with --free")
     arm = parser.add_argument_group("arm")
     arm.add_argument("--payload", metavar="LINK=KG", help="a point mass at a link's origin that the controller ignores")
@@ -76,14 +94,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     arm.add_argument("--no-effort-limits", action="store_true", help="drives without limits")
     law = parser.add_argument_group("controller")
     law.add_argument("--law", choices=("computed_torque", "pd_gravity"), default="computed_torque")
-    law.add_argument("--bandwidth", type=float, default=40.0, help="of the critically damped error, rad/s (default 40)")
+    law.add_argument("--bandwidth", type=float, help="of the critically damped error, rad/s (default 40, less where "
+                     "flexible links want it)")  # fmt: skip
     law.add_argument("--integral", type=float, default=0.0, help="integral gain over bandwidth cubed (default 0)")
     law.add_argument("--control-rate", type=float, default=1000.0, help="torque updates a second (default 1000)")
     law.add_argument("--no-friction-compensation", action="store_true", help="leave friction to the feedback")
     numbers = parser.add_argument_group("numbers")
     numbers.add_argument("--dt", type=float, default=1e-3, help="integration step, s (default 0.001)")
-    numbers.add_argument("--method", choices=("rk4", "semi_implicit", "adaptive"), default="rk4",
-                         help="adaptive only with --free, without Coulomb friction and short of the stops")  # fmt: skip
+    numbers.add_argument("--method", choices=("rk4", "gauss", "semi_implicit", "adaptive"),
+                         help="default rk4, of flexible links gauss; gauss only for these; adaptive only with --free, "
+                         "without Coulomb friction and short of the stops")  # fmt: skip
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", action="append", default=[], help=".csv or .npz; may be given twice")
     output.add_argument("--plot", metavar="FILE", help="a picture (.png, .svg, .pdf); needs matplotlib")
@@ -94,7 +114,10 @@ def run(args: argparse.Namespace) -> int:
     """Simulate, print the figures, and return the exit code."""
     outputs = _outputs(args)
     robot = _machine(args)
-    args.seconds = 6.0 if args.seconds is None else args.seconds
+    if args.seconds is None and not (isinstance(robot, FlexibleArm) and not args.free):
+        args.seconds = 6.0
+    elif args.seconds is None and isinstance(robot, FlexibleArm):
+        args.seconds = demo_flexible.lively(robot) / (3.0 if args.to else 1.0)
     if (robot.effort_limit == 0.0).any():
         # many descriptions write effort="0" for "not known"; such a drive could not even hold itself
         names = ", ".join(n for n, limit in zip(robot.joint_names, robot.effort_limit, strict=True) if limit == 0.0)
@@ -104,27 +127,33 @@ def run(args: argparse.Namespace) -> int:
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
     )  # fmt: skip
+    ended = None
     with _progress(args.seconds, quiet=args.json) as progress:
-        log = _free(args, plant, progress) if args.free else _controlled(args, robot, plant, progress)
+        if args.free:
+            log = _free(args, plant, progress)
+        else:
+            log, ended = _controlled(args, robot, plant, progress)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
         (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
     if args.plot:
         plot(Path(args.plot), robot.name, log)
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to))
+    if log.flexible_links:
+        figures["links"] = tip_figures(log, ended)
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
-        _print(robot.name, figures)
+        print_figures(robot.name, figures)
         for path in (*outputs, *([args.plot] if args.plot else [])):
             console().print(f"wrote {path}")
     return 0
 
 
-def _machine(args: argparse.Namespace) -> Machine:
+def _machine(args: argparse.Namespace) -> AnyMachine:
     """What ROBOT names, and what --preset makes of the other arguments."""
     source = robot_source(args)
-    robot: Machine
+    robot: AnyMachine
     if is_model_file(source):
         if args.base != "fixed":
             raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
@@ -133,34 +162,51 @@ def _machine(args: argparse.Namespace) -> Machine:
         robot = load_urdf(source, base=args.base)
     if args.preset is not None:
         apply_preset(args, robot.name, robot.joint_names)
+    if args.shaper and not (isinstance(robot, FlexibleArm) and not args.free):
+        raise ArgumentError(f"--shaper is for controlled moves of flexible links; robot {robot.name!r} "
+                            f"{'moves freely' if isinstance(robot, FlexibleArm) else 'has none'}")  # fmt: skip
     return robot
 
 
-def _controlled(args: argparse.Namespace, robot: Machine, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
+def _controlled(
+    args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant, progress: Callable[[float], None]
+) -> tuple[Log, float]:
+    """What happens, and when the last move ends; flexible links are looked at for a while after it."""
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive serves free motion only; add --free, or take rk4")
     if not args.control_rate > 0.0:
         raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
     period = 1.0 / args.control_rate
-    return simulate(
-        plant, controller(args, robot), trajectory(args, robot),
+    if isinstance(robot, FlexibleArm):
+        moves = _flexible_moves(args, robot)
+        path = one_after_the_other(robot, moves, args.shaper, args.modes)
+        after = seconds_after(robot, moves)
+        if args.bandwidth is None:
+            ends = np.array([move.end for move in moves])
+            args.bandwidth = min(BANDWIDTH, demo_flexible.bandwidth(robot, ends, args.control_rate))
+    else:
+        path, after = trajectory(args, robot), 0.0
+    log = simulate(
+        plant, controller(args, rigid(robot)), path, seconds=path.duration + after,
         dt=min(args.dt, period), control_dt=period, method=args.method, progress=progress,
     )  # fmt: skip
+    return log, path.duration
 
 
 def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:
     if args.to:
         raise ArgumentError("--to asks for a controlled move; leave it out with --free")
     return free_motion(
-        plant, start_configuration(plant.robot, args.start), seconds=args.seconds, dt=args.dt, method=args.method,
-        progress=progress,
+        plant, start_configuration(rigid(plant.robot), args.start), seconds=args.seconds, dt=args.dt,
+        method=args.method, progress=progress,
     )  # fmt: skip
 
 
 def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdGravity:
     """The law that the arguments ask for; PD gains scale with the inertia each joint moves at the start."""
-    gains = Gains.critically_damped(robot.n, args.bandwidth)
-    gains = replace(gains, i=np.full(robot.n, args.integral * args.bandwidth**3))
+    bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
+    gains = Gains.critically_damped(robot.n, bandwidth)
+    gains = replace(gains, i=np.full(robot.n, args.integral * bandwidth**3))
     friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
     if args.law == "computed_torque":
         return ComputedTorque(robot, gains, friction)
@@ -171,22 +217,41 @@ def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdG
 def trajectory(args: argparse.Namespace, robot: Machine) -> SampledTrajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
     if args.to:
-        points = np.array([start_configuration(robot, args.start)] * 2)
-        for name, value in assignments("--to", args.to).items():
-            j = robot.joint_index(name)
-            if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
-                raise ArgumentError(
-                    f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
-                )
-            points[1, j] = value
+        points = _start_and_end(args, robot)
     else:
-        if args.start:
-            raise ArgumentError("--start needs --to or --free; the three moves choose their own start")
+        _refuse_start(args)
         moves = plan_moves(robot, args.seconds).moves
         points = np.array([moves[0].start, *(move.end for move in moves)])
     rest = np.zeros_like(points)
     # between points at rest the quintic interpolation is the quintic from rest to rest
     return SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+
+
+def _start_and_end(args: argparse.Namespace, robot: Machine) -> Array:
+    """The ends of the move of --to; shape (2, nq)."""
+    points = np.array([start_configuration(robot, args.start)] * 2)
+    for name, value in assignments("--to", args.to).items():
+        j = robot.joint_index(name)
+        if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
+            raise ArgumentError(
+                f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
+            )
+        points[1, j] = value
+    return points
+
+
+def _refuse_start(args: argparse.Namespace) -> None:
+    if args.start:
+        raise ArgumentError("--start needs --to or --free; the three moves choose their own start")
+
+
+def _flexible_moves(args: argparse.Namespace, arm: FlexibleArm) -> tuple[Quintic, ...]:
+    """The move of --to, or three there and back, before they are shaped."""
+    if args.to:
+        start, end = _start_and_end(args, arm.robot)
+        return (Quintic(start, end, args.seconds),)
+    _refuse_start(args)
+    return planned_moves(arm, args.seconds)
 
 
 def start_configuration(robot: Machine, given: list[str]) -> Array:
@@ -204,17 +269,20 @@ def start_configuration(robot: Machine, given: list[str]) -> Array:
     return q
 
 
-def with_loads(robot: Machine, payload: str | None) -> Machine:
+def with_loads(robot: AnyMachine, payload: str | None) -> AnyMachine:
     """The robot that is simulated: with the point mass of --payload."""
     if payload is None:
         return robot
     ((link, mass),) = assignments("--payload", [payload]).items()
     load = Payload(link, mass)
-    loaded = robot.with_payload(load) if isinstance(robot, Mechanism) else with_payload(robot, load)
+    loaded: AnyMachine
+    loaded = with_payload(robot, load) if isinstance(robot, RobotModel) else robot.with_payload(load)
     return _with_effort_limit(loaded, robot.effort_limit)
 
 
-def _with_effort_limit(robot: Machine, limit: Array) -> Machine:
+def _with_effort_limit(robot: AnyMachine, limit: Array) -> AnyMachine:
+    if isinstance(robot, FlexibleArm):
+        return replace(robot, robot=replace(robot.robot, effort_limit=limit))
     if isinstance(robot, Mechanism):
         limits = np.array(robot.robot.effort_limit)
         limits[robot.actuated] = limit
@@ -228,101 +296,6 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
         if path.suffix not in (".csv", ".npz"):
             raise ArgumentError(f"--out is {str(path)!r}; its ending must be .csv or .npz")
     return paths
-
-
-def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
-    """Tracking per joint as plain values; rad or m, N·m or N.
-
-    With `ends` also the efforts with which a single move starts and ends, beside those that hold the machine there.
-    """
-    robot = plant.robot
-    static = gravity_torque(robot, log.q[[0, -1]])
-    return {
-        "kind": "controlled",
-        "seconds": float(log.time[-1]),
-        "joints": [
-            {
-                "name": name,
-                "rms_error": float(log.rms_error[j]),
-                "largest_error": float(log.largest_error[j]),
-                "final_error": float(log.error[-1, j]),
-                "largest_effort": float(log.largest_effort[j]),
-                "effort_limit": float(robot.effort_limit[j]) if np.isfinite(robot.effort_limit[j]) else None,
-                **(
-                    {
-                        "effort_start": float(log.effort[0, j]),
-                        "static_start": float(static[0, j]),
-                        "effort_end": float(log.effort[-1, j]),
-                        "static_end": float(static[1, j]),
-                    }
-                    if ends
-                    else {}
-                ),
-            }
-            for j, name in enumerate(log.joint_names)
-        ],
-    }
-
-
-def free_figures(log: Log) -> dict[str, Any]:
-    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy."""
-    scale = float(log.kinetic.max())
-    drift = float(np.abs(log.energy - log.energy[0]).max())
-    return {
-        "kind": "free",
-        "seconds": float(log.time[-1]),
-        "energy_start": float(log.energy[0]),
-        "energy_end": float(log.energy[-1]),
-        "largest_kinetic_energy": scale,
-        "energy_change": drift / scale if scale > 0.0 else 0.0,
-        "joints": [
-            {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
-            for j, name in enumerate(log.joint_names)
-        ],
-    }
-
-
-@dataclass(frozen=True)
-class _Column:
-    key: str
-    title: str
-    form: str
-
-
-_COLUMNS = (
-    _Column("rms_error", "RMS error (rad, m)", ".2e"),
-    _Column("largest_error", "largest error", ".2e"),
-    _Column("final_error", "final error", ".2e"),
-    _Column("largest_effort", "largest effort (N m, N)", ".4g"),
-    _Column("effort_limit", "effort limit", ".4g"),
-    _Column("effort_start", "at the start", ".3f"),
-    _Column("static_start", "static there", ".3f"),
-    _Column("effort_end", "at the end", ".3f"),
-    _Column("static_end", "static there", ".3f"),
-    _Column("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
-    _Column("largest_velocity", "largest velocity", ".4g"),
-)
-
-
-def _told(value: float, form: str) -> str:
-    # adding 0 takes the sign of what is rounded to nothing
-    return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
-
-
-def _print(name: str, figures: dict[str, Any]) -> None:
-    columns = [c for c in _COLUMNS if c.key in figures["joints"][0]] if figures["joints"] else []
-    table = Table("joint", *(c.title for c in columns), title=f"{name}: {figures['seconds']:g} s")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[c.key] is None else _told(row[c.key], c.form) for c in columns))
-    out = console()
-    out.print(table)
-    if figures["kind"] == "free":
-        out.print(
-            f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
-            f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"
-        )
 
 
 @contextmanager

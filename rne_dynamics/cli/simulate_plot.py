@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.simulation.log import Log
+
+#: Deflections below this part of the largest are not drawn.
+SEEN = 1e-3
 
 
 def plot(path: Path, name: str, log: Log) -> None:
@@ -24,18 +29,22 @@ def plot(path: Path, name: str, log: Log) -> None:
         raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
     figure = Figure(figsize=(11.0, 9.0), layout="constrained")
     FigureCanvasAgg(figure)
-    upper, middle, lower = figure.subplots(3, 1, sharex=True)
+    rows = figure.subplots(4 if log.flexible_links else 3, 1, sharex=True)
+    upper, middle, lower = rows[:3]
     upper.set_title(f"{name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated")
     if log.reference_q is None:
         _free(upper, middle, lower, log)
     else:
         _tracking(upper, middle, lower, log)
-    lower.set_xlabel("time (s)")
-    for axes in (upper, middle, lower):
+    if log.flexible_links:
+        _tips(rows[3], log)
+    rows[-1].set_xlabel("time (s)")
+    for axes in rows:
         axes.grid(alpha=0.3)
         axes.margins(x=0.0)
         columns = 1 + len(log.joint_names) // 10
-        axes.legend(fontsize="small", ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5))
+        if axes.lines:
+            axes.legend(fontsize="small", ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5))
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=110)
 
@@ -53,6 +62,17 @@ def _tracking(upper: Any, middle: Any, lower: Any, log: Log) -> None:
     lower.set_ylabel("effort (N m, N)")
 
 
+def _tips(axes: Any, log: Log) -> None:
+    """Displacements of the tips in the directions in which they move."""
+    assert log.tip is not None
+    for k, link in enumerate(log.flexible_links):
+        for direction, name in enumerate("xyz"):
+            moved = log.tip[:, k, direction]
+            if np.abs(moved).max() > SEEN * np.abs(log.tip[:, :, :3]).max():
+                axes.plot(log.time, 1e3 * moved, linewidth=0.9, label=f"{link} {name}")
+    axes.set_ylabel("tip deflection (mm)")
+
+
 def _free(upper: Any, middle: Any, lower: Any, log: Log) -> None:
     if log.q.shape == log.qd.shape:
         for j, joint in enumerate(log.joint_names):
@@ -67,5 +87,7 @@ def _free(upper: Any, middle: Any, lower: Any, log: Log) -> None:
     middle.set_ylabel("velocity (rad/s, m/s)")
     lower.plot(log.time, log.kinetic, label="kinetic")
     lower.plot(log.time, log.potential - log.potential[0], label="potential, from the start")
+    if log.elastic is not None:
+        lower.plot(log.time, log.elastic, label="elastic part of potential")
     lower.plot(log.time, log.energy - log.energy[0], color="black", linewidth=0.9, label="total, from the start")
     lower.set_ylabel("energy (J)")

@@ -27,6 +27,7 @@ from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.stepping import StepMethod
 
 #: Longest time a simulator that is told to stop still answers a controller that drives it, s.
 FAREWELL = 4.0
@@ -36,7 +37,8 @@ WRENCHES = 100
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
     Parameter("substeps", 1, "Integration steps between two joint states.", "", 1, 1000, read_only=True),
-    Parameter("method", "rk4", "Integrator.", choices=("rk4", "semi_implicit"), read_only=True),
+    Parameter("method", "auto", "Integrator; auto: gauss for flexible links, else rk4.",
+              choices=("auto", "rk4", "gauss", "semi_implicit"), read_only=True),
     Parameter("friction", True, "Simulate joint friction.", read_only=True),
     Parameter("stops", True, "Simulate position stops.", read_only=True),
     Parameter("limit_effort", True, "Saturate efforts at the description's limits.", read_only=True),
@@ -50,6 +52,10 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits. A mechanism "
               "starts in the posture of its model file by default.", "rad or m", -1000.0, 1000.0, read_only=True),
 )
+
+
+#: Integrators by the parameter's value.
+METHODS: dict[str, StepMethod | None] = {"auto": None, "rk4": "rk4", "gauss": "gauss", "semi_implicit": "semi_implicit"}
 
 
 class SimulatorNode(ArmNode):
@@ -86,7 +92,7 @@ class SimulatorNode(ArmNode):
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
-            method="rk4" if values.text("method") == "rk4" else "semi_implicit",
+            method=METHODS[values.text("method")],
             command_timeout=values.number("command_timeout") or None,
         )
         self._order = [self.commanded.index(j) for j in robot.joint_names]
@@ -214,7 +220,10 @@ class SimulatorNode(ArmNode):
         self._awaiting = True
         self._states.publish(self._message)
         if self._deflections is not None:
-            self._deflections.publish(now, self.simulator.state.delta, self.simulator.state.deltad)
+            state = self.simulator.state
+            assert state.delta is not None
+            assert state.deltad is not None
+            self._deflections.publish(now, state.delta, state.deltad)
         if self._clocks is not None:
             self._clock_message.clock = stamp
             self._clocks.publish(self._clock_message)

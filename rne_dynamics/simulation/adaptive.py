@@ -1,9 +1,9 @@
-"""Integration with an adaptive step (SciPy's DOP853): for smooth motion, and as a reference for the fixed steps."""
+"""Integration with an adaptive step by SciPy: for smooth motion, and as a reference for the fixed steps."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,15 +12,18 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
+from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.loops import refuse_posture
 from rne_dynamics.simulation.motion import accelerations, configuration_rate, normalize_quaternions
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import checked_effort
+from rne_dynamics.simulation.stepping import checked_effort, coordinates_of
 
 EffortLaw = Callable[[float, Array, Array], ArrayLike]
+Solver = Literal["DOP853", "Radau", "BDF"]
 
 
 def integrate(
@@ -32,6 +35,7 @@ def integrate(
     rtol: float = 1e-10,
     atol: float = 1e-12,
     wrenches: Wrenches | None = None,
+    solver: Solver = "DOP853",
 ) -> list[State]:
     """States at the given times.
 
@@ -42,19 +46,22 @@ def integrate(
     state
         The start.
     effort
-        Constant, shape (n,), or a function of (t, q, qd); cut at the plant's limits.
+        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; cut at the plant's limits.
     times
         s, increasing, none before ``state.t``.
     rtol, atol
         Tolerances of the integrator.
     wrenches
         As for `step`.
+    solver
+        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration asks for; ``"Radau"`` and
+        ``"BDF"`` are implicit.
 
     Raises
     ------
     SimulationError
-        Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, or an integrator
-        that gave up.
+        Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
+        an integrator that gave up.
     MissingDependencyError
         SciPy is not installed.
     """
@@ -69,6 +76,8 @@ def integrate(
             f"joint {robot.joint_names[j]!r} has Coulomb friction, which adaptive integration cannot follow; "
             "use step(), or a plant without friction"
         )
+    if solver not in get_args(Solver):
+        raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
     at = np.asarray(times, dtype=np.float64)
     if at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t:
         raise SimulationError(f"times must be a row of finite numbers that increase from {state.t} s on")
@@ -81,42 +90,50 @@ def integrate(
         def law(t: float, q: Array, qd: Array) -> ArrayLike:
             return constant
 
-    start = checked_state(robot, state.q, state.qd, state.t, state.posture)
-    nq, tree, loops = robot.nq, plant.tree, plant.loops(state.posture)
+    start = checked_state(robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
+    z, zd = coordinates_of(start)
+    nz, n, tree = len(z), robot.n, plant.tree
+    loops, flex = plant.loops(state.posture), plant.flex(collocation=False)
     loads = bodies_wrenches(tree, wrenches, ())[0]
-    free = np.zeros(robot.n, dtype=np.bool_)
+    free, drive = np.zeros(len(zd), dtype=np.bool_), np.zeros(len(zd))
 
     def rate(t: float, x: Array) -> Array:
-        q, qd = x[:nq].copy(), x[nq:].copy()
-        given = plant.limited(checked_effort(plant, law(t, q, qd)))
+        q, qd = x[:nz].copy(), x[nz:].copy()
         out = np.empty_like(x)
-        if isinstance(robot, Mechanism):
-            assert loops is not None
-            out[:nq] = qd
-            if not accelerations(
-                tree.topology, tree.parameters, loops, tree.base_at_rest, tree.has_mimic, joints, loads, q, qd, given,
-                free, out[nq:],
-            ):  # fmt: skip
+        if isinstance(robot, Mechanism | FlexibleArm):
+            drive[:n] = plant.limited(checked_effort(plant, law(t, q[:n], qd[:n])))
+            out[:nz] = qd
+            determined = accelerations(
+                tree.topology, tree.parameters, loops, flex, tree.base_at_rest, tree.has_mimic, joints, loads, q, qd,
+                drive, free, out[nz:],
+            )  # fmt: skip
+            if not determined and isinstance(robot, FlexibleArm):
+                flexible_forward_dynamics(robot, q[:n], q[n:], qd[:n], qd[n:], drive[:n])  # says what moves no inertia
+            elif not determined and isinstance(robot, Mechanism) and loops is not None:
                 refuse_posture(robot, loops, t)
             return out
-        configuration_rate(robot.topology, q, qd, out[:nq])
-        out[nq:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
+        given = plant.limited(checked_effort(plant, law(t, q, qd)))
+        configuration_rate(robot.topology, q, qd, out[:nz])
+        out[nz:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
         return out
 
     solution = solve_ivp(
-        rate, (start.t, float(at[-1])), np.concatenate([start.q, start.qd]), method="DOP853", t_eval=at,
+        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method=solver, t_eval=at,
         rtol=rtol, atol=atol, events=_stop_events(plant),
     )  # fmt: skip
     _refuse_failure(plant, solution)
     states: list[State] = []
     posture = start.posture
     for t, x in zip(solution.t, solution.y.T, strict=True):
-        q = x[:nq].copy()
+        q, qd = x[:nz].copy(), x[nz:].copy()
+        if isinstance(robot, FlexibleArm):
+            states.append(State(float(t), q[:n], qd[:n], None, q[n:], qd[n:]))
+            continue
         if isinstance(robot, Mechanism):
             posture = assemble(robot, q, start=posture)
         else:
             normalize_quaternions(robot.topology, q)
-        states.append(State(float(t), q, x[nq:].copy(), posture))
+        states.append(State(float(t), q, qd, posture))
     return states
 
 

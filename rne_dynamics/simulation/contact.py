@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.bending import Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.box_lcp import AT_LOW, HELD, box_lcp
 from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.motion import mass_and_bias
@@ -45,6 +46,7 @@ def response(
     topology: NDArray[np.int64],
     parameters: Array,
     loops: Loops | None,
+    flex: Flex | None,
     base: Array,
     joints: Array,
     wrenches: Array,
@@ -55,9 +57,14 @@ def response(
     bias: Array,
     A: Array,
 ) -> bool:
-    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined."""
+    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined.
+
+    With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
+    """
     factor = np.zeros_like(M)
-    if loops is None:
+    if flex is not None:
+        flexible_mass_and_bias(flex, base, wrenches, q, qd, implicit, M, factor, bias)
+    elif loops is None:
         mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
     else:
         closed = closed_mass_and_bias(loops, base, wrenches, q, qd, implicit, M, factor, bias)
@@ -84,10 +91,12 @@ def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> 
 
 @helper
 def needs_response(
-    loops: Loops | None, joints: Array, positions: NDArray[np.int64], q: Array, qd: Array
+    loops: Loops | None, flex: Flex | None, joints: Array, positions: NDArray[np.int64], q: Array, qd: Array
 ) -> bool:
     """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop."""
     if loops is not None and loops.damped:
+        return True
+    if flex is not None and not flex.collocation:
         return True
     for j in range(qd.shape[0]):
         if joints[j, VISCOUS] > 0.0 or stop_side(joints, positions, q, j) != 0:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.bending import Flex, too_stiff
 from rne_dynamics.simulation.contact import impact, needs_response, response, states_of_joints
 from rne_dynamics.simulation.implicit import kept_within_stops
 from rne_dynamics.simulation.loops import Loops
-from rne_dynamics.simulation.motion import runge_kutta
+from rne_dynamics.simulation.motion import smooth_step
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.jit import helper, kernel
@@ -19,7 +20,8 @@ _TIME_TOLERANCE = 1e-10
 _PAST = 1e-12
 # a joint that leaves a stop but would be back within this part of the step has not left it
 _GRAZE = 1e-3
-#: Decay rate of viscous friction times step above which the implicit step takes over (the limit of RK4 is 2.8).
+#: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
+#: limit of RK4 is 2.8).
 STIFF = 2.0
 
 
@@ -71,6 +73,7 @@ def step_with_events(
     topology: NDArray[np.int64],
     parameters: Array,
     loops: Loops | None,
+    flex: Flex | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -83,7 +86,7 @@ def step_with_events(
     q_new: Array,
     qd_new: Array,
 ) -> float:
-    """One step by Runge–Kutta between events, of fourth order in `dt` through impacts and joints coming to rest.
+    """One step by `smooth_step` between events, of fourth order in `dt` through impacts and joints coming to rest.
 
     Which joints are locked is decided at the start of the step and after every event, so a joint that breaks loose
     from sticking or from its stop because the others move does so up to one step late.
@@ -91,7 +94,7 @@ def step_with_events(
     Returns
     -------
     float
-        What is left of the step for another method, s: 0 as a rule, `dt` where viscous friction is too stiff,
+        What is left of the step for another method, s: 0 as a rule, `dt` where friction or a mode is too stiff,
         something between where events follow each other without end; −1 where the motion is not determined (no
         inertia, or loops that do not close). `q_new`, `qd_new` hold the state at that time.
     """
@@ -103,8 +106,8 @@ def step_with_events(
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
     left = dt
     for piece in range(4 * n + 8):
-        if needs_response(loops, joints, positions, q_at, qd_at):
-            if not response(topology, parameters, loops, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
+        if needs_response(loops, flex, joints, positions, q_at, qd_at):
+            if not response(topology, parameters, loops, flex, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
                 return -1.0
             if piece == 0:
                 rate = 0.0  # Σ D_j (M⁻¹)_jj bounds the fastest decay by viscous friction
@@ -113,7 +116,10 @@ def step_with_events(
                     if loops is not None:
                         for k in range(n):
                             rate += loops.damping[j, k] * A[k, j]
-                if rate * dt > STIFF:
+                if flex is not None:
+                    if not flex.collocation and too_stiff(flex, A, rate, dt, STIFF):
+                        return dt
+                elif rate * dt > STIFF:
                     return dt
             if impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
                 copy_into(q_new, q_at)
@@ -133,9 +139,10 @@ def step_with_events(
         f_early = _nearest(joints, positions, locked, direction, q_at, q_at, qd_at)
         f_late, kept = 0.0, 0
         for trial in range(80):
-            if not runge_kutta(
-                topology, parameters, loops, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new
-            ):
+            if not smooth_step(
+                topology, parameters, loops, flex, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new,
+                qd_new,
+            ):  # fmt: skip
                 return -1.0
             f = _nearest(joints, positions, locked, direction, q_at, q_new, qd_new)
             if trial == 0 and not f < 0.0:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.bending import Flex
 from rne_dynamics.simulation.contact import impulses, response, stop_side
 from rne_dynamics.simulation.loops import Loops
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER
@@ -19,6 +20,7 @@ def semi_implicit_step(
     topology: NDArray[np.int64],
     parameters: Array,
     loops: Loops | None,
+    flex: Flex | None,
     base: Array,
     joints: Array,
     positions: NDArray[np.int64],
@@ -33,10 +35,10 @@ def semi_implicit_step(
     """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
     n = qd.shape[0]
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
-    if not response(topology, parameters, loops, base, joints, wrenches, q, qd, dt, M, bias, A):
+    if not response(topology, parameters, loops, flex, base, joints, wrenches, q, qd, dt, M, bias, A):
         return False
     implicit_velocities(joints, positions, M, bias, A, q, qd, effort, dt, qd_new)
-    if loops is None:
+    if loops is None and flex is None:
         integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
     else:
         for j in range(n):
@@ -60,7 +62,8 @@ def implicit_velocities(
 ) -> None:
     """The velocities after one step; the positions then move with them for `dt`.
 
-    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), so it is stable however stiff. Coulomb
+    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), so it is stable however stiff, and so is what
+    holds flexible links, (M + dt D + dt² K). Coulomb
     friction and stops are impulses found together (Moreau's time stepping): at a stop no velocity leads out,
     and a joint that would pass a stop within the step is slowed so that it arrives there at the step's end.
 

@@ -27,7 +27,7 @@ class Log:
     effort
         Effort that acted from then on, after the limits, N·m or N; shape (rows, n).
     kinetic, potential
-        Energies, J; shape (rows,).
+        Energies, J; shape (rows,). Potential energy is that of gravity and, in flexible links, of their bending.
     reference_q, reference_qd, reference_qdd
         What was desired; shape (rows, n); `None` in free motion.
     terms
@@ -35,6 +35,14 @@ class Log:
     tree_names, tree_q, tree_qd
         Of a mechanism, all joints of its tree, passive ones included: names, positions (rows, nq of the tree) and
         velocities (rows, n of the tree); empty and None for an open arm.
+    mode_names, delta, deltad
+        Of an arm with flexible links, their modes, the modes' amplitudes and rates (rows, modes); empty and None for a
+        rigid one.
+    flexible_links, tip
+        Its flexible links, and how far each one's end is from where a stiff link has it, in the link's frame:
+        displacement, m, and small turn, rad; shape (rows, links, 6).
+    elastic
+        The part of `potential` that is in bent links, J; shape (rows,).
     """
 
     joint_names: tuple[str, ...]
@@ -51,6 +59,12 @@ class Log:
     tree_names: tuple[str, ...] = ()
     tree_q: Array | None = None
     tree_qd: Array | None = None
+    mode_names: tuple[str, ...] = ()
+    delta: Array | None = None
+    deltad: Array | None = None
+    flexible_links: tuple[str, ...] = ()
+    tip: Array | None = None
+    elastic: Array | None = None
 
     @property
     def energy(self) -> Array:
@@ -97,10 +111,19 @@ class Log:
             *((f"torque_{name}", rows, names) for name, rows in self.terms.items()),
             ("tree_q", self.tree_q, self.tree_names),
             ("tree_qd", self.tree_qd, self.tree_names),
+            ("delta", self.delta, self.mode_names),
+            ("deltad", self.deltad, self.mode_names),
+            *(
+                (f"tip/{link}", self.tip[:, k], ("x", "y", "z", "turn_x", "turn_y", "turn_z"))
+                for k, link in enumerate(self.flexible_links)
+                if self.tip is not None
+            ),
         ):
             if rows is not None:
                 table.update({f"{what}/{label}": rows[:, j] for j, label in enumerate(labels)})
         table["kinetic_energy"], table["potential_energy"] = self.kinetic, self.potential
+        if self.elastic is not None:
+            table["elastic_energy"] = self.elastic
         return table
 
     def save_csv(self, path: str | Path) -> None:
@@ -116,10 +139,11 @@ class Log:
         arrays = {
             name: value
             for name, value in vars(self).items()
-            if name not in ("joint_names", "tree_names", "terms") and value is not None
+            if not isinstance(value, tuple) and name != "terms" and value is not None
         }
-        if self.tree_names:
-            arrays["tree_names"] = np.array(self.tree_names)
+        for name in ("tree_names", "mode_names", "flexible_links"):
+            if getattr(self, name):
+                arrays[name] = np.array(getattr(self, name))
         arrays.update({f"torque_{name}": rows for name, rows in self.terms.items()})
         with Path(path).open("wb") as file:  # an open file keeps numpy from adding a suffix of its own
             np.savez_compressed(file, joint_names=np.array(self.joint_names), **arrays)

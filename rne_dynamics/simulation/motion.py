@@ -1,4 +1,4 @@
-"""The smooth part of the motion: accelerations with some joints locked, and one Runge–Kutta step.
+"""The smooth part of the motion: accelerations with some joints locked, and one step of fourth order.
 
 Within such a step every joint keeps its state: sliding one way (constant Coulomb torque), locked (by friction or
 in a stop), or free. `events.py` finds where that stops being true.
@@ -17,6 +17,8 @@ from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
+from rne_dynamics.simulation.bending import Flex, flexible_mass_and_bias
+from rne_dynamics.simulation.collocation import gauss_legendre
 from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
@@ -50,6 +52,7 @@ def accelerations(
     topology: NDArray[np.int64],
     parameters: Array,
     loops: Loops | None,
+    flex: Flex | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -67,6 +70,9 @@ def accelerations(
     loops
         None for an open arm. Wherever a kernel asks that alone, numba compiles the one answer only: the open arm's
         kernels hold nothing of the loops.
+    flex
+        None where nothing bends, likewise. Otherwise `q` and `qd` are z and ż, and what is of the joints has rows for
+        the modes too.
     mimic
         Whether the robot has mimic joints.
     joints
@@ -83,7 +89,9 @@ def accelerations(
         tau[j] = drive[j] - joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
     M, bias = np.empty((n, n)), np.empty(n)
-    if loops is None:
+    if flex is not None:
+        flexible_mass_and_bias(flex, base, wrenches, q, qd, 0.0, M, M, bias)
+    elif loops is None:
         recursive = not any_locked and not mimic
         if recursive:
             work = np.empty((topology.shape[0], _NASSER_COLUMNS))
@@ -141,6 +149,7 @@ def runge_kutta(
     topology: NDArray[np.int64],
     parameters: Array,
     loops: Loops | None,
+    flex: Flex | None,
     base: Array,
     mimic: bool,
     joints: Array,
@@ -160,10 +169,10 @@ def runge_kutta(
     q_sum, qd_sum = np.zeros(nq), np.zeros(n)
     for stage in range(4):
         if not accelerations(
-            topology, parameters, loops, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
+            topology, parameters, loops, flex, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
         ):
             return False
-        if loops is None:
+        if loops is None and flex is None:
             configuration_rate(topology, q_stage, qd_stage, rate)
         else:
             copy_into(rate, qd_stage)
@@ -179,6 +188,34 @@ def runge_kutta(
         q_new[k] = q[k] + h / 6.0 * q_sum[k]
     for j in range(n):
         qd_new[j] = qd[j] + h / 6.0 * qd_sum[j]
-    if loops is None:
+    if loops is None and flex is None:
         normalize_quaternions(topology, q_new)
     return True
+
+
+@helper
+def smooth_step(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    loops: Loops | None,
+    flex: Flex | None,
+    base: Array,
+    mimic: bool,
+    joints: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    drive: Array,
+    locked: NDArray[np.bool_],
+    h: float,
+    q_new: Array,
+    qd_new: Array,
+) -> bool:
+    """A step of length `h` by Runge and Kutta's method, or with flexible links by the one they ask for."""
+    if flex is not None and flex.collocation:
+        return bool(gauss_legendre(flex, base, joints, wrenches, q, qd, drive, locked, h, q_new, qd_new))
+    return bool(
+        runge_kutta(
+            topology, parameters, loops, flex, base, mimic, joints, wrenches, q, qd, drive, locked, h, q_new, qd_new
+        )
+    )

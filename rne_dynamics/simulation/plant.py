@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.friction import joint_friction, passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.bending import Flex
 from rne_dynamics.simulation.loops import Loops
 
 # columns of `ArmPlant.joints`
@@ -27,7 +29,8 @@ class ArmPlant:
     ----------
     robot
         The model; trees, mimic joints and floating bases included. Of a mechanism the actuated joints are simulated,
-        and the others follow from the loops, which therefore stay closed however long the simulation.
+        and the others follow from the loops, which therefore stay closed however long the simulation. Of an arm with
+        flexible links joints and deflections are simulated; friction, stops and drives are those of its joints.
     friction
         Whether joints have their viscous and Coulomb friction. A mechanism's passive joints have viscous friction only:
         how hard a closed loop presses on a joint, and so where it sticks, is not in the model.
@@ -37,30 +40,34 @@ class ArmPlant:
         Whether efforts are cut at the effort limits, as a drive does.
     """
 
-    robot: Machine
+    robot: AnyMachine
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True
-    #: friction, stops and effort limit of each coordinate as the stepping kernels take them; shape (n, JOINT_COLUMNS)
+    #: friction, stops and effort limit of each coordinate as the stepping kernels take them, shape (n, JOINT_COLUMNS);
+    #: of an arm with flexible links followed by rows for its modes, which have none of these
     joints: Array = field(init=False, repr=False)
-    #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,)
+    #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
     _passive_viscous: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        robot = self.robot
-        joints = np.zeros((robot.n, JOINT_COLUMNS))
+        robot, n = rigid(self.robot), self.robot.n
+        coordinates = self.robot.nz if isinstance(self.robot, FlexibleArm) else n
+        joints = np.zeros((coordinates, JOINT_COLUMNS))
         joints[:, LOWER], joints[:, UPPER], joints[:, EFFORT] = -np.inf, np.inf, np.inf
         if self.friction:
-            joints[:, VISCOUS], joints[:, FORWARD], joints[:, BACKWARD] = joint_friction(robot)
+            joints[:n, VISCOUS], joints[:n, FORWARD], joints[:n, BACKWARD] = joint_friction(robot)
         if self.stops:
-            joints[:, LOWER], joints[:, UPPER] = robot.lower, robot.upper
+            joints[:n, LOWER], joints[:n, UPPER] = robot.lower, robot.upper
         if self.limit_effort:
-            joints[:, EFFORT] = robot.effort_limit
+            joints[:n, EFFORT] = robot.effort_limit
         passive = np.zeros(0)
         if isinstance(robot, Mechanism):
             positions = np.arange(robot.n)
             passive = passive_viscous(robot) if self.friction else np.zeros(robot.robot.n)
+        elif isinstance(self.robot, FlexibleArm):
+            positions = np.arange(coordinates)
         else:
             positions = np.full(robot.n, -1, dtype=np.int64)
             for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
@@ -72,8 +79,8 @@ class ArmPlant:
 
     @property
     def tree(self) -> RobotModel:
-        """The robot, or a mechanism's tree with its loops cut."""
-        return open_tree(self.robot)
+        """The robot, a mechanism's tree with its loops cut, or the bodies of an arm with flexible links."""
+        return self.robot.bodies if isinstance(self.robot, FlexibleArm) else open_tree(self.robot)
 
     def loops(self, posture: Array | None) -> Loops | None:
         """What the kernels need of a mechanism's loops, assembled from `posture` on; None for an open arm.
@@ -84,8 +91,12 @@ class ArmPlant:
             return None
         return Loops.of(self.robot, self._passive_viscous, posture)
 
+    def flex(self, collocation: bool) -> Flex | None:
+        """What the kernels need of flexible links, likewise; None where nothing bends."""
+        return Flex.of(self.robot, collocation) if isinstance(self.robot, FlexibleArm) else None
+
     def limited(self, effort: Array) -> Array:
         """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""
-        limit = self.joints[:, EFFORT]
+        limit = self.joints[: self.robot.n, EFFORT]
         given: Array = np.clip(effort, -limit, limit)
         return given

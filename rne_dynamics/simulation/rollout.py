@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,10 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.stiffness import elastic_matrix
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.simulation.adaptive import integrate
@@ -49,7 +53,9 @@ def simulate(
     seconds: float | None = None,
     q: ArrayLike | None = None,
     qd: ArrayLike | None = None,
-    method: StepMethod = "rk4",
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+    method: StepMethod | None = None,
     progress: Progress | None = None,
 ) -> Log:
     """Follow a trajectory in closed loop, the torque held from one control cycle to the next.
@@ -59,7 +65,7 @@ def simulate(
     plant
         The arm; it may differ from the controller's model.
     controller, trajectory
-        The law and what it is to follow.
+        The law and what it is to follow. Of an arm with flexible links the law is given what encoders see: joints.
     dt
         Step of the simulation, s.
     control_dt
@@ -68,6 +74,8 @@ def simulate(
         How long; the trajectory's duration by default.
     q, qd
         Where the arm starts; on the trajectory by default.
+    delta, deltad
+        Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
     method
         See `step`.
     progress
@@ -79,7 +87,8 @@ def simulate(
         Periods that do not fit, a start outside the stops, an effort or a motion that is not finite.
     """
     first = trajectory.sample(0.0)
-    state = checked_state(plant.robot, first.q if q is None else q, first.qd if qd is None else qd)
+    q, qd = first.q if q is None else q, first.qd if qd is None else qd
+    state = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
     if plant.stops:
         no_joint_outside(plant.robot, state, plant.positions)
     period = dt if control_dt is None else control_dt
@@ -114,7 +123,9 @@ def free_motion(
     dt: float = 1e-3,
     record_dt: float | None = None,
     effort: ArrayLike | None = None,
-    method: StepMethod | Literal["adaptive"] = "rk4",
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+    method: StepMethod | Literal["adaptive"] | None = None,
     progress: Progress | None = None,
 ) -> Log:
     """Let the arm go from a state, under no effort or a constant one.
@@ -127,6 +138,8 @@ def free_motion(
         How long, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
     effort
         Constant effort, N·m or N; shape (n,).
+    delta, deltad
+        As for `simulate`.
     method
         See `step`; ``"adaptive"`` is `integrate`, for smooth motion only, and takes no notice of `dt`.
     progress
@@ -137,7 +150,7 @@ def free_motion(
     SimulationError
         As for `simulate`, and as for `integrate`.
     """
-    state = checked_state(plant.robot, q, qd)
+    state = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
     if plant.stops:
         no_joint_outside(plant.robot, state, plant.positions)
     period = dt if record_dt is None else record_dt
@@ -173,6 +186,8 @@ class _Recorder:
         row = {"q": state.q, "qd": state.qd, "effort": effort}
         if state.posture is not None:
             row["tree_q"] = state.posture
+        if state.delta is not None and state.deltad is not None:
+            row.update(delta=state.delta, deltad=state.deltad)
         if reference is not None:
             row.update(reference_q=reference.q, reference_qd=reference.qd, reference_qdd=reference.qdd)
         row.update({f"torque_{name}": value for name, value in terms.items()})
@@ -180,8 +195,10 @@ class _Recorder:
             self._rows.setdefault(name, []).append(value)
 
     def done(self) -> Log:
-        arrays = {name: np.array(rows) for name, rows in self._rows.items()}
+        arrays: dict[str, Any] = {name: np.array(rows) for name, rows in self._rows.items()}
         terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
+        if isinstance(self._robot, FlexibleArm):
+            return self._bent(self._robot, arrays, terms)
         tree, q, qd = open_tree(self._robot), arrays["q"], arrays["qd"]
         if isinstance(self._robot, Mechanism):
             q = arrays["tree_q"]
@@ -193,6 +210,21 @@ class _Recorder:
             potential=potential_energy(tree, q),
             terms=terms,
             tree_names=tree.joint_names if "tree_q" in arrays else (),
+            **arrays,
+        )
+
+    def _bent(self, arm: FlexibleArm, arrays: dict[str, Any], terms: dict[str, Array]) -> Log:
+        q, delta = arrays["q"], arrays["delta"]
+        return Log(
+            joint_names=arm.joint_names,
+            time=np.array(self._time),
+            kinetic=flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"]),
+            potential=flexible_potential_energy(arm, q, delta),
+            terms=terms,
+            mode_names=arm.mode_names,
+            flexible_links=tuple(link.link for link in arm.links),
+            tip=tip_deflections(arm, delta),
+            elastic=0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta),
             **arrays,
         )
 

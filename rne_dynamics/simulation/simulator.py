@@ -13,10 +13,18 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.plant import LOWER, UPPER, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
-from rne_dynamics.simulation.stepping import StepMethod, checked_effort, step, unchecked_step
+from rne_dynamics.simulation.stepping import (
+    StepMethod,
+    checked_effort,
+    chosen_method,
+    step,
+    step_methods,
+    unchecked_step,
+)
 
 TimeoutReaction = Literal["zero_effort", "brake"]
 
@@ -32,18 +40,20 @@ class Simulator:
         The arm.
     q, qd
         Where it starts; shapes (nq,) and (n,), at rest unless `qd` is given.
+    delta, deltad
+        Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
     dt
         Step, s.
     method
         See `step`.
     hold_until_command
-        Whether the brakes hold the arm rigidly until the first command arrives. Otherwise the drives start at zero
-        effort and the arm falls.
+        Whether the brakes hold the joints until the first command arrives. Otherwise the drives start at zero effort
+        and the arm falls.
     command_timeout
         Simulated seconds after which a command is no longer good; `None` keeps the last one for ever.
     on_timeout
         What happens then, until the next command: ``"zero_effort"``, as most drives do (the arm sinks into its
-        friction and falls), or ``"brake"``: brakes bite at once and hold.
+        friction and falls), or ``"brake"``: brakes bite at once and hold. Flexible links vibrate on with braked joints.
 
     Raises
     ------
@@ -58,7 +68,9 @@ class Simulator:
         qd: ArrayLike | None = None,
         *,
         dt: float = 1e-3,
-        method: StepMethod = "rk4",
+        delta: ArrayLike | None = None,
+        deltad: ArrayLike | None = None,
+        method: StepMethod | None = None,
         hold_until_command: bool = True,
         command_timeout: float | None = None,
         on_timeout: TimeoutReaction = "zero_effort",
@@ -66,17 +78,15 @@ class Simulator:
         for name, value in (("dt", dt), ("command_timeout", command_timeout)):
             if value is not None and not (np.isfinite(value) and value > 0.0):
                 raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
-        for name, choice, known in (
-            ("method", method, get_args(StepMethod)), ("on_timeout", on_timeout, get_args(TimeoutReaction)),
-        ):
-            if choice not in known:
-                raise SimulationError(f"{name} is {choice!r}; it must be one of {', '.join(map(repr, known))}")
-        self._start = checked_state(plant.robot, q, qd)
+        if on_timeout not in get_args(TimeoutReaction):
+            known = ", ".join(map(repr, get_args(TimeoutReaction)))
+            raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
+        self.method = chosen_method(plant.robot, method)
+        self._start = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
         if plant.stops:
             no_joint_outside(plant.robot, self._start, plant.positions)
         self.plant = plant
         self.dt = float(dt)
-        self.method: StepMethod = method
         self.hold_until_command = hold_until_command
         self.command_timeout = command_timeout
         self.on_timeout: TimeoutReaction = on_timeout
@@ -135,11 +145,22 @@ class Simulator:
         for _ in range(steps):
             now = self._state
             if self.braked:
-                self._state = replace(now, t=now.t + self.dt, qd=self._zero)
+                self._state = self._held(now, loads)
                 continue
             effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
             self._state = unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
         return self._state
+
+    def _held(self, now: State, loads: Array) -> State:
+        """One step with the brakes on."""
+        if not isinstance(self.plant.robot, FlexibleArm):
+            return replace(now, t=now.t + self.dt, qd=self._zero)
+        # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links do
+        # then is theirs
+        n, held = self.plant.robot.n, self.plant.joints.copy()
+        held[:n, LOWER] = held[:n, UPPER] = now.q
+        held.flags.writeable = False
+        return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
 
     def reset(self) -> State:
         """Back to the start, brakes as in the beginning. Time goes on: clocks must not run backwards."""
@@ -150,5 +171,5 @@ class Simulator:
 
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
-        for method in get_args(StepMethod):
+        for method in step_methods(self.plant.robot):
             step(self.plant, self._start, self._zero, self.dt, method=method)

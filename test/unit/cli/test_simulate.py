@@ -157,3 +157,42 @@ def test_a_load_at_the_pantographs_wrist_shows_in_its_static_torques(capsys):
 def test_presets_that_do_not_fit_are_refused(arguments, message, capsys):
     assert main(["simulate", *arguments]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_flexible_links_are_quiet_after_a_shaped_move(capsys, tmp_path):
+    move = ("flexible_arm", "--to", "joint1=0.3", "--no-friction", "--seconds", "2")
+    csv, png = tmp_path / "log.csv", tmp_path / "tip.png"
+    plain = figures(capsys, *move, "--plot", str(png), "--out", str(csv))
+    shaped = figures(capsys, *move, "--shaper", "zvd", "--modes", "2")
+    assert [link["name"] for link in plain["links"]] == ["link1", "link2"]
+    for before, after in zip(plain["links"], shaped["links"], strict=True):
+        assert after["residual_vibration"] < 0.1 * before["residual_vibration"]
+        assert after["largest_deflection"] < before["largest_deflection"]
+    assert "tip/link2/y" in csv.read_text().partition("\n")[0]
+    assert png.stat().st_size > 10_000
+    assert main(["simulate", *move]) == 0
+    assert "vibration after the last move" in capsys.readouterr().out
+
+
+def test_flexible_links_swing_freely(capsys):
+    told = figures(
+        capsys, "flexible_arm6", "--free", "--no-stops", "--no-friction", "--seconds", "0.5", "--method", "gauss",
+        "--payload", "tool0=0.5",
+    )  # fmt: skip
+    assert told["energy_end"] < told["energy_start"]  # the material damps
+    assert told["energy_change"] < 0.05
+    assert min(link["largest_deflection"] for link in told["links"]) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("puma560", "--shaper", "zv"), "--shaper is for controlled moves of flexible links; robot 'puma560' has none"),
+        (("flexible_arm", "--free", "--shaper", "zv"), "robot 'flexible_arm' moves freely"),
+        (("puma560", "--method", "gauss"), "method is 'gauss', which is for arms with flexible links"),
+        (("flexible_arm", "--shaper", "zv", "--modes", "9"), "--modes is 9; arm 'flexible_arm' has 1 to 4"),
+    ],
+)
+def test_what_is_for_flexible_links_alone_is_refused_elsewhere(arguments, said, capsys):
+    assert main(["simulate", *arguments]) == 1
+    assert said in capsys.readouterr().err

@@ -131,7 +131,7 @@ def test_events_in_a_drop_always_end_within_the_step(name):
         for _ in range(1500):
             q_new, qd_new = np.empty(robot.n), np.empty(robot.n)
             left = step_with_events(
-                robot.topology, robot.parameters, None, robot.base_at_rest, False, plant.joints, plant.positions,
+                robot.topology, robot.parameters, None, None, robot.base_at_rest, False, plant.joints, plant.positions,
                 np.zeros((0, 6)), q, qd, np.zeros(robot.n), 1e-3, q_new, qd_new,
             )  # fmt: skip
             assert left <= 0.0

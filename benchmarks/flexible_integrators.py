@@ -1,0 +1,185 @@
+"""What it costs to follow an arm whose links vibrate, and how near one gets: integrators beside each other.
+
+    python benchmarks/flexible_integrators.py
+    python benchmarks/flexible_integrators.py --robot flexible_arm6 --stiffer 1 100 --json
+
+Every arm swings for a second without friction, from links at rest and joints that turn, its links 1, 100 and 10 000
+times as stiff as they are. The error is how far the tip of the last link is from where it is by a reference: SciPy's
+DOP853 at relative and absolute tolerances of 1e-11 and 1e-13. Fixed steps are timed by the compiled step alone, as the
+simulator takes it; SciPy's integrators call the same compiled equations of motion. One thread computes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import time
+from dataclasses import replace
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one core's time; threads fight where cores are shared
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import rne_dynamics as rne
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.flexible.poses import flexible_forward_kinematics
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.simulation.adaptive import Solver, integrate
+from rne_dynamics.simulation.events import step_with_events
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.state import State, checked_state
+from rne_dynamics.simulation.stepping import StepMethod, coordinates_of, unchecked_step
+
+SECONDS = 1.0
+FIXED: tuple[tuple[StepMethod, float], ...] = (
+    ("gauss", 1e-2), ("gauss", 5e-3), ("gauss", 2e-3), ("gauss", 1e-3), ("gauss", 5e-4), ("rk4", 1e-3), ("rk4", 2.5e-4),
+    ("rk4", 5e-5), ("rk4", 1e-5), ("semi_implicit", 1e-3), ("semi_implicit", 1e-4),
+)  # fmt: skip
+ADAPTIVE: tuple[tuple[Solver, float], ...] = (("Radau", 1e-3), ("Radau", 1e-6), ("BDF", 1e-6), ("DOP853", 1e-6))
+#: Evaluations after which an adaptive integrator is stopped, and so told as too slow.
+MOST_EVALUATIONS = 400_000
+REFERENCE_EVALUATIONS = 20_000_000
+
+
+class TooSlowError(Exception):
+    """More evaluations than one waits for."""
+
+
+def stiffer(arm: FlexibleArm, factor: float) -> FlexibleArm:
+    """The arm with EI and GJ times `factor`, its ratios of damping kept."""
+    links = tuple(
+        replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping) for link in arm.links
+    )
+    return replace(arm, links=links)
+
+
+def start(arm: FlexibleArm) -> State:
+    """Joints that turn, links bent by gravity."""
+    q = np.linspace(0.5, -0.4, arm.n)
+    return checked_state(arm, q, np.linspace(1.0, -1.5, arm.n))
+
+
+def tip(arm: FlexibleArm, state: State) -> np.ndarray:
+    """Where the last link is, m; shape (3,)."""
+    assert state.delta is not None
+    poses = flexible_forward_kinematics(arm, state.q, state.delta)
+    return np.asarray(poses[arm.link_names[-1]][:3, 3])
+
+
+def counted(
+    plant: ArmPlant, state: State, solver: Solver, rtol: float, atol: float, most: int
+) -> tuple[State, int, float]:
+    """State at the end, evaluations, and time, s."""
+    evaluations = 0
+
+    def law(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        nonlocal evaluations
+        evaluations += 1
+        if evaluations > most:
+            raise TooSlowError
+        return np.zeros_like(qd)
+
+    began = time.perf_counter()
+    end = integrate(plant, state, law, [SECONDS], rtol=rtol, atol=atol, solver=solver)[-1]
+    return end, evaluations, time.perf_counter() - began
+
+
+def fixed(plant: ArmPlant, state: State, method: StepMethod, dt: float) -> tuple[State, float]:
+    """State at the end, and the time of all steps, s."""
+    effort, loads, n = np.zeros(plant.robot.n), np.zeros((0, 6)), round(SECONDS / dt)
+    unchecked_step(plant, state, effort, dt, method, loads)
+    began = time.perf_counter()
+    for _ in range(n):
+        state = unchecked_step(plant, state, effort, dt, method, loads)
+    return state, time.perf_counter() - began
+
+
+def too_stiff_for_rk4(plant: ArmPlant, state: State, dt: float) -> bool:
+    """Whether a step is handed on to gauss."""
+    tree, flex, (z, zd) = plant.tree, plant.flex(collocation=False), coordinates_of(state)
+    left = step_with_events(
+        tree.topology, tree.parameters, None, flex, tree.base_at_rest, tree.has_mimic, plant.joints, plant.positions,
+        np.zeros((0, 6)), z, zd, np.zeros(len(zd)), dt, np.empty_like(z), np.empty_like(zd),
+    )  # fmt: skip
+    return bool(left == dt)
+
+
+def rows_of(name: str, factor: float) -> list[dict[str, Any]]:
+    """All integrators on one arm."""
+    model = rne.load_model(name)
+    if not isinstance(model, FlexibleArm):
+        raise SystemExit(f"{name} has no flexible links")
+    arm = stiffer(model, factor)
+    plant, state = ArmPlant(arm, friction=False, stops=False), start(arm)
+    fastest = float(linearised(arm, state.q, joint_stiffness=np.zeros(arm.n)).frequencies[-1]) / (2.0 * np.pi)
+    reference, evaluations, _ = counted(plant, state, "DOP853", 1e-11, 1e-13, REFERENCE_EVALUATIONS)
+    there = tip(arm, reference)
+    common = {"robot": name, "stiffer": factor, "fastest_Hz": fastest, "reference_evaluations": evaluations}
+    rows = []
+    for method, dt in FIXED:
+        if method == "rk4" and too_stiff_for_rk4(plant, state, dt):
+            rows.append({**common, "method": method, "step": dt, "error": None, "seconds": None, "why": "too stiff"})
+            continue
+        try:
+            end, taken = fixed(plant, state, method, dt)
+        except SimulationError as failure:
+            rows.append({**common, "method": method, "step": dt, "error": None, "seconds": None, "why": str(failure)})
+            continue
+        off = float(np.linalg.norm(tip(arm, end) - there))
+        rows.append(
+            {**common, "method": method, "step": dt, "error": off, "seconds": taken, "step_us": taken * dt * 1e6}
+        )
+    for solver, rtol in ADAPTIVE:
+        row: dict[str, Any] = {**common, "method": solver, "rtol": rtol}
+        try:
+            end, evaluations, taken = counted(plant, state, solver, rtol, 1e-3 * rtol, MOST_EVALUATIONS)
+        except TooSlowError:
+            rows.append({**row, "error": None, "seconds": None, "why": f"over {MOST_EVALUATIONS} evaluations"})
+            continue
+        off = float(np.linalg.norm(tip(arm, end) - there))
+        rows.append({**row, "error": off, "seconds": taken, "evaluations": evaluations})
+    return rows
+
+
+def show(console: Console, rows: list[dict[str, Any]]) -> None:
+    """One table an arm and stiffness."""
+    first = rows[0]
+    table = Table(
+        "integrator", "step or tolerance", "tip error after 1 s (m)", "time for 1 s (ms)", "a step (us)",
+        title=f"{first['robot']}, EI x {first['stiffer']:g}: fastest vibration {first['fastest_Hz']:.4g} Hz",
+        title_justify="left",
+    )  # fmt: skip
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in rows:
+        size = f"{1e3 * row['step']:g} ms" if "step" in row else f"rtol {row['rtol']:g}"
+        if row["error"] is None:
+            table.add_row(row["method"], size, row["why"], "-", "-")
+            continue
+        a_step = f"{row['step_us']:.0f}" if "step_us" in row else "-"
+        table.add_row(row["method"], size, f"{row['error']:.1e}", f"{1e3 * row['seconds']:.0f}", a_step)
+    console.print(table)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robot", nargs="+", default=["flexible_arm", "flexible_arm6"], help="shipped flexible arms")
+    parser.add_argument("--stiffer", nargs="+", type=float, default=[1.0, 1e2, 1e4], help="factors of EI and GJ")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+    args = parser.parse_args()
+    tables = [rows_of(name, factor) for name in args.robot for factor in args.stiffer]
+    if args.json:
+        print(json.dumps([row for rows in tables for row in rows], indent=2))
+        return
+    for rows in tables:
+        show(Console(), rows)
+
+
+if __name__ == "__main__":
+    main()

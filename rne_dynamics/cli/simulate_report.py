@@ -1,0 +1,150 @@
+"""What `rne simulate` tells: tracking or energy, and how far the tips of flexible links moved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.flexible.static import quasi_static
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.plants import gravity_torque
+from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.plant import ArmPlant
+
+
+def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
+    """Tracking per joint as plain values; rad or m, N·m or N.
+
+    With `ends` also the efforts with which a single move starts and ends, beside those that hold the machine there.
+    """
+    robot, q = plant.robot, log.q[[0, -1]]
+    if isinstance(robot, FlexibleArm):
+        static = quasi_static(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
+    else:
+        static = gravity_torque(robot, q)
+    return {
+        "kind": "controlled",
+        "seconds": float(log.time[-1]),
+        "joints": [
+            {
+                "name": name,
+                "rms_error": float(log.rms_error[j]),
+                "largest_error": float(log.largest_error[j]),
+                "final_error": float(log.error[-1, j]),
+                "largest_effort": float(log.largest_effort[j]),
+                "effort_limit": float(robot.effort_limit[j]) if np.isfinite(robot.effort_limit[j]) else None,
+                **(
+                    {
+                        "effort_start": float(log.effort[0, j]),
+                        "static_start": float(static[0, j]),
+                        "effort_end": float(log.effort[-1, j]),
+                        "static_end": float(static[1, j]),
+                    }
+                    if ends
+                    else {}
+                ),
+            }
+            for j, name in enumerate(log.joint_names)
+        ],
+    }
+
+
+def free_figures(log: Log) -> dict[str, Any]:
+    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy."""
+    scale = float(log.kinetic.max())
+    drift = float(np.abs(log.energy - log.energy[0]).max())
+    return {
+        "kind": "free",
+        "seconds": float(log.time[-1]),
+        "energy_start": float(log.energy[0]),
+        "energy_end": float(log.energy[-1]),
+        "largest_kinetic_energy": scale,
+        "energy_change": drift / scale if scale > 0.0 else 0.0,
+        "joints": [
+            {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
+            for j, name in enumerate(log.joint_names)
+        ],
+    }
+
+
+def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
+    """How far the tip of every flexible link moved from where a stiff one has it, m.
+
+    Parameters
+    ----------
+    after
+        When the last move ended, s: the vibration from then on, peak to peak, is told too; None in free motion.
+    """
+    figures = []
+    for k, name in enumerate(log.flexible_links):
+        assert log.tip is not None
+        moved = log.tip[:, k, :3]
+        row = {"name": name, "largest_deflection": float(np.linalg.norm(moved, axis=1).max())}
+        if after is not None:
+            row["residual_vibration"] = float(np.ptp(moved[log.time >= after - 1e-9], axis=0).max())
+        figures.append(row)
+    return figures
+
+
+@dataclass(frozen=True)
+class _Column:
+    key: str
+    title: str
+    form: str
+
+
+_COLUMNS = (
+    _Column("rms_error", "RMS error (rad, m)", ".2e"),
+    _Column("largest_error", "largest error", ".2e"),
+    _Column("final_error", "final error", ".2e"),
+    _Column("largest_effort", "largest effort (N m, N)", ".4g"),
+    _Column("effort_limit", "effort limit", ".4g"),
+    _Column("effort_start", "at the start", ".3f"),
+    _Column("static_start", "static there", ".3f"),
+    _Column("effort_end", "at the end", ".3f"),
+    _Column("static_end", "static there", ".3f"),
+    _Column("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
+    _Column("largest_velocity", "largest velocity", ".4g"),
+)
+
+
+def _told(value: float, form: str) -> str:
+    # adding 0 takes the sign of what is rounded to nothing
+    return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
+
+
+def print_figures(name: str, figures: dict[str, Any]) -> None:
+    """Print figures as tables; `name` is the robot's."""
+    columns = [c for c in _COLUMNS if c.key in figures["joints"][0]] if figures["joints"] else []
+    table = Table("joint", *(c.title for c in columns), title=f"{name}: {figures['seconds']:g} s")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in figures["joints"]:
+        table.add_row(row["name"], *("-" if row[c.key] is None else _told(row[c.key], c.form) for c in columns))
+    out = console()
+    out.print(table)
+    _print_links(figures.get("links", []))
+    if figures["kind"] == "free":
+        out.print(
+            f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
+            f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"
+        )
+
+
+def _print_links(links: list[dict[str, Any]]) -> None:
+    if not links:
+        return
+    vibration = "residual_vibration" in links[0]
+    table = Table("flexible link", "largest deflection of its tip (mm)", title_justify="left")
+    if vibration:
+        table.add_column("vibration after the last move, peak to peak (mm)")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for link in links:
+        told = [link["largest_deflection"], *([link["residual_vibration"]] if vibration else [])]
+        table.add_row(link["name"], *(f"{1e3 * value:.3g}" for value in told))
+    console().print(table)
