@@ -179,11 +179,11 @@ def _controlled(
     period = 1.0 / args.control_rate
     if isinstance(robot, FlexibleArm):
         moves = _flexible_moves(args, robot)
-        path = one_after_the_other(robot, moves, args.shaper, args.modes)
-        after = seconds_after(robot, moves)
         if args.bandwidth is None:
             ends = np.array([move.end for move in moves])
             args.bandwidth = min(BANDWIDTH, demo_flexible.bandwidth(robot, ends, args.control_rate))
+        path = one_after_the_other(robot, moves, args.shaper, args.modes, args.bandwidth)
+        after = seconds_after(robot, moves)
     else:
         path, after = trajectory(args, robot), 0.0
     log = simulate(

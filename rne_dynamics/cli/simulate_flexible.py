@@ -22,10 +22,10 @@ def planned_moves(arm: FlexibleArm, seconds: float | None) -> tuple[Quintic, ...
 
 
 def one_after_the_other(
-    arm: FlexibleArm, moves: tuple[Quintic, ...], shaper: str | None, modes: int
+    arm: FlexibleArm, moves: tuple[Quintic, ...], shaper: str | None, modes: int, bandwidth: float
 ) -> SampledTrajectory:
-    """The moves, each shaped for the vibrations where it ends, as one trajectory."""
-    (programme,) = demo_flexible.programmes(arm, moves, shaper, modes, compare=False)
+    """The moves, each shaped for the vibrations under a controller where it ends, as one trajectory."""
+    (programme,) = demo_flexible.programmes(arm, moves, shaper, modes, bandwidth, compare=False)
     times: list[Array] = []
     references: list[Reference] = []
     begin = 0.0
