@@ -61,16 +61,16 @@ def main() -> None:
         planned = rne.forward_kinematics(arm.robot, log.reference_q)["tip"][:, :3, 3]
         strays = np.linalg.norm(tip - planned, axis=1)
         moving, after = log.time <= trajectory.duration, log.time > trajectory.duration
-        results[name] = (log.time, tip, planned, strays, trajectory.duration)
+        results[name] = (log.time, tip, strays, trajectory.duration)
         print(
-            f"{name:>22}: move {trajectory.duration:.2f} s, joints within {1e3 * log.largest_error.max():.1f} mrad, tip "
-            f"strays {1e3 * strays[moving].max():.1f} mm on the way, {1e3 * strays[after].max():.2f} mm after it"
+            f"{name:>22}: move {trajectory.duration:.2f} s, joints within {1e3 * log.largest_error.max():.1f} mrad, "
+            f"tip strays {1e3 * strays[moving].max():.1f} mm on the way, {1e3 * strays[after].max():.2f} mm after it"
         )
     if plot is not None:
         draw(plot, arm, results)
 
 
-def draw(path: Path, arm: FlexibleArm, results: dict[str, tuple[Array, Array, Array, Array, float]]) -> None:
+def draw(path: Path, arm: FlexibleArm, results: dict[str, tuple[Array, Array, Array, float]]) -> None:
     """The tip's way seen from above, and how far it is from its plan over time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -79,11 +79,12 @@ def draw(path: Path, arm: FlexibleArm, results: dict[str, tuple[Array, Array, Ar
     FigureCanvasAgg(figure)
     above, over_time = figure.subplots(1, 2, width_ratios=[1.0, 1.4])
     colours = ("tab:red", "tab:blue")
-    for (name, (time, tip, planned, strays, duration)), colour in zip(results.items(), colours, strict=True):
+    for (name, (time, tip, strays, duration)), colour in zip(results.items(), colours, strict=True):
         above.plot(tip[:, 0], tip[:, 1], color=colour, linewidth=1.3, label=name)
         over_time.plot(time, 1e3 * strays, color=colour, linewidth=1.3, label=name)
         over_time.axvline(duration, color=colour, linewidth=0.8, linestyle=":")
-    above.plot(planned[:, 0], planned[:, 1], "--", color="black", linewidth=1.0, label="rigid plan")
+    way = rne.forward_kinematics(arm.robot, np.linspace(START, END, 50))["tip"]  # a straight line in the joints
+    above.plot(way[:, 0, 3], way[:, 1, 3], "--", color="black", linewidth=1.0, label="rigid plan")
     for q in (START, END):
         poses = rne.forward_kinematics(arm.robot, q)
         x, y = (np.array([poses[link][k, 3] for link in ("link1", "link2", "tip")]) for k in (0, 1))
