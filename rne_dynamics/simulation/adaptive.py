@@ -25,6 +25,9 @@ from rne_dynamics.simulation.stepping import checked_effort, coordinates_of
 EffortLaw = Callable[[float, Array, Array], ArrayLike]
 Solver = Literal["DOP853", "Radau", "BDF"]
 
+#: Step of the differences that an implicit solver takes, rad, m or their rates, or as a part of what is larger.
+_DIFFERENCE = 1e-7
+
 
 def integrate(
     plant: ArmPlant,
@@ -108,7 +111,9 @@ def integrate(
                 drive, free, out[nz:],
             )  # fmt: skip
             if not determined and isinstance(robot, FlexibleArm):
-                flexible_forward_dynamics(robot, q[:n], q[n:], qd[:n], qd[n:], drive[:n])  # says what moves no inertia
+                if np.array_equal(q, z):  # names what has no inertia
+                    flexible_forward_dynamics(robot, q[:n], q[n:], qd[:n], qd[n:], drive[:n])
+                out[nz:] = np.nan  # a step tried too long, into bendings that links do not have: a shorter one follows
             elif not determined and isinstance(robot, Mechanism) and loops is not None:
                 refuse_posture(robot, loops, t)
             return out
@@ -117,9 +122,19 @@ def integrate(
         out[nz:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
         return out
 
+    def slopes(t: float, x: Array) -> Array:
+        # SciPy's own differences step ever farther along coordinates that nothing depends on, such as the first joint
+        here, columns = rate(t, x), np.empty((len(x), len(x)))
+        for k in range(len(x)):
+            there, h = x.copy(), _DIFFERENCE * max(1.0, abs(x[k]))
+            there[k] += h
+            columns[:, k] = (rate(t, there) - here) / h
+        return columns
+
+    implicit = {} if solver == "DOP853" else {"jac": slopes}
     solution = solve_ivp(
         rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method=solver, t_eval=at,
-        rtol=rtol, atol=atol, events=_stop_events(plant),
+        rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
     )  # fmt: skip
     _refuse_failure(plant, solution)
     states: list[State] = []

@@ -29,7 +29,7 @@ _IN, _OUT = 2.0 - _R3, 2.0 + _R3
 _P1, _P2 = 0.5 * _C2, 0.5 * _C1
 
 # what Newton's method may leave, as a part of the velocities; both measured with the diagonal of J
-_TOLERANCE = 1e-11
+_TOLERANCE = 1e-12
 _ITERATIONS = 15
 # how often a step that does not converge is halved
 _HALVINGS = 6
