@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.bending import Flex, too_stiff
+from rne_dynamics.simulation.collocation import gauss_legendre
 from rne_dynamics.simulation.contact import impact, needs_response, response, states_of_joints
 from rne_dynamics.simulation.implicit import kept_within_stops
 from rne_dynamics.simulation.loops import Loops
-from rne_dynamics.simulation.motion import smooth_step
+from rne_dynamics.simulation.motion import runge_kutta
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.jit import helper, kernel
@@ -86,7 +87,9 @@ def step_with_events(
     q_new: Array,
     qd_new: Array,
 ) -> float:
-    """One step by `smooth_step` between events, of fourth order in `dt` through impacts and joints coming to rest.
+    """One step of fourth order in `dt` through impacts and joints coming to rest, located within it.
+
+    By Runge and Kutta's method in between, or with flexible links by the one they ask for.
 
     Which joints are locked is decided at the start of the step and after every event, so a joint that breaks loose
     from sticking or from its stop because the others move does so up to one step late.
@@ -139,10 +142,15 @@ def step_with_events(
         f_early = _nearest(joints, positions, locked, direction, q_at, q_at, qd_at)
         f_late, kept = 0.0, 0
         for trial in range(80):
-            if not smooth_step(
-                topology, parameters, loops, flex, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, q_new,
-                qd_new,
-            ):  # fmt: skip
+            # chosen here and not in a helper: numba optimizes all that a function calls once more at every level
+            if flex is not None and flex.collocation:
+                moved = gauss_legendre(flex, base, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new)
+            else:
+                moved = runge_kutta(
+                    topology, parameters, loops, flex, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h,
+                    q_new, qd_new,
+                )  # fmt: skip
+            if not moved:
                 return -1.0
             f = _nearest(joints, positions, locked, direction, q_at, q_new, qd_new)
             if trial == 0 and not f < 0.0:

@@ -18,7 +18,6 @@ from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.simulation.bending import Flex, flexible_mass_and_bias
-from rne_dynamics.simulation.collocation import gauss_legendre
 from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
@@ -191,31 +190,3 @@ def runge_kutta(
     if loops is None and flex is None:
         normalize_quaternions(topology, q_new)
     return True
-
-
-@helper
-def smooth_step(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loops: Loops | None,
-    flex: Flex | None,
-    base: Array,
-    mimic: bool,
-    joints: Array,
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    drive: Array,
-    locked: NDArray[np.bool_],
-    h: float,
-    q_new: Array,
-    qd_new: Array,
-) -> bool:
-    """A step of length `h` by Runge and Kutta's method, or with flexible links by the one they ask for."""
-    if flex is not None and flex.collocation:
-        return bool(gauss_legendre(flex, base, joints, wrenches, q, qd, drive, locked, h, q_new, qd_new))
-    return bool(
-        runge_kutta(
-            topology, parameters, loops, flex, base, mimic, joints, wrenches, q, qd, drive, locked, h, q_new, qd_new
-        )
-    )
