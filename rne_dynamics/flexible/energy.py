@@ -21,7 +21,7 @@ def first_moments_batch(packed: Packed, work: Work, z: Array, moments: Array) ->
     """Σ W_i r_i (50): mass times mass centre of all bodies, in the base's axes, (B, 3), for z (B, n + modes)."""
     base, rest = np.zeros(12), np.zeros(z.shape[1])
     for b in range(z.shape[0]):
-        motion_kernel(packed, work, base, z[b], rest)
+        motion_kernel(packed, work, base, z[b], rest, None)
         modal_terms_kernel(packed, work, z[b])
         for x in range(3):
             moments[b, x] = 0.0

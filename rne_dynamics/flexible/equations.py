@@ -52,10 +52,20 @@ def flexible_terms_kernel(
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     """
-    motion_kernel(packed, work, base, z, zd)
+    motion_kernel(packed, work, base, z, zd, None)
     modal_terms_kernel(packed, work, z)
-    bias_kernel(packed, work, z, zd, wrenches, bias)
+    bias_kernel(packed, work, z, zd, None, wrenches, bias)
     inertia_kernel(packed, work, J)
+
+
+@kernel
+def flexible_forces_kernel(
+    packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
+) -> None:
+    """J z̈ + bias (n + modes,) for one state and its accelerations, without forming J; arguments as above."""
+    motion_kernel(packed, work, base, z, zd, zdd)
+    modal_terms_kernel(packed, work, z)
+    bias_kernel(packed, work, z, zd, zdd, wrenches, forces)
 
 
 @kernel

@@ -142,7 +142,7 @@ def _levers(packed: Packed, i: int, parent: int, z: Array, c: float, s: float, s
 
 
 @kernel
-def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array) -> None:
+def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array | None) -> None:
     """Fill `link`, `W`, `dW`, `ddW` and `lever` of `work` for one state.
 
     Parameters
@@ -152,6 +152,8 @@ def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array) 
         (89), (90) need no sums of their own.
     z, zd
         Coordinates and rates; shape (n + modes,).
+    zdd
+        Their accelerations, which then count in `ddW`: (10), (15) as they stand. None leaves them out: (64), (65).
     """
     root, droot, ddroot = work.Y, work.T, work.Q[0]  # until the bodies below the base are done they are free
     for i in range(packed.topology.shape[0]):
@@ -201,6 +203,29 @@ def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array) 
                 dW[2, x] -= rate * W[1, x]
         if bent:
             _levers(packed, i, parent, z, c, s, slide, work)
+        if zdd is not None:
+            _add_accelerations(packed, i, parent, zdd, work)
+
+
+@helper
+def _add_accelerations(packed: Packed, i: int, parent: int, zdd: Array, work: Work) -> None:
+    """Add to Ẅ of body i what its own joint and its parent's modes accelerate: of (60), (63) the last terms."""
+    W, ddW = work.W[i], work.ddW[i]
+    at = packed.topology[i, COORDINATE]
+    if packed.topology[i, KIND] == PRISMATIC:
+        for x in range(3):
+            ddW[0, x] += zdd[at] * W[3, x]
+    elif at >= 0:
+        for x in range(3):
+            ddW[1, x] += zdd[at] * W[2, x]
+            ddW[2, x] -= zdd[at] * W[1, x]
+    if parent >= 0:
+        start = packed.joints + packed.topology[parent, FIRST_MODE]
+        for k in range(packed.topology[parent, MODES]):
+            acceleration = zdd[start + k]
+            for b in range(4):
+                for x in range(3):
+                    ddW[b, x] += acceleration * work.lever[i, k, b, x]
 
 
 @helper

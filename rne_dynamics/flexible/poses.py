@@ -19,7 +19,7 @@ def transformations_batch(packed: Packed, work: Work, z: Array, W: Array) -> Non
     """W_i (B, bodies, 4, 3) of every body, kept as `packed.py` says, for z (B, n + modes)."""
     base, rest = np.zeros(12), np.zeros(z.shape[1])
     for b in range(z.shape[0]):
-        motion_kernel(packed, work, base, z[b], rest)
+        motion_kernel(packed, work, base, z[b], rest, None)
         W[b] = work.W
 
 

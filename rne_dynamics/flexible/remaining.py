@@ -12,11 +12,16 @@ from rne_dynamics.spatial.jit import helper, kernel
 
 
 @kernel
-def bias_kernel(packed: Packed, work: Work, z: Array, zd: Array, wrenches: Array, bias: Array) -> None:
-    """−R without the joints' own efforts: what J z̈ needs besides them; shape (n + modes,).
+def bias_kernel(
+    packed: Packed, work: Work, z: Array, zd: Array, zdd: Array | None, wrenches: Array, bias: Array
+) -> None:
+    """−R without the joints' own efforts, or with accelerations J z̈ − R; shape (n + modes,).
 
     Parameters
     ----------
+    zdd
+        Accelerations, if `motion_kernel` had them too. Then this is Lagrange's equations in their inverse dynamics form
+        (56), (57), without J.
     wrenches
         External (force, moment) at the bodies' origins in their axes, shape (bodies, 6), or (0, 6) for none.
     bias
@@ -28,7 +33,7 @@ def bias_kernel(packed: Packed, work: Work, z: Array, zd: Array, wrenches: Array
     """
     bodies = packed.topology.shape[0]
     for i in range(bodies):
-        _own_terms(packed, work, i, zd)
+        _own_terms(packed, work, i, zd, zdd)
         if wrenches.shape[0] > 0:
             _add_wrench(work.W[i], wrenches[i], work.Q[i])
     for i in range(bodies - 1, -1, -1):
@@ -43,8 +48,10 @@ def bias_kernel(packed: Packed, work: Work, z: Array, zd: Array, wrenches: Array
                     W[2, 0] * Q[1, 0] + W[2, 1] * Q[1, 1] + W[2, 2] * Q[1, 2]
                     - W[1, 0] * Q[2, 0] - W[1, 1] * Q[2, 1] - W[1, 2] * Q[2, 2]
                 )  # fmt: skip
+            if zdd is not None:
+                bias[at] += packed.rotor[i] * zdd[at]
         if packed.topology[i, MODES] > 0:
-            _modal_equations(packed, work, i, z, zd, bias)
+            _modal_equations(packed, work, i, z, zd, zdd, bias)
         if parent >= 0:  # (88)
             X, inner = work.link[i], work.Q[parent]
             for x in range(3):
@@ -54,8 +61,8 @@ def bias_kernel(packed: Packed, work: Work, z: Array, zd: Array, wrenches: Array
 
 
 @helper
-def _own_terms(packed: Packed, work: Work, i: int, zd: Array) -> None:
-    """Q of body i alone (87): G Ẅᵀ + 2 (Σ δ̇ D) Ẇᵀ, and −(Σ Σ δ̇ δ̇ shortening) Wᵀ."""
+def _own_terms(packed: Packed, work: Work, i: int, zd: Array, zdd: Array | None) -> None:
+    """Q of body i alone (87): G Ẅᵀ + 2 (Σ δ̇ D) Ẇᵀ, and −(Σ Σ δ̇ δ̇ shortening) Wᵀ; with accelerations (Σ δ̈ D) Wᵀ."""
     G, W, dW, ddW, Q = work.G[i], work.W[i], work.dW[i], work.ddW[i], work.Q[i]
     for r in range(4):
         for x in range(3):
@@ -75,6 +82,17 @@ def _own_terms(packed: Packed, work: Work, i: int, zd: Array) -> None:
     for r in range(4):
         for x in range(3):
             Q[r, x] += 2.0 * (S[r, 0] * dW[1, x] + S[r, 1] * dW[2, x] + S[r, 2] * dW[3, x])
+    if zdd is not None:
+        for r in range(4):
+            for s in range(3):
+                S[r, s] = 0.0
+        for k in range(m):
+            for r in range(4):
+                for s in range(3):
+                    S[r, s] += zdd[start + k] * work.D[first + k, r, s]
+        for r in range(4):
+            for x in range(3):
+                Q[r, x] += S[r, 0] * W[1, x] + S[r, 1] * W[2, x] + S[r, 2] * W[3, x]
     if packed.stiffened:
         for k in range(m):
             for j in range(m):
@@ -85,7 +103,9 @@ def _own_terms(packed: Packed, work: Work, i: int, zd: Array) -> None:
 
 
 @helper
-def _modal_equations(packed: Packed, work: Work, i: int, z: Array, zd: Array, bias: Array) -> None:
+def _modal_equations(
+    packed: Packed, work: Work, i: int, z: Array, zd: Array, zdd: Array | None, bias: Array
+) -> None:
     """(85), (86): the equations of the modes of body i. `work.Q` of its children must be complete."""
     W, dW, ddW = work.W[i], work.dW[i], work.ddW[i]
     first, m = packed.topology[i, FIRST_MODE], packed.topology[i, MODES]
@@ -109,6 +129,13 @@ def _modal_equations(packed: Packed, work: Work, i: int, z: Array, zd: Array, bi
                     moved += C[r, s] * N[r + 1, s]
             total += 2.0 * rate * moved + packed.damping[first + f, k] * rate
             total += packed.stiffness[first + f, k] * z[start + k]
+            if zdd is not None:
+                moved = 0.0
+                for r in range(3):
+                    for s in range(3):
+                        dot = W[r + 1, 0] * W[s + 1, 0] + W[r + 1, 1] * W[s + 1, 1] + W[r + 1, 2] * W[s + 1, 2]
+                        moved += C[r, s] * dot
+                total += zdd[start + k] * moved
         bias[start + f] = total
     for child in range(i + 1, packed.topology.shape[0]):
         if packed.topology[child, PARENT] == i:

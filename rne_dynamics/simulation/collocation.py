@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.flexible.equations import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.bending import DONE, NO_INERTIA, NOT_CONVERGED, Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
@@ -95,7 +96,6 @@ def _stages(
     flexible_mass_and_bias(flex, base, wrenches, z, zd, 0.0, J, J, bias)
     if not _newton_matrix(flex, joints, J, locked, h, inverse):
         return NO_INERTIA
-    J_stage = np.empty((nz, nz))
     a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
     z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty(nz, dtype=np.complex128)
     # the first guess needs no evaluation: the residual of a = 0 linearised about the start
@@ -114,13 +114,10 @@ def _stages(
                     else:
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
                         zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
-                flexible_mass_and_bias(flex, base, wrenches, z_stage, zd_stage, 0.0, J_stage, J_stage, r)
+                a = a1 if stage == 0 else a2
+                flexible_forces_kernel(flex.packed, flex.work, base, z_stage, zd_stage, a, wrenches, r)
                 for k in range(nz):
-                    r[k] += joints[k, VISCOUS] * zd_stage[k] - drive[k]
-                    for m in range(nz):
-                        r[k] += J_stage[k, m] * (a1[m] if stage == 0 else a2[m])
-                    if locked[k]:
-                        r[k] = 0.0
+                    r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
         for k in range(nz):
             w[k] = complex(-r1[k], -_IN * r2[k])
         _solve(inverse, w)

@@ -93,13 +93,16 @@ def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> 
 def needs_response(
     loops: Loops | None, flex: Flex | None, joints: Array, positions: NDArray[np.int64], q: Array, qd: Array
 ) -> bool:
-    """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop."""
+    """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop.
+
+    Damping does not matter where collocation steps the motion, which no damping is too stiff for.
+    """
     if loops is not None and loops.damped:
         return True
     if flex is not None and not flex.collocation:
         return True
     for j in range(qd.shape[0]):
-        if joints[j, VISCOUS] > 0.0 or stop_side(joints, positions, q, j) != 0:
+        if (flex is None and joints[j, VISCOUS] > 0.0) or stop_side(joints, positions, q, j) != 0:
             return True
         if qd[j] == 0.0 and (joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0):
             return True

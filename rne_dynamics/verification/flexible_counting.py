@@ -81,9 +81,9 @@ def count_flexible(arm: FlexibleArm) -> FlexibleOperations:
     parts = []
     # as `flexible_terms_kernel` runs them, and the solution of `flexible_forward_batch`
     for kernel, arguments in (
-        (motion_kernel, (packed, work, base, z, zd)),
+        (motion_kernel, (packed, work, base, z, zd, None)),
         (modal_terms_kernel, (packed, work, z)),
-        (bias_kernel, (packed, work, z, zd, counter.zeros(0, 6), bias)),
+        (bias_kernel, (packed, work, z, zd, None, counter.zeros(0, 6), bias)),
         (inertia_kernel, (packed, work, J)),
         (cholesky_solve, (J, bias, counter.zeros(arm.nz))),
     ):

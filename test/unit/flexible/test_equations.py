@@ -11,11 +11,12 @@ from support.flexible_arms import LENGTH, cantilever, random_state, two_link_arm
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
-from rne_dynamics.flexible.equations import equations_of_motion
+from rne_dynamics.flexible.equations import equations_of_motion, flexible_forces_kernel
 from rne_dynamics.flexible.following import follow
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
 from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
 from rne_dynamics.flexible.linearised import linearised
+from rne_dynamics.flexible.packed import pack, workspace
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
@@ -244,3 +245,15 @@ def test_a_load_that_buckles_the_link_is_refused() -> None:
     assert np.isfinite(static_deflection(held, up)).all()
     with pytest.raises(ModelError, match=r"not stable|does not settle"):
         linearised(cantilever(beam, Inertia(1.2 * limit), gravity=(0.0, -9.81, 0.0)), up)
+
+
+def test_forces_of_given_accelerations_without_forming_the_inertia_matrix(hanging: FlexibleArm) -> None:
+    for arm in arms(hanging):
+        q, delta, qd, deltad = random_state(arm, 17)
+        J, bias = equations_of_motion(arm, q, delta, qd, deltad)
+        zdd, forces, packed = np.linspace(-2.0, 3.0, arm.nz), np.empty(arm.nz), pack(arm)
+        flexible_forces_kernel(
+            packed, workspace(packed), arm.bodies.base_at_rest, np.concatenate([q, delta]),
+            np.concatenate([qd, deltad]), zdd, np.zeros((0, 6)), forces,
+        )  # fmt: skip
+        np.testing.assert_allclose(forces, J @ zdd + bias, atol=1e-13 * np.abs(forces).max())
