@@ -128,8 +128,10 @@ def _stages(
         change = h * (_size(J, r1) + _size(J, r2))
         if not np.isfinite(change):
             return NOT_CONVERGED
-        # what is left is at most θ/(1 − θ) of the last change, for convergence at the rate θ
-        converges = change == 0.0 or (change < before and change * change / (before - change) <= _TOLERANCE * scale)
+        # what is left is at most θ/(1 − θ) of the last change, for convergence at the rate θ; near rest changes are
+        # round-off from the first on and have no rate
+        small = _TOLERANCE * scale
+        converges = max(change, before) <= small or (change < before and change * change / (before - change) <= small)
         if iteration > 0 and converges:
             for k in range(nz):
                 z_new[k] = z[k] + h * (zd[k] + h * (_P1 * a1[k] + _P2 * a2[k]))
