@@ -37,6 +37,8 @@ from rne_dynamics.ros.hot_loop import HotLoop
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: An answer that takes longer has been lost, s.
 PATIENCE = 0.05
+#: So many in a row from the start, and there is no connection.
+UNANSWERED = 100
 COMMANDS = "effort_controller/commands"
 
 
@@ -69,7 +71,7 @@ def measure(node: Node, robot: rne.RobotModel, command: list[str], rate: float, 
         latencies = np.empty(1 + int(rate * seconds))
         gc.collect()
         gc.disable()
-        due = time.monotonic() + 0.5
+        due, heard = time.monotonic() + 0.5, False
         for k in range(-int(rate), len(latencies) - 1):  # the first second is not counted
             due = max(due + 1.0 / rate, time.monotonic())
             while (left := due - time.monotonic()) > 0.0:
@@ -80,6 +82,9 @@ def measure(node: Node, robot: rne.RobotModel, command: list[str], rate: float, 
             publisher.publish(message)
             while not arrived and time.monotonic() < sent + PATIENCE:
                 loop.turn()
+            if k + int(rate) == UNANSWERED and not heard:
+                raise SystemExit(f"{' '.join(command)} has answered none of {UNANSWERED} states; run it once more")
+            heard = heard or bool(arrived)
             if k >= 0 or k == -int(rate):
                 latencies[max(k, -1) + 1] = (arrived[0] if arrived else np.inf) - sent
         return latencies
