@@ -58,7 +58,7 @@ def _fast(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[F
         yield warning(
             entry.line_of("modes"), f"{entry.where} modes",
             f"reach {highest:.4g} Hz; a loop at {_RATE:g} Hz sees vibrations of up to {0.5 * _RATE:g} Hz, and steps of "
-            "1 ms are too long for such a mode",
+            "1 ms are stable but do not follow such a mode",
             "take fewer modes of that kind (torsion is the stiffest), or correct EI and GJ",
         )  # fmt: skip
 

@@ -73,12 +73,7 @@ def integrate(
     except ImportError:
         raise MissingDependencyError("adaptive integration needs SciPy; mend: pip install scipy") from None
     robot, joints = plant.robot, plant.joints
-    if joints[:, [FORWARD, BACKWARD]].any():
-        j = int(np.argmax(joints[:, [FORWARD, BACKWARD]].any(axis=1)))
-        raise SimulationError(
-            f"joint {robot.joint_names[j]!r} has Coulomb friction, which adaptive integration cannot follow; "
-            "use step(), or a plant without friction"
-        )
+    _refuse_friction(plant)
     if solver not in get_args(Solver):
         raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
     at = np.asarray(times, dtype=np.float64)
@@ -137,8 +132,23 @@ def integrate(
         rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
     )  # fmt: skip
     _refuse_failure(plant, solution)
+    return _states(plant, start.posture, nz, solution)
+
+
+def _refuse_friction(plant: ArmPlant) -> None:
+    coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
+    if coulomb.any():
+        name = plant.robot.joint_names[int(np.argmax(coulomb))]
+        raise SimulationError(
+            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
+            "without friction"
+        )
+
+
+def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> list[State]:
+    """The rows of SciPy's solution as states; a mechanism is assembled from `posture` on."""
+    robot, n = plant.robot, plant.robot.n
     states: list[State] = []
-    posture = start.posture
     for t, x in zip(solution.t, solution.y.T, strict=True):
         q, qd = x[:nz].copy(), x[nz:].copy()
         if isinstance(robot, FlexibleArm):
