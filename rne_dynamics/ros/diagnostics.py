@@ -37,30 +37,3 @@ class Diagnostics:
             )
         ]
         self._publisher.publish(array)
-
-
-class LatencyHistogram:
-    """Latencies in bins of 10 µs up to 50 ms: constant memory however long a run is."""
-
-    BIN = 1e-5
-    BINS = 5000
-
-    def __init__(self) -> None:
-        self._bins = [0] * (self.BINS + 1)
-        self.count = 0
-
-    def add(self, seconds: float) -> None:
-        """Count one latency."""
-        self._bins[min(max(int(seconds / self.BIN), 0), self.BINS)] += 1
-        self.count += 1
-
-    def percentile(self, percent: float) -> float:
-        """Upper edge of the bin below which `percent` % of the latencies lie, s; NaN where none was counted."""
-        if not self.count:
-            return float("nan")
-        wanted, seen = percent / 100.0 * self.count, 0
-        for i, number in enumerate(self._bins):
-            seen += number
-            if seen >= wanted:
-                return (i + 1) * self.BIN
-        return self.BINS * self.BIN

@@ -18,8 +18,9 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
-from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics, LatencyHistogram
+from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
+from rne_dynamics.ros.histogram import Histogram
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
 from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
@@ -174,7 +175,7 @@ class SimulatorNode(ArmNode):
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
-        self.latency, self.missed, self.refused, self.overruns = LatencyHistogram(), 0, 0, 0
+        self.latency, self.missed, self.refused, self.overruns = Histogram(), 0, 0, 0
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,127 @@
+"""What the controllers count about their loop, against NumPy on the same times."""
+
+from __future__ import annotations
+
+import math
+import timeit
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rne_dynamics.ros.histogram import CENTRES, EDGES, Histogram, median, percentile, spread
+from rne_dynamics.ros.loop_statistics import LoopStatistics
+
+WIDTH = 1.0 / 128.0  # of a bin, of its value at most
+
+
+def filled(durations) -> Histogram:
+    histogram = Histogram()
+    for duration in durations:
+        histogram.add(float(duration))
+    return histogram
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.floats(2.0**-20, 16.0, exclude_max=True))
+def test_a_duration_lands_in_the_bin_around_it(duration):
+    (k,) = np.flatnonzero(filled([duration]).counts())
+    assert EDGES[k] <= duration < EDGES[k + 1]
+    assert EDGES[k + 1] - EDGES[k] <= WIDTH * duration
+    assert EDGES[k] < CENTRES[k] < EDGES[k + 1]
+
+
+@pytest.mark.parametrize("duration", [0.0, -1.0, -math.inf, 1e-9, 16.0, 1e9, math.inf, math.nan])
+def test_what_no_bin_is_made_for_is_counted_at_the_end_it_lies_beyond(duration):
+    (k,) = np.flatnonzero(filled([duration]).counts())
+    assert k == (0 if duration < 1.0 else len(CENTRES) - 1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_percentiles_are_numpy_s_to_a_bin_s_width(seed):
+    durations = np.random.default_rng(seed).lognormal(math.log(3e-4), 1.0, 5000)
+    histogram = filled(durations)
+    for percent in (1.0, 50.0, 99.0, 99.9, 100.0):
+        exact = np.percentile(durations, percent, method="inverted_cdf")
+        assert exact <= histogram.percentile(percent) <= exact * (1.0 + WIDTH)
+    assert histogram.largest == durations.max()
+    assert histogram.count == len(durations)
+    assert median(histogram.counts()) == pytest.approx(np.median(durations), rel=WIDTH)
+
+
+def test_spread_is_the_percentile_of_the_distance_from_the_median():
+    durations = 1e-3 + 1e-4 * np.random.default_rng(4).standard_normal(5000)
+    away = np.abs(durations - np.median(durations))
+    for percent in (50.0, 99.0, 100.0):
+        assert spread(filled(durations).counts(), percent) == pytest.approx(np.percentile(away, percent), abs=2e-5)
+
+
+def test_nothing_counted_is_nothing_known():
+    empty = Histogram().counts()
+    for figure in (percentile(empty, 99.0), median(empty), spread(empty, 99.0), Histogram().percentile(50.0)):
+        assert math.isnan(figure)
+
+
+def play(statistics: LoopStatistics, arrivals, latencies) -> None:
+    for arrived, latency in zip(arrivals, latencies, strict=True):
+        statistics.arrived(float(arrived))
+        statistics.replied(float(arrived + latency), float(arrived))
+
+
+def test_an_interval_and_the_totals():
+    statistics = LoopStatistics(100.0)
+    play(statistics, 100.0 + 1e-3 * np.arange(1000), np.full(1000, 3e-4))
+    first = statistics.report(101.0)
+    assert first["state rate (Hz)"] == first["effort rate (Hz)"] == 1000.0
+    assert first["state jitter p99 (ms)"] == 0.0
+    assert first["reply latency p50 (ms)"] == pytest.approx(0.3, rel=WIDTH)
+    assert first["longest reply (ms)"] == pytest.approx(0.3)
+
+    # half the rate; one state in a hundred comes 0.4 ms late; one late answer, and one that is longer than a period
+    arrivals = 101.0 + 2e-3 * np.arange(500)
+    arrivals[::100] += 4e-4
+    latencies = np.full(500, 3e-4)
+    latencies[[7, 8]] = 0.9e-3, 1.2e-3
+    play(statistics, arrivals, latencies)
+    statistics.sent()
+    statistics.overrun()
+    second = statistics.report(102.0)
+    assert second["state rate (Hz)"] == 500.0
+    assert second["effort rate (Hz)"] == 501.0
+    assert second["state jitter p50 (ms)"] == 0.0
+    assert second["state jitter p99 (ms)"] == pytest.approx(0.4, abs=0.02)
+    assert second["largest state jitter (ms)"] == pytest.approx(0.6, abs=0.02)  # between the two rates
+    assert second["longest reply (ms)"] == pytest.approx(1.2)
+    assert (second["joint states"], second["efforts"]) == (1500, 1501)
+    assert second["overruns"] == 2  # the deadline and the answer longer than the 1 ms that held before
+
+    third = statistics.report(103.0)
+    assert third["state rate (Hz)"] == third["longest reply (ms)"] == 0.0
+    assert math.isnan(third["state jitter p99 (ms)"])
+    assert third["longest reply since activation (ms)"] == pytest.approx(1.2)
+    assert third["overruns"] == 2
+
+
+def test_lost_states_leave_gaps():
+    statistics = LoopStatistics(0.0)
+    arrivals = np.delete(1e-3 * np.arange(1000), [100, 200, 201])
+    play(statistics, arrivals, np.full(len(arrivals), 1e-4))
+    report = statistics.report(1.0)
+    assert report["state gaps"] == 2
+    assert report["largest state jitter (ms)"] == pytest.approx(2.0, abs=0.02)
+
+
+def test_one_state_in_a_life_is_no_interval():
+    statistics = LoopStatistics(0.0)
+    statistics.arrived(50.0)
+    report = statistics.report(60.0)
+    assert report["joint states"] == 1
+    assert report["state gaps"] == 0
+    assert math.isnan(report["largest state jitter (ms)"])
+
+
+def test_a_message_costs_next_to_nothing():
+    statistics = LoopStatistics(0.0)
+    cost = min(timeit.repeat(lambda: statistics.replied(1.0003, 1.0), number=2000, repeat=20)) / 2000
+    assert cost < 5e-6  # 0.5 µs where nobody else computes
