@@ -1,0 +1,337 @@
+"""The last hand on every effort: walls before the stops, brakes on overspeed, effort and rate limits.
+
+In this order, each joint alone (the only exception is saturation "direction"); support is what holds the arm, motion
+the rest, I the inertia a joint feels, ω the stop frequency:
+
+1. Overspeed. From the velocity limit v on a damper, −2 I ω (|q̇| − v) against q̇. Motion effort that speeds the joint
+   up fades out until `OVERSPEED` beyond v.
+2. Wall. p is how far the joint is inside the margin m of a position limit. Motion effort outwards fades with p / m
+   and is gone at the limit. A spring and a damper push inwards: I ω (ω (p − p₀) + 2 min(p / (`DAMPER_RAMP` m), 1) ṗ),
+   but never pull outwards. p₀ is 0; of a joint that starts inside the margin it is where it starts, so that activation
+   moves nothing, and it follows the joint inwards. On its way back a wall so gives no more energy than its spring took.
+3. Effort. Support, damper and wall are s, what is left of motion is m; λ ≤ 1 a factor. "joint": s + m cut at ± limit.
+   The acceleration then is M⁻¹(cut(s + m) − bias), which turns away from the one asked for. "direction": cut(s + λ m)
+   with the largest λ, the same for all joints, that cuts nothing more. Then, where s is within the limits and holds
+   the arm, the acceleration is λ M⁻¹ m: slower, in the same direction. Where s alone is at a limit and m asks for
+   more, λ is 0 and all joints lose feedback and damping; therefore "joint" is the default.
+4. Rate. At most rate · min(dt, `LONGEST_STEP`) from the last command.
+
+What holds at the end, whatever comes in (tests prove it with random input):
+
+- The command is finite, or `ControlError` was raised and nothing has changed.
+- |command − last| ≤ rate · min(dt, `LONGEST_STEP`): always. (From above a limit lowered by `change` on: the larger one
+  of the rates before and after.)
+- |command| ≤ effort limit: always, but for the way down after `change` has lowered the limit below the last command,
+  where the rate wins: a step would shake the arm, and the way takes no longer than last / rate.
+- At or beyond a position limit the command pushes no further out than the support does, unless the rate forbids so fast
+  a change, or the support itself is beyond the effort limit. Both are flagged.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.checks import frozen_vector, joint_name
+from rne_dynamics.control.guards import effort_limits as rows
+from rne_dynamics.control.guards.effort_limits import DAMPER_RAMP, EffortLimits
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import helper, kernel
+
+#: Bits of `Limited.flags`: what changed a joint's effort.
+EFFORT, RATE, STOP, VELOCITY = 1, 2, 4, 8
+#: A longer time since the last command is no licence for a larger step, s.
+LONGEST_STEP = 0.01
+#: Part of the velocity limit beyond it over which effort that speeds a joint up fades out.
+OVERSPEED = 0.1
+#: Larger inputs are refused like those that are not finite: no arm has them, and no product of them overflows.
+LARGEST = 1e100
+
+# rows of the limiter's memory: first the inputs
+_SUPPORT, _MOTION, _Q, _QD, _LAST, _INERTIA, _REST, _RATE_ABOVE = range(8)
+_ROWS = 8
+_INPUTS = ("support effort", "motion effort", "position", "velocity")
+_REFUSED = -1
+# bits of the kernel's options
+_DIRECTION, _WALLS, _FRESH = 1, 2, 4
+
+
+class Limited(NamedTuple):
+    """What may go to the motors.
+
+    Parameters
+    ----------
+    command
+        Efforts, N·m or N; shape (n,).
+    flags
+        What changed them, bits `EFFORT`, `RATE`, `STOP`, `VELOCITY`; shape (n,).
+    any
+        Whether any flag is set.
+    """
+
+    command: Array
+    flags: NDArray[np.uint8]
+    any: bool
+
+    @property
+    def saturated(self) -> NDArray[np.bool_]:
+        """Where the motors do not get what the law asked for, as `integrate_error` takes it; shape (n,)."""
+        saturated: NDArray[np.bool_] = self.flags != 0
+        return saturated
+
+
+@helper
+def _faded(motion: float, outward: float, keep: float) -> float:
+    """A motion effort of which the part along `outward` (its sign) is kept by a factor, 0 or more."""
+    return motion * max(keep, 0.0) if motion * outward > 0.0 else motion
+
+
+@helper
+def _depth(q: float, lower: float, upper: float, margin: float) -> tuple[float, float]:
+    """Which wall a joint is in, +1 upper, −1 lower, 0 none, and how deep, rad or m."""
+    if q > upper - margin:
+        return 1.0, q - (upper - margin)
+    if q < lower + margin:
+        return -1.0, (lower + margin) - q
+    return 0.0, 0.0
+
+
+@helper
+def _cut(effort: float, limit: float) -> float:
+    return min(max(effort, -limit), limit)
+
+
+@helper
+def _common_factor(motion: float, support: float, limit: float) -> float:
+    """Largest factor, 0 to 1, by which `motion` may be added to `support` within ± limit."""
+    if motion == 0.0:
+        return 1.0
+    room = limit - support if motion > 0.0 else limit + support
+    return min(max(room, 0.0) / abs(motion), 1.0)
+
+
+@kernel
+def limit_kernel(
+    table: Array, work: Array, frequency: float, dt: float, options: int, command: Array, flags: NDArray[np.uint8]
+) -> int:
+    """The steps of the module's docstring; returns all flags together, or −1 and changes nothing.
+
+    `table` as in `EffortLimits`; `work`, shape (8, n), holds the inputs and what is remembered.
+    """
+    n = command.shape[0]
+    if not abs(dt) < np.inf:
+        return _REFUSED
+    for j in range(n):
+        for row in range(4):
+            if not abs(work[row, j]) <= LARGEST:
+                return _REFUSED
+    walls, fresh = options & _WALLS != 0, options & _FRESH != 0
+    factor = 1.0
+    for j in range(n):
+        flag = 0
+        support, motion, qd = work[_SUPPORT, j], work[_MOTION, j], work[_QD, j]
+        damping = 2.0 * work[_INERTIA, j] * frequency
+        if walls:
+            velocity = table[rows.VELOCITY, j]
+            excess = abs(qd) - velocity
+            damper = 0.0
+            if excess > 0.0:
+                along = np.sign(qd)
+                damper = -damping * excess * along
+                allowed = _faded(motion, along, 1.0 - excess / (OVERSPEED * velocity))
+                flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
+                motion = allowed
+            margin = table[rows.MARGIN, j]
+            outward, depth = _depth(work[_Q, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
+            if outward == 0.0:
+                work[_REST, j] = 0.0
+            else:
+                keep = 1.0 - depth / margin if margin > 0.0 else 0.0
+                allowed = _faded(motion, outward, keep)
+                brake = _faded(damper, outward, keep)
+                # where the spring rests, with the sign of its side; it follows the joint inwards
+                rest = depth if fresh else min(max(outward * work[_REST, j], 0.0), depth)
+                work[_REST, j] = outward * rest
+                ramp = min(depth / (DAMPER_RAMP * margin), 1.0) if margin > 0.0 else 1.0
+                spring = work[_INERTIA, j] * frequency * frequency * (depth - rest)
+                wall = max(spring + damping * ramp * outward * qd, 0.0)
+                flag |= STOP if wall != 0.0 or allowed != motion or brake != damper else 0
+                motion, damper = allowed, brake - outward * wall
+            support += damper
+        limit = table[rows.EFFORT, j]
+        factor = min(factor, _common_factor(motion, support, limit))
+        work[_SUPPORT, j], work[_MOTION, j], flags[j] = support, motion, flag
+    together = 0
+    if options & _DIRECTION == 0:
+        factor = 1.0
+    for j in range(n):
+        limit, last = table[rows.EFFORT, j], work[_LAST, j]
+        motion = work[_MOTION, j]
+        asked = work[_SUPPORT, j] + factor * motion
+        target = _cut(asked, limit)
+        flag = flags[j]
+        if target != asked or (factor < 1.0 and motion != 0.0):
+            flag |= EFFORT
+        # inf * 0 would be NaN: without a rate limit any step is allowed
+        rate = work[_RATE_ABOVE, j] if abs(last) > limit else table[rows.RATE, j]
+        step = rate * min(max(dt, 0.0), LONGEST_STEP) if rate < np.inf else np.inf
+        if abs(target - last) > step:
+            target = last + step if target > last else last - step
+            flag |= RATE
+        if abs(target) > limit:
+            flag |= EFFORT
+        work[_LAST, j] = command[j] = target
+        flags[j] = flag
+        together |= flag
+    return together
+
+
+class EffortLimiter:
+    """Limits efforts and remembers the last ones. One object a loop; nothing but its results is allocated on the way.
+
+    Parameters
+    ----------
+    limits
+        What is kept.
+    """
+
+    def __init__(self, limits: EffortLimits) -> None:
+        self._work = np.zeros((_ROWS, limits.n))
+        self._shape = (limits.n,)
+        self._limits = limits
+        self._take(limits)
+
+    @property
+    def limits(self) -> EffortLimits:
+        """What is kept at present."""
+        return self._limits
+
+    @property
+    def last(self) -> Array:
+        """The last command, N·m or N; shape (n,), a copy."""
+        last: Array = self._work[_LAST].copy()
+        return last
+
+    def start(self, effort: Array) -> None:
+        """Begin at what the motors give now, N·m or N, shape (n,): the first step is limited against it.
+
+        Efforts beyond the limit count as at the limit. A joint inside a margin may stay there; see the module.
+
+        Raises
+        ------
+        ControlError
+            An effort that is not finite.
+        """
+        given = frozen_vector(effort, self._limits.n, "present effort", names=self._limits.joints or None)
+        np.clip(given, -self._limits.effort, self._limits.effort, out=self._work[_LAST])
+        self._fresh = _FRESH
+
+    def weigh(self, inertia: Array) -> None:
+        """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
+
+        The diagonal of the mass matrix: the joint moves at least that much more easily when the others yield, so that
+        the walls are at least critically damped. Until the first call walls only fade motion out.
+
+        Raises
+        ------
+        ControlError
+            An inertia that is negative or not finite.
+        """
+        self._work[_INERTIA] = frozen_vector(
+            inertia, self._limits.n, "inertia", lowest=0.0, highest=LARGEST, names=self._limits.joints or None
+        )
+
+    def change(self, limits: EffortLimits) -> None:
+        """Other limits from the next command on; the last command stays the one against which steps are limited.
+
+        Raises
+        ------
+        ControlError
+            Limits for another number of joints.
+        """
+        if limits.n != self._limits.n:
+            raise ControlError(f"limits are for {limits.n} joints; the limiter has {self._limits.n}")
+        self._take(limits)
+
+    def _take(self, limits: EffortLimits) -> None:
+        above = np.abs(self._work[_LAST]) > self._limits.effort  # still on the way down from limits before these
+        before = np.where(above, np.maximum(self._work[_RATE_ABOVE], self._limits.rate), self._limits.rate)
+        self._work[_RATE_ABOVE] = np.maximum(before, limits.rate)
+        self._limits = limits
+        self._frequency = float(limits.stop_frequency)
+        self._options = _WALLS | (_DIRECTION if limits.saturation == "direction" else 0)
+        self._fresh = _FRESH  # margins may have moved over a joint
+
+    def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float) -> Limited:
+        """The effort to send, where a law asks for `support` + `motion`.
+
+        Parameters
+        ----------
+        support
+            What holds the arm (gravity), N·m or N; shape (n,).
+        motion
+            All else, N·m or N; shape (n,).
+        q, qd
+            Measured position and velocity, rad or m and per s; shape (n,).
+        dt
+            Time since the last command, s; below 0 counts as 0, above `LONGEST_STEP` as that.
+
+        Raises
+        ------
+        ControlError
+            A number that is not finite (or beyond `LARGEST`), or a wrong shape; names joint and value. Nothing has
+            changed then, and no effort must be sent.
+        """
+        result = self._run(support, motion, q, qd, dt, self._options | self._fresh)
+        self._fresh = 0
+        return result
+
+    def approach(self, effort: Array, dt: float) -> Limited:
+        """One step from the last command towards `effort`, within effort and rate limit but without walls and dampers.
+
+        For letting go of the arm, and where its state is not known.
+
+        Raises
+        ------
+        ControlError
+            As for `limit`.
+        """
+        zero = np.zeros(self._limits.n)
+        return self._run(effort, zero, zero, zero, dt, 0)
+
+    def _run(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, options: int) -> Limited:
+        work, shape = self._work, self._shape
+        if not support.shape == motion.shape == q.shape == qd.shape == shape:
+            raise self._misshapen(support, motion, q, qd)
+        # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
+        work[_SUPPORT], work[_MOTION], work[_Q], work[_QD] = support, motion, q, qd
+        command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
+        together = limit_kernel(self._limits.table, work, self._frequency, dt, options, command, flags)
+        if together == _REFUSED:
+            raise self._refusal(dt)
+        return Limited(command, flags, together != 0)
+
+    def _misshapen(self, *inputs: Array) -> ControlError:
+        row = next(row for row, values in enumerate(inputs) if values.shape != self._shape)
+        return ControlError(f"{_INPUTS[row]} has shape {inputs[row].shape}; the limits are for {self._shape}")
+
+    def _refusal(self, dt: float) -> ControlError:
+        if not abs(dt) < np.inf:
+            return ControlError(f"time since the last effort is {dt} s; it must be finite, so no effort was passed on")
+        good = np.abs(self._work[: len(_INPUTS)]) <= LARGEST
+        row, j = np.unravel_index(int(np.argmin(good)), good.shape)
+        name = joint_name(int(j), self._limits.joints or None)
+        return ControlError(
+            f"{_INPUTS[row]} of {name} is {self._work[row, j]}; it must be finite, so no effort was passed on. "
+            "Look for a state, reference or model parameter that is not finite"
+        )
+
+    def warm_up(self) -> None:
+        """Compile the kernel, so that no later call stalls. Changes nothing."""
+        n = self._limits.n
+        work, command, flags = self._work.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
+        work[: len(_INPUTS)] = 0.0
+        limit_kernel(self._limits.table, work, self._frequency, 0.0, self._options, command, flags)

@@ -1,0 +1,143 @@
+"""How much effort each joint may get, how fast it may change, and where soft walls stand before the stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.checks import frozen_vector, joint_name
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+
+Saturation = Literal["joint", "direction"]
+
+#: The slowest rate allowed, of the effort limit per second: one that needs longer from zero to full cannot hold an arm.
+SLOWEST_RATE = 1.0
+#: The largest stop frequency allowed, 1/s; no control loop is fast enough for more.
+FASTEST_STOP = 1000.0
+#: Part of a margin over which a wall's damper grows to its full value.
+DAMPER_RAMP = 0.2
+#: Speed at a margin's edge that a wall stops within the margin: this times `stop_frequency` times the margin. Source:
+#: x'' = −ω²x − 2ω min(x / (DAMPER_RAMP m), 1) x' integrated backwards from rest at x = m gives 2.518.
+STOPPING = 2.5
+
+# rows of `EffortLimits.table`
+EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN = range(6)
+TABLE_ROWS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class EffortLimits:
+    """What `EffortLimiter` keeps; docs/limits.md has it with formulas and a picture.
+
+    Parameters
+    ----------
+    effort
+        Largest effort, N·m or N, finite, not negative; one number or shape (n,), as all that follow.
+    rate
+        Largest change of the effort, N·m/s or N/s, at least the effort limit per `SLOWEST_RATE` second; infinite: none.
+    velocity
+        Speed from which on a damper brakes, rad/s or m/s, above 0; infinite: none.
+    lower, upper
+        Position limits, rad or m; infinite: none.
+    margin
+        Depth of the soft wall before a position limit, rad or m, not negative.
+    stop_frequency
+        ω of walls and dampers, 1/s: they are critically damped springs of ω² times the inertia. Keep it below a tenth
+        of the control rate.
+    saturation
+        What is cut where a joint's effort is beyond its limit. "joint": that joint's effort alone, so that no other
+        joint gets weaker; the direction of the acceleration changes. "direction": the motion part of all joints by one
+        factor, so that the acceleration keeps its direction, and all joints lose stiffness and damping with the one.
+    joints
+        Names, for messages; () where there are none.
+
+    Raises
+    ------
+    ControlError
+        A value out of range or NaN, limits the wrong way round, margins that overlap; names the joint.
+    """
+
+    effort: Array
+    rate: Array
+    velocity: Array
+    lower: Array
+    upper: Array
+    margin: Array
+    stop_frequency: float = 20.0
+    saturation: Saturation = "joint"
+    joints: tuple[str, ...] = ()
+    #: all of these as the limiter's kernel takes them, shape (TABLE_ROWS, n)
+    table: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        n = len(self.joints) or max(np.size(getattr(self, name)) for name in _VECTORS)
+        names = self.joints or None
+        for name, (what, lowest, finite) in _VECTORS.items():
+            vector = frozen_vector(getattr(self, name), n, what, lowest=lowest, finite=finite, names=names)
+            object.__setattr__(self, name, vector)
+        if not 0.0 < self.stop_frequency <= FASTEST_STOP:
+            raise ControlError(
+                f"stop_frequency is {self.stop_frequency} 1/s; it must be above 0 and at most {FASTEST_STOP:g}"
+            )
+        if self.saturation not in get_args(Saturation):
+            known = " or ".join(map(repr, get_args(Saturation)))
+            raise ControlError(f"saturation is {self.saturation!r}; it must be {known}")
+        self._check_ranges()
+        table = np.stack([getattr(self, name) for name in _VECTORS])
+        table.flags.writeable = False
+        object.__setattr__(self, "table", table)
+
+    def _check_ranges(self) -> None:
+        """What one limit says about another."""
+
+        def refuse(bad: NDArray[np.bool_], text: str) -> None:
+            if bad.any():
+                j = int(np.argmax(bad))
+                values = {name: f"{getattr(self, name)[j]:g}" for name in _VECTORS}
+                raise ControlError(text.format(joint=joint_name(j, self.joints or None), **values))
+
+        refuse(self.rate == 0.0, "effort rate of {joint} is 0: its effort could never change; infinite is no limit")
+        refuse(
+            self.rate < SLOWEST_RATE * self.effort,
+            f"effort rate of {{joint}} is {{rate}} per s; with an effort limit of {{effort}} it must be at least "
+            f"{SLOWEST_RATE:g} times that per s, or the joint cannot be held",
+        )
+        refuse(self.velocity == 0.0, "velocity limit of {joint} is 0; it must be above 0, infinite for none")
+        nowhere = (self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)
+        refuse(nowhere, "position limits of {joint} are [{lower}, {upper}]; the lower must not be above the upper")
+        with np.errstate(invalid="ignore"):  # of a joint without limits the sums are infinite
+            overlap = self.lower + self.margin > self.upper - self.margin
+        refuse(
+            overlap,
+            "position margin of {joint} is {margin}, more than half of its range [{lower}, {upper}]: the walls before "
+            "its two stops overlap. Make the margin smaller",
+        )
+
+    @property
+    def n(self) -> int:
+        """How many joints."""
+        return len(self.effort)
+
+    @property
+    def stopping_speed(self) -> Array:
+        """Speed outwards at a margin's edge that a wall stops before the position limit, rad/s or m/s; shape (n,).
+
+        Where the effort limit suffices: inertia · `stop_frequency` · twice that speed, beside what gravity takes.
+        """
+        speed: Array = STOPPING * self.stop_frequency * self.margin
+        return speed
+
+
+#: The vectors, in the order of the table's rows: name in messages, lowest value, whether infinity is refused.
+_VECTORS: dict[str, tuple[str, float, bool]] = {
+    "effort": ("effort limit", 0.0, True),
+    "rate": ("effort rate", 0.0, False),
+    "velocity": ("velocity limit", 0.0, False),
+    "lower": ("lower position limit", -np.inf, False),
+    "upper": ("upper position limit", -np.inf, False),
+    "margin": ("position margin", 0.0, True),
+}
