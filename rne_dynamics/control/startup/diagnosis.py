@@ -1,0 +1,109 @@
+"""Which causes explain what was seen, simplest first, and how that is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.startup.causes import (
+    Cause,
+    Evidence,
+    nothing_reported,
+    one_joint,
+    opposite_signs,
+    quantity,
+    swapped,
+    whole_arm,
+)
+from rne_dynamics.control.startup.gravity_causes import payload, tilted
+from rne_dynamics.model.inertia import Array
+
+#: How much worse (in `Evidence.misfit`) a cause may fit than the best one and still be named beside it.
+ALSO = 8.0
+#: How many other causes, and how many joints, a message names at most.
+MOST_OTHERS, MOST_JOINTS = 2, 3
+#: Causes of which the first says what the second would say more vaguely.
+_COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "factor")}
+
+
+class Diagnosis(NamedTuple):
+    """What explains a disagreement, likeliest first; empty where no single cause does."""
+
+    causes: tuple[Cause, ...]
+    text: str
+
+
+def suspects(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Iterator[Cause]:
+    """Every cause that was thought of, fitted."""
+    yield from nothing_reported(evidence)
+    yield from whole_arm(evidence)
+    yield from opposite_signs(evidence)
+    yield from one_joint(evidence)
+    yield from swapped(evidence, gravity_at)
+    yield from tilted(evidence)
+    yield from payload(evidence)
+
+
+def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Diagnosis:
+    """Name what could be wrong.
+
+    A cause explains what was seen if it leaves no joint beyond what is allowed. Of those that do, the one with the
+    smallest misfit plus price comes first, and others nearly as good are named beside it: in one posture some cannot
+    be told apart.
+    """
+    fitting = [
+        (evidence.misfit(cause.residual) + cause.price, cause)
+        for cause in suspects(evidence, gravity_at)
+        if not evidence.beyond(np.where(evidence.seen, cause.residual, 0.0)).any()
+    ]
+    if not fitting:
+        return Diagnosis((), _unexplained(evidence))
+    fitting.sort(key=lambda pair: pair[0])
+    best = fitting[0][0]
+    causes: list[Cause] = []
+    for score, cause in fitting:
+        said = any(_covers(other, cause) for other in causes)
+        if score <= best + ALSO and not said and len(causes) <= MOST_OTHERS:
+            causes.append(cause)
+    text = f"Likeliest: {causes[0].text}."
+    if len(causes) > 1:
+        others = "; or ".join(cause.text for cause in causes[1:])
+        text += f" This posture does not rule out: {others}."
+    return Diagnosis(tuple(causes), text)
+
+
+def _covers(first: Cause, second: Cause) -> bool:
+    """Whether naming the first leaves nothing to say for the second."""
+    same = first.kind == second.kind or (first.kind, second.kind) in _COVERS
+    return same and first.joints == second.joints
+
+
+def worst_joints(evidence: Evidence) -> str:
+    """The joints that differ most, reported and modelled."""
+    residual = np.abs(evidence.residual)
+    worst = sorted(np.flatnonzero(evidence.beyond(residual)).tolist(), key=lambda j: -residual[j] / evidence.allowed[j])
+    said = [
+        f"joint {evidence.joints[j]!r} reports {quantity(evidence.effort[j], evidence.units[j])}, the model has "
+        f"{quantity(evidence.load.torque[j], evidence.units[j])} (allowed difference "
+        f"{quantity(evidence.allowed[j], evidence.units[j])})"
+        for j in worst[:MOST_JOINTS]
+    ]
+    more = f"; and {len(worst) - MOST_JOINTS} more" if len(worst) > MOST_JOINTS else ""
+    return "; ".join(said) + more
+
+
+def _unexplained(evidence: Evidence) -> str:
+    loaded = evidence.seen & (np.abs(evidence.load.torque) > evidence.allowed)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = (evidence.effort / evidence.load.torque)[loaded]
+    if len(ratios) > 1 and (ratios > 0.0).all():
+        return (
+            "No single cause explains it. All signs are right and the factors differ from joint to joint "
+            f"({ratios.min():.3g} to {ratios.max():.3g}): motor currents rather than torques, or another arm's model?"
+        )
+    return (
+        "No single sign, scale, payload, tilt or exchange of two joints explains it: look for several of them at once, "
+        "for joint zeros that are off, for cables and supports, and for another arm's model."
+    )

@@ -1,0 +1,116 @@
+"""Gravity torque in one posture, and how it would change with the mounting and with a payload."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.rigid_terms import gravity_only_kernel, holding_terms
+from rne_dynamics.dynamics.regressor import PARAMETERS, regressor
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import KIND, MASS, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.robot import RobotModel
+
+
+class Flange(NamedTuple):
+    """A link that could carry a payload the model does not know.
+
+    Parameters
+    ----------
+    link
+        Its name.
+    mass
+        What the model's body weighs there, kg: the most that can be missing.
+    columns
+        Effort per kg at the link's origin, and per kg·m of first moment along each of the body's axes; shape (n, 4).
+    """
+
+    link: str
+    mass: float
+    columns: Array
+
+
+@dataclass(frozen=True, eq=False)
+class GravityLoad:
+    """What gravity asks of the motors in one posture.
+
+    Parameters
+    ----------
+    torque
+        g(q), N·m or N; shape (n,).
+    gravity
+        The model's gravity in base axes, m/s²; shape (3,).
+    field
+        g(q) = `field` · gravity, shape (n, 3); None for a mechanism with closed loops.
+    flanges
+        Where a payload may hang; empty for a mechanism.
+    """
+
+    torque: Array
+    gravity: Array
+    field: Array | None
+    flanges: tuple[Flange, ...]
+
+
+def gravity_load(robot: Machine, q: Array, posture: Array | None = None) -> GravityLoad:
+    """The gravity load at `q`, shape (n,); `posture` as for `holding_terms`, whose errors this raises."""
+    torque = holding_terms(robot, q, np.zeros(robot.n), posture)[0]
+    if isinstance(robot, Mechanism):
+        return GravityLoad(torque, robot.robot.gravity, None, ())
+    still = np.zeros(robot.n)
+    columns = regressor(robot, q, still, still)
+    return GravityLoad(torque, robot.gravity, _field(robot, q), _flanges(robot, columns))
+
+
+def _field(robot: RobotModel, q: Array) -> Array:
+    """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
+    rows = np.zeros((3, robot.n))
+    for axis in range(3):
+        base = np.zeros(12)
+        base[6 + axis] = -1.0
+        gravity_only_kernel(robot.topology, robot.parameters, base, q, rows[axis])
+    return np.ascontiguousarray(rows.T)
+
+
+def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:
+    """One for each end of the arm; `regressor_rows` at rest, shape (n, 10·bodies)."""
+    found = []
+    for body in end_bodies(robot):
+        frame = robot.links[outermost_link(robot, body)]
+        columns = np.array(regressor_rows[:, PARAMETERS * body : PARAMETERS * body + 4])
+        columns[:, 0] += columns[:, 1:] @ frame.position
+        found.append(Flange(frame.name, float(robot.parameters[body, MASS]), columns))
+    return tuple(found)
+
+
+def end_bodies(robot: RobotModel) -> tuple[int, ...]:
+    """Bodies at the ends of the arm; a body that carries nothing but fingers (ends itself) stands for them."""
+    parents = robot.topology[:, PARENT].tolist()
+    children: dict[int, list[int]] = {body: [] for body in range(robot.bodies)}
+    for body, parent in enumerate(parents):
+        if parent >= 0:
+            children[parent].append(body)
+    ends = {body for body in children if not children[body]}
+    hands = {body for body, fingers in children.items() if len(fingers) > 1 and ends.issuperset(fingers)}
+    return tuple(sorted(hands | {body for body in ends if parents[body] not in hands}))
+
+
+def outermost_link(robot: RobotModel, body: int) -> str:
+    """The link of a body that is furthest out before fixed links branch: where a tool is bolted on."""
+    moved = next(joint for joint in robot.tree.joints if joint.name == robot.body_names[body])
+    link = moved.child
+    while True:
+        fixed = [j.child for j in robot.tree.joints if j.parent == link and robot.links[j.child].body == body]
+        if len(fixed) != 1:
+            return link
+        link = fixed[0]
+
+
+def effort_units(robot: Machine) -> tuple[str, ...]:
+    """``"N m"`` or ``"N"`` for each joint."""
+    tree = robot.robot if isinstance(robot, Mechanism) else robot
+    sliding = {int(row[VELOCITY_INDEX]) for row in tree.topology if row[KIND] == PRISMATIC}
+    return tuple("N" if tree.joint_index(name) in sliding else "N m" for name in robot.joint_names)

@@ -1,0 +1,255 @@
+"""Before an arm may move: hold it still, and compare the efforts it reports with the model's gravity.
+
+A joint at rest carries its gravity torque give or take Coulomb friction, so a mean effort further than tolerance and
+friction from g(q) means that model and arm are not the same: a sign, a unit, a payload, a tilted base, joints
+exchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.control.checks import every_joint_driven, frozen_vector
+from rne_dynamics.control.rigid_terms import holding_terms
+from rne_dynamics.control.startup.causes import Cause, Evidence
+from rne_dynamics.control.startup.diagnosis import diagnose, worst_joints
+from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.spatial.jit import kernel
+
+#: Movement from where the check began that starts it anew, rad or m; it is far above encoder noise.
+STILL = 0.01
+#: Starts after which the check gives up.
+MOST_STARTS = 10
+#: States without which a mean is not believed, and the share of them that must hold an effort.
+LEAST_STATES, LEAST_SHARE = 5, 0.5
+#: Share of what is allowed that counts as noise when causes are weighed against each other.
+NOISE = 0.15
+
+# rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
+_START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
+
+
+@kernel
+def gather_kernel(record: Array, q: Array, effort: Array, still: float) -> int:
+    """Add one state to `record` (5, n); returns the first joint that moved, or −1 where none did."""
+    for j in range(q.shape[0]):
+        if not abs(q[j] - record[_START, j]) <= still:
+            return j
+    for j in range(q.shape[0]):
+        record[_POSITIONS, j] += q[j]
+        if np.isfinite(effort[j]):
+            record[_EFFORTS, j] += effort[j]
+            record[_COUNT, j] += 1.0
+            if effort[j] != 0.0:
+                record[_NOT_ZERO, j] += 1.0
+    return -1
+
+
+@dataclass(frozen=True, eq=False)
+class LoadVerdict:
+    """What the check found. Motion is safe to allow where `agrees`, and is known to be so where `checked` too.
+
+    Parameters
+    ----------
+    agrees
+        Nothing contradicts the model. True as well where no effort is reported; False where the arm did not keep
+        still.
+    checked
+        Every joint reported its effort and kept still.
+    text
+        One to three sentences: which joints, what explains them, what to do.
+    causes
+        What explains a disagreement, likeliest first.
+    unreported
+        Joints without efforts.
+    """
+
+    agrees: bool
+    checked: bool
+    text: str
+    causes: tuple[Cause, ...] = ()
+    unreported: tuple[str, ...] = ()
+
+
+class LoadCheck:
+    """Holds still for `duration` and judges the mean effort.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint driven.
+    tolerance
+        Allowed difference besides Coulomb friction, N·m or N, above 0; one number or shape (n,).
+    duration
+        Time to hold still, s, above 0.
+    compensated
+        What the hardware adds by itself (``"gravity"``, …). With gravity among it the efforts may be reported with
+        gravity or without: either agrees, and the text says which it was.
+    posture
+        Of a mechanism all joints of its tree, shape (tree n,), from which its loops are closed; its own by default.
+
+    Raises
+    ------
+    ControlError
+        Values out of range, or a floating joint.
+    """
+
+    def __init__(
+        self,
+        robot: Machine,
+        tolerance: ArrayLike,
+        duration: float = 1.0,
+        compensated: frozenset[str] = frozenset(),
+        posture: Array | None = None,
+    ) -> None:
+        every_joint_driven(robot, "the start-up check")
+        self._tolerance = frozen_vector(tolerance, robot.n, "startup_check.tolerance", names=robot.joint_names)
+        if not (self._tolerance > 0.0).all():
+            j = int(np.argmin(self._tolerance > 0.0))
+            raise ControlError(
+                f"startup_check.tolerance of joint {robot.joint_names[j]!r} is {self._tolerance[j]}; it must be above 0"
+            )
+        if not (np.isfinite(duration) and duration > 0.0):
+            raise ControlError(f"startup_check.duration is {duration} s; it must be finite and above 0")
+        self._robot, self._duration, self._compensated = robot, round(duration * 1e9), compensated
+        self._posture = None if posture is None else np.array(posture)
+        friction = joint_friction(robot)
+        self._friction = np.maximum(friction.coulomb_forward, friction.coulomb_backward)
+        self._record = np.zeros((_ROWS, robot.n))
+        self._states, self._starts, self._began, self._last = 0, 0, 0, 0
+        self._moved, self._way = -1, 0.0
+        self.finished = False
+
+    def warm_up(self) -> None:
+        """Run everything once, so that neither the first state nor the verdict compiles anything."""
+        trial = LoadCheck(self._robot, self._tolerance, self._duration * 1e-9, self._compensated, self._posture)
+        tree = self._robot.posture[self._robot.actuated] if isinstance(self._robot, Mechanism) else self._robot.neutral
+        q, strange = np.array(tree), np.full(self._robot.n, 1e6)
+        for k in range(LEAST_STATES):
+            trial.add(self._duration * k, q, np.zeros(self._robot.n), strange)
+        trial.verdict()
+
+    def add(self, stamp: int, q: Array, qd: Array, effort: Array) -> None:
+        """One state while the arm is held.
+
+        Parameters
+        ----------
+        stamp
+            Its time, ns.
+        q, qd, effort
+            Position, velocity, and effort as the model counts it (scaled), NaN where not reported; shape (n,). Whether
+            the arm keeps still is seen from the positions: at rest a velocity is noise.
+        """
+        if self.finished:
+            return
+        if self._states == 0 or stamp < self._last:
+            self._restart(stamp, q)
+        self._last = stamp
+        moved = gather_kernel(self._record, q, effort, STILL)
+        if moved >= 0:
+            self._moved, self._way = moved, float(q[moved] - self._record[_START, moved])
+            self._restart(stamp, q)
+            self.finished = self._starts > MOST_STARTS
+            gather_kernel(self._record, q, effort, STILL)
+        self._states += 1
+        if stamp - self._began >= self._duration and self._states >= LEAST_STATES:
+            self.finished = True
+
+    def _restart(self, stamp: int, q: Array) -> None:
+        self._record[:] = 0.0
+        self._record[_START] = q
+        self._states, self._began = 0, stamp
+        self._starts += 1
+
+    def verdict(self) -> LoadVerdict:
+        """What was found; call it once `finished`.
+
+        Raises
+        ------
+        ControlError
+            Called before the check is finished.
+        AssemblyError, SingularPostureError
+            Of a mechanism whose loops do not close where it stands.
+        """
+        if not self.finished:
+            raise ControlError("the start-up check is not finished; hand in states until it is")
+        if self._starts > MOST_STARTS:
+            name = self._robot.joint_names[self._moved]
+            return LoadVerdict(
+                False, False,
+                f"the arm did not keep still: {MOST_STARTS} times a joint moved more than {STILL} rad or m within "
+                f"{self._duration * 1e-9:g} s, at last {name!r} by {self._way:.3g}. Take the hands off; where it moves "
+                "by itself, efforts and model do not agree (sign, order or unit of the commands, payload)",
+            )  # fmt: skip
+        record, n = self._record, self._states
+        seen = record[_COUNT] >= LEAST_SHARE * n
+        if not record[_NOT_ZERO].any():
+            seen[:] = False  # a driver that measures nothing writes zeros
+        names = self._robot.joint_names
+        missing = tuple(name for name, there in zip(names, seen, strict=True) if not there)
+        if not seen.any():
+            return LoadVerdict(
+                True, False, "not checked: the arm reports no efforts (none, or all exactly 0)", unreported=missing
+            )
+        with np.errstate(invalid="ignore", divide="ignore"):
+            effort = np.where(seen, record[_EFFORTS] / record[_COUNT], np.nan)
+        q = np.array(record[_POSITIONS] / n)
+        allowed = self._tolerance + self._friction
+        evidence = Evidence(
+            names, effort_units(self._robot), q, effort, seen, gravity_load(self._robot, q, self._posture), allowed,
+            NOISE * self._tolerance + self._friction, "gravity" in self._compensated,
+        )  # fmt: skip
+        return self._judge(evidence, missing)
+
+    def _judge(self, evidence: Evidence, missing: tuple[str, ...]) -> LoadVerdict:
+        """The verdict on complete evidence."""
+        without = ""
+        if evidence.compensated:
+            # without gravity: what is reported is what the arm's load differs from that of the driver's own model
+            rest = replace(evidence, effort=evidence.effort + evidence.load.torque)
+            ratio = [np.max(np.abs(x.residual) / x.allowed) for x in (evidence, rest)]
+            if ratio[0] > 1.0 and ratio[1] < ratio[0]:
+                evidence = rest
+                without = ", which it reports without the gravity it compensates itself"
+        notes = _notes(evidence, missing)
+        if not evidence.beyond(evidence.residual).any():
+            text = f"the arm's efforts{without} agree with the model's gravity{notes}"
+            return LoadVerdict(True, not missing, text, unreported=missing)
+        found = diagnose(evidence, self._gravity_at())
+        text = (
+            f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. {found.text}"
+            f"{notes}"
+        )
+        return LoadVerdict(False, not missing, text, found.causes, missing)
+
+    def _gravity_at(self) -> Callable[[Array], Array] | None:
+        """The function g(q) of an open arm."""
+        if isinstance(self._robot, Mechanism):
+            return None
+        robot, still = self._robot, np.zeros(self._robot.n)
+        return lambda q: holding_terms(robot, q, still)[0]
+
+
+def _notes(evidence: Evidence, missing: tuple[str, ...]) -> str:
+    """What the check could not see."""
+    light = [
+        name
+        for name, load, allowed, seen in zip(
+            evidence.joints, evidence.load.torque, evidence.allowed, evidence.seen, strict=True
+        )
+        if seen and abs(load) <= allowed
+    ]
+    notes = ""
+    if light:
+        notes += f" (gravity on {', '.join(light)} is within the tolerance here: their sign and scale were not tested)"
+    if missing:
+        notes += f" (no effort reported by {', '.join(missing)})"
+    return notes
