@@ -7,7 +7,6 @@ quintic polynomials. Source: joint_trajectory_controller/src/trajectory.cpp, `in
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
@@ -15,8 +14,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.bounds import Departure, first_departure
+from rne_dynamics.control.bounds import Departure
 from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
@@ -56,11 +56,7 @@ class SampledTrajectory:
     accelerations: Array | None = None
     joint_names: Sequence[str] | None = None
     duration: float = field(init=False)
-    # for each segment: row k gives what (t − start)^k adds to q, qd, qdd side by side; (segments, degree + 1, 3 n)
-    _coefficients: Array = field(init=False, repr=False)
-    _knots: list[float] = field(init=False, repr=False)
-    _first: Reference = field(init=False, repr=False)
-    _last: Reference = field(init=False, repr=False)
+    path: Path = field(init=False, repr=False)  # the same as polynomials; it rests in the last point from its time on
 
     def __post_init__(self) -> None:
         positions = _matrix(self.positions, "positions", None, self.joint_names)
@@ -75,8 +71,6 @@ class SampledTrajectory:
             if velocities is None:
                 raise TrajectoryError("the trajectory has accelerations but no velocities; give both, or neither")
             accelerations = _matrix(self.accelerations, "accelerations", positions.shape, names)
-        zero = np.zeros(positions.shape[1])
-        zero.flags.writeable = False
         for name, value in (
             ("times", times),
             ("positions", positions),
@@ -84,41 +78,22 @@ class SampledTrajectory:
             ("accelerations", accelerations),
             ("joint_names", None if names is None else tuple(names)),
             ("duration", float(times[-1])),
-            ("_coefficients", _polynomials(times, positions, velocities, accelerations)),
-            ("_knots", times.tolist()),
-            ("_first", Reference(positions[0], zero, zero)),
-            ("_last", Reference(positions[-1], zero, zero)),
+            ("path", Path(times, _polynomials(times, positions, velocities, accelerations))),
         ):
             object.__setattr__(self, name, value)
 
     def sample(self, t: float) -> Reference:
         """The reference `t` seconds after the start; on the last knot still the polynomial's own end."""
-        knots = self._knots
-        if not t >= knots[0]:
-            return self._first
-        if t > knots[-1] or len(knots) == 1:
-            return self._last
-        segment = min(bisect_right(knots, t), len(knots) - 1) - 1
-        c = self._coefficients[segment]
-        x = t - knots[segment]
-        powers = [1.0]
-        for _ in range(len(c) - 1):
-            powers.append(powers[-1] * x)
-        row = np.dot(powers, c)
-        n = len(row) // 3
-        return Reference(row[:n], row[n : 2 * n], row[2 * n :])
+        if t == self.duration and len(self.times) > 1:
+            return self.path.in_piece(len(self.times) - 2, t - float(self.times[-2]))
+        return self.path.sample(t)
 
     def departure(self, what: Literal["position", "velocity"], lower: Array, upper: Array) -> Departure | None:
         """An early time at which a joint's position or velocity is outside its bounds, each (n,); None for never.
 
         Exact between the points too; see `first_departure`.
         """
-        n = self.positions.shape[1]
-        columns = slice(0, n) if what == "position" else slice(n, 2 * n)
-        coefficients, length = self._coefficients, np.diff(self.times)
-        if len(self.times) == 1:
-            coefficients, length = np.concatenate(self._first)[None, None], np.zeros(1)
-        return first_departure(coefficients[:, :, columns], self.times[: len(length)], length, lower, upper)
+        return self.path.departure(what, lower, upper)
 
     def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
         """The same trajectory with a given state at time 0 in front of it, as a controller starts it.
@@ -188,31 +163,25 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
 
 
 def _polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> Array:
-    """Coefficients of position, velocity and acceleration, lowest power first; (segments, degree + 1, 3 n)."""
+    """Coefficients between the points, lowest power first, and the last point at rest; (points, 6, n)."""
     T = np.diff(times)[:, None]
     a, b = q[:-1], q[1:]
     way = b - a
+    c = np.zeros((len(times), ORDER, q.shape[1]))
+    c[:, 0] = q
     if qd is None:
-        rows = [a, way / T]
+        c[:-1, 1] = way / T
     elif qdd is None:
         u, v = qd[:-1] * T, qd[1:] * T
-        rows = [a, qd[:-1], (3.0 * way - 2.0 * u - v) / T**2, (u + v - 2.0 * way) / T**3]
+        c[:-1, 1] = qd[:-1]
+        c[:-1, 2] = (3.0 * way - 2.0 * u - v) / T**2
+        c[:-1, 3] = (u + v - 2.0 * way) / T**3
     else:
         u, v = qd[:-1] * T, qd[1:] * T
         s, e = qdd[:-1] * T**2, qdd[1:] * T**2
-        rows = [
-            a,
-            qd[:-1],
-            0.5 * qdd[:-1],
-            (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3),
-            (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4),
-            (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5),
-        ]
-    position = np.stack(rows, axis=1)
-    degree = len(rows) - 1
-    velocity, acceleration = np.zeros_like(position), np.zeros_like(position)
-    for k in range(degree):
-        velocity[:, k] = (k + 1) * position[:, k + 1]
-    for k in range(degree - 1):
-        acceleration[:, k] = (k + 2) * (k + 1) * position[:, k + 2]
-    return np.ascontiguousarray(np.concatenate([position, velocity, acceleration], axis=2))
+        c[:-1, 1] = qd[:-1]
+        c[:-1, 2] = 0.5 * qdd[:-1]
+        c[:-1, 3] = (20.0 * way - 12.0 * u - 8.0 * v - 3.0 * s + e) / (2.0 * T**3)
+        c[:-1, 4] = (-30.0 * way + 16.0 * u + 14.0 * v + 3.0 * s - 2.0 * e) / (2.0 * T**4)
+        c[:-1, 5] = (12.0 * way - 6.0 * (u + v) + e - s) / (2.0 * T**5)
+    return c

@@ -1,0 +1,208 @@
+"""A trajectory under way: taken over without a jump, scaled in speed, braked along its path, judged."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.motion.path_rate import NANOSECONDS, RAMP, PathRate
+from rne_dynamics.control.motion.takeover import in_path_time, takeover
+from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import kernel
+
+
+class Motion:
+    """A trajectory that is followed.
+
+    Path time s runs at a rate r = ds/dt from 0 to 1, and the reference is q(s), q'(s) r, q''(s) r² + q'(s) dr/dt:
+    scaled in speed the arm runs through the same positions, with velocities scaled by r and accelerations by r², plus
+    what it takes to change the rate.
+
+    Parameters
+    ----------
+    trajectory
+        What is to be followed, in the order of `tolerances.joints`.
+    start
+        Stamp at which it starts, ns; may lie in the past.
+    tolerances
+        By which it is judged.
+    blend_time
+        Path time in which the difference dies out between the trajectory and what the arm did before, s; above 0.
+    ramp
+        Time in which the rate changes between 0 and 1, s; above 0.
+
+    Raises
+    ------
+    ControlError
+        A blend time or ramp that is not above 0 and finite, or tolerances for another number of joints.
+    """
+
+    def __init__(
+        self, trajectory: SampledTrajectory, start: int, tolerances: Tolerances, *, blend_time: float,
+        ramp: float = RAMP,
+    ) -> None:
+        for name, value in (("blend time", blend_time), ("ramp", ramp)):
+            if not (math.isfinite(value) and value > 0.0):
+                raise ControlError(f"the {name} is {value} s; it must be finite and above 0")
+        if len(tolerances.joints) != trajectory.positions.shape[1]:
+            raise ControlError(
+                f"the tolerances are for {len(tolerances.joints)} joints, the trajectory has "
+                f"{trajectory.positions.shape[1]}; they must agree"
+            )
+        self.trajectory, self.start, self.tolerances = trajectory, start, tolerances
+        self._blend_time, self._ramp = blend_time, ramp
+        self._path: Path = trajectory.path
+        self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
+        self._stamp, self._s, self._braking, self._stopped = start, 0.0, False, False
+        self._reference = trajectory.sample(0.0)
+        self._due: float | None = None  # stamp by which the goal must be reached; None before the end
+
+    def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
+        """Take over at `stamp`, ns, from `now`, what the arm is asked to do; without a jump, however they differ.
+
+        Parameters
+        ----------
+        stamp
+            Before `start` the trajectory waits in its first point, to which the arm is led; after it, the trajectory
+            is joined where it would be.
+        now
+            As sampled from the motion before at this stamp; each (n,).
+        rate, slope
+            At which path time runs: those of the motion before, or the speed that is set, and 0, where the arm was
+            held. What moves is blended in terms of this rate; see `in_path_time`.
+        """
+        begin = (stamp - self.start) / NANOSECONDS
+        now, rate = in_path_time(now, rate, slope)
+        self._path = takeover(self.trajectory, begin, now, self._blend_time)
+        self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
+        self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None
+        self._reference = self._path.sample(begin, rate, slope)
+
+    def advance(self, stamp: int, speed: float = 1.0) -> Reference:
+        """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1 (NaN and what lies below 0 count as 0)."""
+        stamp = max(stamp, self._stamp)
+        if not self._braking:
+            self._rate.follow(stamp, min(speed, 1.0) if speed > 0.0 else 0.0)
+        self._stamp = stamp
+        self._s, rate, slope = self._rate.at(stamp)
+        self._stopped = self._braking and rate == 0.0
+        self._reference = self._path.sample(self._s, rate, slope)
+        if self._due is None and self._s >= self._path.end:
+            self._due = stamp + self.tolerances.goal_time * NANOSECONDS
+        return self._reference
+
+    def ahead(self, stamp: int) -> Reference:
+        """The reference at a later `stamp`, ns, if the speed stays; changes nothing."""
+        s, rate, slope = self._rate.at(max(stamp, self._stamp))
+        return self._path.sample(s, rate, slope)
+
+    def brake(self, duration: float) -> None:
+        """Come to rest on the path within `duration`, s, from the stamp last advanced to; then stay there.
+
+        The rate falls and never rises again, so that no joint is ever faster than it would have been there.
+        """
+        self._rate.brake(self._stamp, duration)
+        self._braking = True
+
+    @property
+    def rate(self) -> float:
+        """Rate of path time at the stamp last advanced to, 0 to 1."""
+        return self._rate.at(self._stamp)[1]
+
+    @property
+    def slope(self) -> float:
+        """Its change, 1/s."""
+        return self._rate.at(self._stamp)[2]
+
+    @property
+    def reference(self) -> Reference:
+        """What was last advanced to."""
+        return self._reference
+
+    @property
+    def over(self) -> bool:
+        """Whether the path's end is reached: the reference rests in the trajectory's last point."""
+        return self._s >= self._path.end
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was braked and has come to rest."""
+        return self._stopped
+
+    @property
+    def remaining(self) -> float:
+        """Path time to the end, s: at full speed as much time."""
+        return max(self._path.end - self._s, 0.0)
+
+    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
+        """Whether the motion has ended with the arm at `q`, `qd`, each (n,), at `stamp`, ns; None while it goes on.
+
+        Against the reference last advanced to. The path's tolerances hold until the goal is reached, those of the
+        goal from the end of the path on. A motion that is braked has no goal any more.
+        """
+        reference, tolerances = self._reference, self.tolerances
+        j = _beyond(q, qd, reference.q, reference.qd, tolerances.path, tolerances.path_velocity)
+        if j >= 0:
+            return Outcome("path", f"{self._text(j, q, qd, 'path')}. The motion is aborted")
+        if self._due is None or self._braking:
+            return None
+        j = _beyond(q, qd, reference.q, reference.qd, tolerances.goal, tolerances.goal_velocity)
+        speed = np.abs(qd)
+        if j < 0 and bool((speed <= tolerances.stopped_velocity).all()):
+            return Outcome("succeeded", f"goal reached; largest error {np.abs(reference.q - q).max():.2e}")
+        if stamp < self._due:
+            return None
+        after = f"{tolerances.goal_time:g} s after the end (constraints.goal_time)"
+        if j >= 0:
+            return Outcome("goal", f"goal missed: {self._text(j, q, qd, 'goal')}, {after}")
+        k = int(np.argmax(speed))
+        return Outcome(
+            "goal",
+            f"goal missed: joint {tolerances.joints[k]!r} still moves at {qd[k]:.4g} per second; allowed is "
+            f"{tolerances.stopped_velocity:g} (constraints.stopped_velocity), {after}",
+        )
+
+    def _text(self, j: int, q: Array, qd: Array, what: Literal["path", "goal"]) -> str:
+        """Which joint is off what, by how much, and what is allowed."""
+        tolerances, reference, on_path = self.tolerances, self._reference, what == "path"
+        aim = "trajectory" if on_path else "goal"
+        position, velocity = (
+            (tolerances.path, tolerances.path_velocity) if on_path else (tolerances.goal, tolerances.goal_velocity)
+        )
+        off, fast = reference.q[j] - q[j], reference.qd[j] - qd[j]
+        if abs(off) <= position[j]:
+            error = f"{fast:.4g} per second off the velocity of its {aim}; allowed is {velocity[j]:g}"
+        else:
+            error = f"{off:.4g} off its {aim}; allowed is {position[j]:g}"
+        return f"joint {tolerances.joints[j]!r} is {error} ({tolerances.source(what, j)})"
+
+
+def warm_up(n: int) -> None:
+    """Compile what a motion of `n` joints needs, so that the first one is as fast as the others."""
+    rest = Reference(np.zeros(n), np.zeros(n), np.zeros(n))
+    trajectory = SampledTrajectory(np.array([0.0, 1.0]), np.zeros((2, n)))
+    motion = Motion(trajectory, 0, Tolerances(tuple(str(j) for j in range(n))), blend_time=0.1)
+    motion.begin(0, rest)
+    motion.advance(1)
+    motion.judge(1, rest.q, rest.qd)
+
+
+@kernel
+def _beyond(q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array) -> int:
+    """The joint furthest beyond its tolerance of position or velocity, in its tolerances; -1 where none is."""
+    worst, which = 0.0, -1
+    for j in range(len(q)):
+        e, v = abs(aim_q[j] - q[j]), abs(aim_qd[j] - qd[j])
+        if e <= position[j] and v <= velocity[j]:
+            continue
+        off = max(e / position[j], v / velocity[j])
+        if which < 0 or off > worst:
+            worst, which = off, j
+    return which

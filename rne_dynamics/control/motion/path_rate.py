@@ -1,0 +1,74 @@
+"""The rate at which path time runs: it follows a speed from 0 to 1 smoothly and without overshooting it."""
+
+from __future__ import annotations
+
+import math
+
+NANOSECONDS = 1_000_000_000
+#: Time in which the rate changes from 0 to 1 at its fastest, s.
+RAMP = 0.3
+
+
+class PathRate:
+    """Path time as a function of the stamp.
+
+    A change of the rate by Δ takes 1.5 · ramp · |Δ|, over which the rate is the cubic in time that starts with the
+    slope it has and ends with none. So |dr/dt| stays within 1/ramp, dr/dt is continuous (except where a rise is turned
+    into a fall or the other way round: the slope is dropped then, since going on with it would overshoot), and r goes
+    from one value to the other without turning: between 0 and 1 it stays there.
+
+    Parameters
+    ----------
+    stamp
+        Now, ns.
+    s
+        Path time now, s.
+    rate, slope
+        Present rate, and its change in 1/s; the slope is kept until the first `follow`, which is to come at once.
+    ramp
+        s; above 0.
+    """
+
+    def __init__(self, stamp: int, s: float, rate: float, slope: float = 0.0, ramp: float = RAMP) -> None:
+        self._stamp, self._s, self._ramp = stamp, s, ramp
+        # the change under way: rate = a + b x + c x² + d x³ for x seconds since the stamp, below the duration
+        self._cubic = (rate, slope, 0.0, 0.0)
+        self._duration = math.inf if slope else 0.0
+        self.target = math.nan if slope else rate
+
+    def follow(self, stamp: int, target: float) -> None:
+        """Change towards `target`, 0 to 1, from `stamp` on; nothing to do where that is under way."""
+        if target != self.target:
+            self._turn(stamp, target, None)
+
+    def brake(self, stamp: int, duration: float) -> None:
+        """Come to 0 within `duration`, s, from `stamp` on."""
+        self._turn(stamp, 0.0, duration)
+
+    def at(self, stamp: int) -> tuple[float, float, float]:
+        """Path time, rate and slope at a `stamp` that is not before the last change, ns."""
+        x = (stamp - self._stamp) / NANOSECONDS
+        T = self._duration
+        if x >= T:
+            return self._s + (self._way(T) if T > 0.0 else 0.0) + self.target * (x - T), self.target, 0.0
+        a, b, c, d = self._cubic
+        return self._s + self._way(x), a + x * (b + x * (c + x * d)), b + x * (2.0 * c + x * 3.0 * d)
+
+    def _way(self, x: float) -> float:
+        a, b, c, d = self._cubic
+        return x * (a + x * (b / 2.0 + x * (c / 3.0 + x * d / 4.0)))
+
+    def _turn(self, stamp: int, target: float, duration: float | None) -> None:
+        self._s, rate, slope = self.at(stamp)
+        self._stamp, self.target = stamp, target
+        change = target - rate
+        if slope * change <= 0.0:
+            slope = 0.0
+        T = 1.5 * self._ramp * abs(change) if duration is None else duration
+        if change == 0.0 or T <= 0.0:
+            self._cubic, self._duration = (target, 0.0, 0.0, 0.0), 0.0
+            return
+        if slope:  # a cubic with a steeper start would overshoot (Fritsch and Carlson 1980)
+            T = min(T, 3.0 * change / slope)
+        self._cubic = (rate, slope, (3.0 * change / T - 2.0 * slope) / T, (slope - 2.0 * change / T) / (T * T))
+        self._duration = T
