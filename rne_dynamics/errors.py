@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from enum import Enum
 
 
 class RneDynamicsError(Exception):
@@ -46,8 +47,38 @@ class TrajectoryError(ControlError):
     """A trajectory that must not be executed."""
 
 
+class StateProblem(Enum):
+    """Why a joint state is refused; the values are for people and for the keys of diagnostics."""
+
+    NOT_FINITE = "not finite"
+    OUT_OF_RANGE = "out of range"
+    JOINT_MISSING = "joint missing"
+    NAMED_TWICE = "named twice"
+    UNEVEN_LISTS = "uneven lists"
+    NO_STAMP = "no stamp"
+    DUPLICATE_STAMP = "duplicate stamp"
+    OUT_OF_ORDER = "out of order"
+    DELAYED = "delayed"
+    POSITION_JUMP = "position jump"
+    TOO_FAST = "too fast"
+    TWO_SENDERS = "two senders"
+
+
 class StateError(ControlError):
-    """A joint state that must not be turned into effort."""
+    """A joint state that must not be turned into effort.
+
+    Attributes
+    ----------
+    problem : StateProblem
+        What is wrong with it, for counting.
+    """
+
+    def __init__(self, message: str, problem: StateProblem) -> None:
+        super().__init__(message, problem)  # both, so that it can be pickled
+        self.problem = problem
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class SimulationError(RneDynamicsError):

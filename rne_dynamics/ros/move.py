@@ -17,7 +17,7 @@ from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.joint_map import JointMap
+from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.ros.process import run
@@ -44,6 +44,8 @@ SCHEMA: tuple[Parameter, ...] = (
 class MoveNode(ArmNode):
     """The node `move`: one point-to-point motion, then the process ends, with 0 if the arm has arrived."""
 
+    live = False
+
     def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
@@ -67,11 +69,16 @@ class MoveNode(ArmNode):
         self._deadline = time.monotonic() + self.parameters.number("timeout")
 
     def _on_state(self, message: JointState) -> None:
+        q, qd = np.empty_like(self._q), np.empty_like(self._qd)
         try:
-            self._map.read(message, self._q, self._qd)
-            self._seen = True
+            reading = self._map.read(message, q, qd)
         except StateError as error:
             self._refusal = str(error)
+            return
+        if reading is not Reading.FOREIGN:
+            self._q, self._seen = q, True
+            # where nobody says how fast the arm is, its place alone says whether it has arrived
+            self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
 
     def _check(self) -> None:
         if not self.is_active or self.finished:
