@@ -100,8 +100,8 @@ def nothing_reported(evidence: Evidence) -> Iterator[Cause]:
         return
     text = (
         "the efforts are near zero although gravity pulls: the driver compensates gravity itself and reports what is "
-        "on top (add gravity to hardware_compensates), or the motors do not hold the arm (brakes closed, another control "
-        "mode, a support)"
+        "on top (add gravity to hardware_compensates), or the motors do not hold the arm (brakes closed, another "
+        "control mode, a support)"
     )
     yield Cause("no gravity", np.where(evidence.seen, evidence.effort, 0.0), 0.5, text)
 
@@ -120,10 +120,11 @@ def whole_arm(evidence: Evidence) -> Iterator[Cause]:
         "every joint reports with the opposite sign: change the sign of every effort_scale, if the driver takes its "
         "commands that way too"
     )  # fmt: skip
-    yield Cause(
-        "unit", e / MILLI - g, 0.5,
-        "the driver counts in mN m: set every effort_scale to 1000 times its value"
-    )  # fmt: skip
+    if abs(factor / MILLI - 1.0) < NEAR:
+        yield Cause(
+            "unit", e / MILLI - g, 0.5,
+            "the driver counts in mN m: set every effort_scale to 1000 times its value"
+        )  # fmt: skip
     if several and abs(factor) > 0.05:
         yield Cause(
             "factor", e / factor - g, 6.0,
@@ -155,7 +156,7 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
         e, g = float(evidence.effort[j]), float(evidence.load.torque[j])
         residual = np.array(evidence.residual)
         residual[j] = 0.0
-        ratio = e / g if abs(g) > evidence.allowed[j] else np.nan
+        ratio = e / g if abs(g) > 2.0 * evidence.noise[j] else np.nan
         facts = f"joint {name!r} alone is off by {quantity(e - g, unit)}"
         if abs(ratio / MILLI - 1.0) < NEAR:
             text, kind = f"joint {name!r} counts in m{unit}: set {scale} to 1000 times its value", "unit"
@@ -166,8 +167,8 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
             ), "no effort"
         elif np.isnan(ratio):
             text, kind = (
-                f"{facts} while the model has next to no gravity there: an offset of its sensor, a stop or a cable "
-                "that pulls, or a hand on the arm"
+                f"{facts} while the model has next to no gravity there: an offset of its sensor, another unit, a "
+                "stop or a cable that pulls, or a hand on the arm"
             ), "offset"
         else:
             text, kind = (

@@ -133,7 +133,7 @@ class LoadCheck:
         trial = LoadCheck(self._robot, self._tolerance, self._duration * 1e-9, self._compensated, self._posture)
         tree = self._robot.posture[self._robot.actuated] if isinstance(self._robot, Mechanism) else self._robot.neutral
         q, strange = np.array(tree), np.full(self._robot.n, 1e6)
-        for k in range(LEAST_STATES):
+        for k in range(LEAST_STATES + 1):
             trial.add(self._duration * k, q, np.zeros(self._robot.n), strange)
         trial.verdict()
 
@@ -150,20 +150,22 @@ class LoadCheck:
         """
         if self.finished:
             return
-        if self._states == 0 or stamp < self._last:
+        begun, self._last = self._starts > 0 and stamp >= self._last, stamp
+        if not begun:
             self._restart(stamp, q)
-        self._last = stamp
+            return
         moved = gather_kernel(self._record, q, effort, STILL)
         if moved >= 0:
             self._moved, self._way = moved, float(q[moved] - self._record[_START, moved])
             self._restart(stamp, q)
             self.finished = self._starts > MOST_STARTS
-            gather_kernel(self._record, q, effort, STILL)
+            return
         self._states += 1
         if stamp - self._began >= self._duration and self._states >= LEAST_STATES:
             self.finished = True
 
     def _restart(self, stamp: int, q: Array) -> None:
+        """Begin at q; the effort there does not count, it may still belong to a movement."""
         self._record[:] = 0.0
         self._record[_START] = q
         self._states, self._began = 0, stamp

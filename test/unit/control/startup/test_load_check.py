@@ -1,0 +1,472 @@
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+import pytest
+from support.arms import chain, floating_arm, gripper, slider
+from support.mechanisms import delta, five_bar, four_bar
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.control.rigid_terms import holding_terms
+from rne_dynamics.control.startup.gravity_load import effort_units, end_bodies, gravity_load, outermost_link
+from rne_dynamics.control.startup.load_check import LEAST_STATES, MOST_STARTS, LoadCheck
+from rne_dynamics.dynamics import gravity_torque, random_configuration
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.tree import Friction, Payload
+
+ARMS = ("ur5_robot.urdf", "panda.urdf", "kinova.urdf", "xarm7.urdf", "z1.urdf")
+SHARE = 0.05  # tolerance as a fraction of the effort limit
+STATES = 60  # random postures a test
+MS = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """An arm of the wheel with what the check is told about it."""
+
+    robot: rne.RobotModel
+    tolerance: np.ndarray
+    coulomb: np.ndarray
+
+    def postures(self, seed: int):
+        """Random postures, each with the generator for the rest of that trial."""
+        for k in range(STATES):
+            rng = np.random.default_rng([seed, k])
+            yield random_configuration(self.robot, rng), rng
+
+    def loaded_joint(self, gravity: np.ndarray, rng: np.random.Generator) -> int:
+        """A joint whose gravity is well beyond what is allowed, or −1."""
+        heavy = np.flatnonzero(np.abs(gravity) > 2.5 * (self.tolerance + self.coulomb))
+        return int(rng.choice(heavy)) if len(heavy) else -1
+
+
+@cache
+def arm(name: str) -> Arm:
+    robot = rne.load_urdf(wheel_urdf(name))
+    friction = joint_friction(robot)
+    return Arm(robot, SHARE * robot.effort_limit, np.maximum(friction.coulomb_forward, friction.coulomb_backward))
+
+
+def held(check: LoadCheck, q, effort, states: int = 11, step: int = 100 * MS, noise=0.0, rng=None):
+    """The verdict after an arm stood still at q."""
+    for k in range(states):
+        shown = effort if rng is None else effort + noise * rng.normal(size=len(effort))
+        check.add(k * step, np.array(q), np.zeros(len(q)), shown)
+    assert check.finished
+    return check.verdict()
+
+
+def verdict(case: Arm, q, effort, rng, **options):
+    """The verdict on an arm with friction anywhere within Coulomb's and noise on top."""
+    stuck = rng.uniform(-1.0, 1.0, case.robot.n) * case.coulomb
+    check = LoadCheck(case.robot, case.tolerance, **options)
+    return held(check, q, effort + stuck, noise=0.2 * case.tolerance, rng=rng)
+
+
+def tilted(gravity, rng, least=10.0, most=90.0):
+    """Gravity as a base tilted about a level axis feels it."""
+    angle, heading = np.radians(rng.uniform(least, most)), rng.uniform(0.0, 2.0 * np.pi)
+    size = np.linalg.norm(gravity)
+    return size * np.array([np.sin(angle) * np.cos(heading), np.sin(angle) * np.sin(heading), -np.cos(angle)])
+
+
+# -- nothing is wrong -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_no_false_alarm_on_the_arm_that_was_modelled(name):
+    case = arm(name)
+    for q, rng in case.postures(0):
+        found = verdict(case, q, gravity_torque(case.robot, q), rng)
+        assert found.agrees
+        assert found.checked
+        assert found.causes == ()
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_hardware_that_compensates_gravity_may_report_it_or_not(name):
+    case = arm(name)
+    for q, rng in case.postures(1):
+        gravity = gravity_torque(case.robot, q)
+        for reported in (gravity, np.full(case.robot.n, 1e-9)):
+            found = verdict(case, q, reported, rng, compensated=frozenset({"gravity"}))
+            assert found.agrees
+            assert found.checked
+    q = np.full(case.robot.n, 0.5)
+    if (np.abs(gravity_torque(case.robot, q)) > 3.0 * case.tolerance).any():
+        assert "compensates itself" in verdict(
+            case, q, np.full(case.robot.n, 1e-9), rng, compensated=frozenset({"gravity"})
+        ).text
+
+
+# -- something is wrong: the right culprit ----------------------------------------------------------------------------
+
+
+def kinds_found(case: Arm, seed: int, alter, **options):
+    """For each posture where the alteration was seen: the likeliest kind, all kinds named, and the verdict."""
+    seen = []
+    for q, rng in case.postures(seed):
+        gravity = gravity_torque(case.robot, q)
+        altered = alter(q, gravity, rng)
+        if altered is None:
+            continue
+        found = verdict(case, q, altered, rng, **options)
+        if not found.agrees:
+            seen.append(([cause.kind for cause in found.causes], found))
+    assert len(seen) >= 12, "too few postures show the alteration for a verdict on the check"
+    return seen
+
+
+def share(flags) -> float:
+    return float(np.mean(list(flags)))
+
+
+def joint_alteration(case: Arm, factor: float):
+    def alter(q, gravity, rng):
+        j = case.loaded_joint(gravity, rng)
+        if j < 0:
+            return None
+        effort = gravity.copy()
+        effort[j] *= factor
+        return effort
+
+    return alter
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_joint_that_reports_with_the_opposite_sign(name):
+    case = arm(name)
+    seen = kinds_found(case, 2, joint_alteration(case, -1.0))
+    assert share(kinds[:1] == ["sign"] for kinds, _ in seen) >= 0.95
+    assert share("sign" in kinds or "signs" in kinds for kinds, _ in seen) == 1.0
+    for kinds, found in seen:
+        if kinds[0] == "sign":
+            assert all(f"effort_scale.{joint}" in found.text for joint in found.causes[0].joints)
+
+
+@pytest.mark.parametrize("name", ARMS)
+@pytest.mark.parametrize("factor", [0.4, 2.0])
+def test_a_joint_with_a_wrong_scale(name, factor):
+    case = arm(name)
+    seen = kinds_found(case, 3, joint_alteration(case, factor))
+    assert share("scale" in kinds for kinds, _ in seen) >= 0.95
+    assert share(kinds[:1] == ["scale"] for kinds, _ in seen) >= 0.8
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_one_joint_and_all_joints_in_another_unit(name):
+    case = arm(name)
+    one = kinds_found(case, 4, joint_alteration(case, 1000.0))
+    assert share(kinds[:1] == ["unit"] for kinds, _ in one) >= 0.95
+    every = kinds_found(case, 5, lambda q, gravity, rng: 1000.0 * gravity)
+    assert share(kinds[:1] == ["unit"] for kinds, _ in every) >= 0.95
+    assert all("every effort_scale" in found.text for kinds, found in every if kinds[:1] == ["unit"])
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_all_signs_and_no_gravity_at_all(name):
+    case = arm(name)
+    signs = kinds_found(case, 6, lambda q, gravity, rng: -gravity)
+    assert share("signs" in kinds for kinds, _ in signs) == 1.0
+    nothing = kinds_found(case, 7, lambda q, gravity, rng: np.full_like(gravity, 1e-9))
+    assert share(kinds[:1] == ["no gravity"] for kinds, _ in nothing) >= 0.9
+    assert all("hardware_compensates" in found.text for _, found in nothing)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_exchanged_joints(name):
+    case = arm(name)
+
+    def alter(q, gravity, rng):
+        order = np.arange(case.robot.n)
+        order[:2] = rng.choice(case.robot.n, 2, replace=False)
+        swapped = gravity.copy()
+        swapped[order[:2]] = swapped[order[1::-1]]
+        return swapped
+
+    seen = kinds_found(case, 8, alter)
+    assert share("order" in kinds for kinds, _ in seen) >= 0.95
+    assert share(kinds[:1] == ["order"] for kinds, _ in seen) >= 0.9
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_payload_the_model_does_not_know(name):
+    case = arm(name)
+    body = end_bodies(case.robot)[0]
+    link = outermost_link(case.robot, body)
+    masses = {}
+
+    def alter(q, gravity, rng):
+        payload = Payload(link, rng.uniform(1.0, 5.0), 0.06 * rng.normal(size=3))
+        loaded = gravity_torque(with_payload(case.robot, payload), q)
+        masses[loaded.tobytes()] = payload.mass
+        return loaded
+
+    errors, kinds_of = [], []
+    for q, rng in case.postures(9):
+        loaded = alter(q, gravity_torque(case.robot, q), rng)
+        found = verdict(case, q, loaded, rng)
+        if found.agrees:
+            continue
+        kinds_of.append([cause.kind for cause in found.causes])
+        for cause in found.causes:
+            if cause.kind == "payload":
+                errors.append(float(cause.text.split(" kg")[0]) / masses[loaded.tobytes()] - 1.0)
+                assert repr(link) in cause.text
+                assert "more" in cause.text
+    assert share("payload" in kinds for kinds in kinds_of) >= 0.97
+    assert share(kinds[:1] == ["payload"] for kinds in kinds_of) >= 0.9
+    assert np.median(np.abs(errors)) < 0.15
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_a_tilted_base(name):
+    case = arm(name)
+
+    def alter(q, gravity, rng):
+        return gravity_load(case.robot, q).field @ tilted(case.robot.gravity, rng)
+
+    seen = kinds_found(case, 10, alter)
+    assert share("tilt" in kinds for kinds, _ in seen) >= 0.95
+    assert share(kinds[:1] == ["tilt"] for kinds, _ in seen) >= 0.7
+
+
+# -- how exact, where nothing disturbs --------------------------------------------------------------------------------
+
+
+def cause_of(found, kind):
+    return next(cause for cause in found.causes if cause.kind == kind)
+
+
+def test_a_payload_is_weighed_exactly_where_nothing_rubs():
+    robot = rne.load_urdf(wheel_urdf("ur5_robot.urdf"))
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    loaded = with_payload(robot, Payload("wrist_3_link", 3.0, np.array([0.02, 0.05, 0.06])))
+    found = held(LoadCheck(robot, 0.01), q, gravity_torque(loaded, q))
+    assert cause_of(found, "payload").text.startswith("3 kg more at link 'wrist_3_link'")
+
+
+def test_a_payload_that_is_missing_is_said_to_be_less():
+    robot = with_payload(rne.load_urdf(wheel_urdf("ur5_robot.urdf")), Payload("wrist_3_link", 2.0, np.zeros(3)))
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    found = held(LoadCheck(robot, 0.01), q, gravity_torque(arm("ur5_robot.urdf").robot, q))
+    assert cause_of(found, "payload").text.startswith("2 kg less at link 'wrist_3_link'")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tilt_is_measured_exactly_where_nothing_rubs(seed):
+    case = arm("ur5_robot.urdf")
+    rng = np.random.default_rng(seed)
+    gravity = tilted(case.robot.gravity, rng, most=60.0)
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    found = held(LoadCheck(case.robot, 0.01), q, gravity_load(case.robot, q).field @ gravity)
+    text = cause_of(found, "tilt").text
+    said = np.array([float(x) for x in text.split("[")[1].split("]")[0].split(",")])
+    np.testing.assert_allclose(said, gravity, atol=0.03)
+    angle = np.degrees(np.arccos(-gravity[2] / np.linalg.norm(gravity)))
+    assert f"tilted by {angle:.0f} degrees" in text
+    # turning the base about the named axis gives that gravity in its axes
+    axis = np.array([float(x) for x in text.split("about (")[1].split(")")[0].split(",")])
+    turned = rotation(axis, np.radians(angle)).T @ case.robot.gravity
+    np.testing.assert_allclose(turned, gravity, atol=0.1)
+
+
+def rotation(axis, angle):
+    """Rodrigues' formula."""
+    x, y, z = axis / np.linalg.norm(axis)
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
+
+
+def test_what_one_posture_cannot_tell_apart_is_said_beside_each_other():
+    case = arm("ur5_robot.urdf")
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    upside_down = held(LoadCheck(case.robot, 0.5), q, -gravity_torque(case.robot, q))
+    assert {"signs", "tilt"} <= {cause.kind for cause in upside_down.causes}
+    assert "does not rule out" in upside_down.text
+    one = np.array(gravity_torque(case.robot, q))
+    one[1] *= 1.7
+    alone = held(LoadCheck(case.robot, 0.5), q, one)
+    assert "one posture cannot tell which" in alone.text
+
+
+def test_what_no_single_cause_explains_names_the_joints():
+    case = arm("ur5_robot.urdf")
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    effort = gravity_torque(case.robot, q) + np.array([40.0, -25.0, 31.0, -9.0, 12.0, 7.0])
+    found = held(LoadCheck(case.robot, 0.5), q, effort)
+    assert not found.agrees
+    assert found.causes == ()
+    assert "No single" in found.text
+    assert "'shoulder_pan_joint' reports 40 N m, the model has" in found.text
+
+
+def test_motor_currents_are_suspected_where_every_joint_has_a_factor_of_its_own():
+    case = arm("ur5_robot.urdf")
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    effort = gravity_torque(case.robot, q) * np.array([0.1, 0.08, 0.22, 0.6, 0.6, 0.6])
+    found = held(LoadCheck(case.robot, np.array([0.5, 0.5, 0.5, 0.05, 0.05, 0.05])), q, effort)
+    assert "currents" in found.text
+
+
+# -- gathering --------------------------------------------------------------------------------------------------------
+
+
+def two_joints():
+    return chain(2, friction=Friction(0.0, 0.3, 0.1))
+
+
+def test_friction_widens_what_is_allowed():
+    robot = two_joints()
+    q = np.array([0.3, 0.2])
+    gravity = gravity_torque(robot, q)
+    assert held(LoadCheck(robot, 0.1), q, gravity + 0.39).agrees
+    assert not held(LoadCheck(robot, 0.1), q, gravity + 0.41).agrees
+
+
+def test_it_takes_the_duration_and_a_few_states():
+    robot, zero = two_joints(), np.zeros(2)
+    check = LoadCheck(robot, 1.0, 0.5)
+    for k in range(5):
+        check.add(k * 100 * MS, zero, zero, zero)
+        assert not check.finished
+        with pytest.raises(ControlError, match="not finished"):
+            check.verdict()
+    check.add(500 * MS, zero, zero, zero)
+    assert check.finished
+    slow = LoadCheck(robot, 1.0, 0.5)
+    for k in range(LEAST_STATES):
+        slow.add(k * 1000 * MS, zero, zero, zero)
+        assert not slow.finished
+
+
+def test_a_hand_on_the_arm_starts_it_anew_and_in_the_end_refuses():
+    robot, zero = two_joints(), np.zeros(2)
+    q = np.array([0.3, 0.2])
+    check = LoadCheck(robot, 0.1)
+    # while it moves the efforts are wild; what counts is what comes after
+    for k in range(10):
+        check.add(k * 100 * MS, q + 0.02 * k, zero, np.full(2, 99.0))
+    rest = q + 0.02 * 9
+    for k in range(10, 20):
+        assert not check.finished
+        check.add(k * 100 * MS, rest, zero, gravity_torque(robot, rest))
+    assert check.verdict().agrees
+
+    restless = LoadCheck(robot, 0.1)
+    for k in range(3 * MOST_STARTS):
+        restless.add(k * 100 * MS, q + np.array([0.0, 0.05 * k]), zero, zero)
+    assert restless.finished
+    found = restless.verdict()
+    assert not found.agrees
+    assert not found.checked
+    assert "did not keep still" in found.text
+    assert "'joint2'" in found.text
+
+
+def test_a_clock_set_back_starts_it_anew():
+    robot, zero = two_joints(), np.zeros(2)
+    check = LoadCheck(robot, 0.1)
+    for k in range(8):
+        check.add(10**12 + k * 100 * MS, zero, zero, zero)
+    for k in range(10):
+        check.add(k * 100 * MS, zero, zero, gravity_torque(robot, zero))
+        assert not check.finished
+    check.add(1000 * MS, zero, zero, gravity_torque(robot, zero))
+    assert check.verdict().agrees
+
+
+def test_efforts_that_are_not_reported_are_not_judged():
+    robot, q = two_joints(), np.array([0.3, 0.2])
+    for nothing in (np.full(2, np.nan), np.zeros(2)):
+        found = held(LoadCheck(robot, 0.1), q, nothing)
+        assert found.agrees
+        assert not found.checked
+        assert "not checked" in found.text
+        assert found.unreported == ("joint1", "joint2")
+    half = np.array(gravity_torque(robot, q))
+    half[0] = np.nan
+    found = held(LoadCheck(robot, 0.1), q, half)
+    assert found.agrees
+    assert not found.checked
+    assert found.unreported == ("joint1",)
+    half[1] += 5.0
+    assert not held(LoadCheck(robot, 0.1), q, half).agrees
+
+
+def test_gaps_in_the_efforts_do_not_pull_the_mean():
+    robot, q = two_joints(), np.array([0.3, 0.2])
+    check = LoadCheck(robot, 0.1)
+    for k in range(11):
+        shown = gravity_torque(robot, q) if k % 3 else np.array([np.nan, np.inf])
+        check.add(k * 100 * MS, q, np.zeros(2), shown)
+    found = check.verdict()
+    assert found.agrees
+    assert found.checked
+
+
+def test_joints_that_this_posture_does_not_test_are_named():
+    robot = rne.load_urdf(wheel_urdf("ur5_robot.urdf"))
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    text = held(LoadCheck(robot, 1.0), q, gravity_torque(robot, q)).text
+    assert "shoulder_pan_joint" in text
+    assert "not tested" in text
+    assert "shoulder_lift_joint" not in text
+
+
+@pytest.mark.parametrize("make", [four_bar, five_bar, delta])
+def test_mechanisms_with_closed_loops(make):
+    mechanism = make()
+    q = mechanism.posture[mechanism.actuated]
+    gravity = holding_terms(mechanism, q, np.zeros(mechanism.n), mechanism.posture)[0]
+    tolerance = 0.05 * np.abs(gravity).max()
+    check = LoadCheck(mechanism, tolerance, posture=mechanism.posture)
+    check.warm_up()
+    assert held(check, q, gravity).agrees
+    j = int(np.argmax(np.abs(gravity)))
+    altered = gravity.copy()
+    altered[j] *= -1.0
+    found = held(LoadCheck(mechanism, tolerance), q, altered)
+    assert not found.agrees
+    assert found.causes[0].kind in ("sign", "signs")
+    assert {cause.kind for cause in found.causes}.isdisjoint({"tilt", "payload"})
+
+
+@pytest.mark.parametrize("robot", [slider(axis=(0.0, 0.0, 1.0)), gripper(), chain(1)], ids=lambda r: r.name)
+def test_small_and_odd_robots(robot):
+    check = LoadCheck(robot, 0.05)
+    check.warm_up()
+    assert not check.finished
+    q = np.full(robot.n, 0.1)
+    assert held(check, q, gravity_torque(robot, q)).agrees
+    found = held(LoadCheck(robot, 0.05), q, gravity_torque(robot, q) + 3.0)
+    assert not found.agrees
+    assert robot.joint_names[0] in found.text
+    assert effort_units(robot)[0] == ("N" if robot.name == "slider" else "N m")
+
+
+def test_fingers_stand_behind_their_hand():
+    robot = arm("panda.urdf").robot
+    assert [outermost_link(robot, body) for body in end_bodies(robot)] == ["panda_hand_tcp"]
+    assert outermost_link(arm("xarm7.urdf").robot, end_bodies(arm("xarm7.urdf").robot)[0]) == "link_eef"
+
+
+@pytest.mark.parametrize("options", [
+    {"tolerance": 0.0}, {"tolerance": [0.1, -1.0]}, {"tolerance": np.nan}, {"tolerance": [0.1] * 3},
+    {"tolerance": 0.1, "duration": 0.0}, {"tolerance": 0.1, "duration": np.nan}, {"tolerance": 0.1, "duration": np.inf},
+])  # fmt: skip
+def test_values_out_of_range_are_refused(options):
+    with pytest.raises(ControlError, match="startup_check"):
+        LoadCheck(two_joints(), **options)
+
+
+def test_a_floating_joint_is_refused():
+    with pytest.raises(ControlError, match="floating joint"):
+        LoadCheck(floating_arm(), 0.1)
+
+
