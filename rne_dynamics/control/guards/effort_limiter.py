@@ -90,13 +90,13 @@ def _faded(motion: float, outward: float, keep: float) -> float:
 
 
 @helper
-def _depth(q: float, lower: float, upper: float, margin: float) -> tuple[float, float]:
-    """Which wall a joint is in, +1 upper, −1 lower, 0 none, and how deep, rad or m."""
-    if q > upper - margin:
-        return 1.0, q - (upper - margin)
-    if q < lower + margin:
-        return -1.0, (lower + margin) - q
-    return 0.0, 0.0
+def _place(q: float, lower: float, upper: float, margin: float) -> tuple[float, float, float]:
+    """Which wall a joint is in (+1 upper, −1 lower, 0 none), how deep, and what is left to the limit, rad or m."""
+    if q >= upper - margin:
+        return 1.0, q - (upper - margin), upper - q
+    if q <= lower + margin:
+        return -1.0, (lower + margin) - q, q - lower
+    return 0.0, 0.0, np.inf
 
 
 @helper
@@ -145,11 +145,11 @@ def limit_kernel(
                 flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
                 motion = allowed
             margin = table[rows.MARGIN, j]
-            outward, depth = _depth(work[_Q, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
+            outward, depth, room = _place(work[_Q, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
             if outward == 0.0:
                 work[_REST, j] = 0.0
             else:
-                keep = 1.0 - depth / margin if margin > 0.0 else 0.0
+                keep = room / margin if margin > 0.0 else 0.0
                 allowed = _faded(motion, outward, keep)
                 brake = _faded(damper, outward, keep)
                 # where the spring rests, with the sign of its side; it follows the joint inwards
@@ -309,7 +309,7 @@ class EffortLimiter:
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
         work[_SUPPORT], work[_MOTION], work[_Q], work[_QD] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
-        together = limit_kernel(self._limits.table, work, self._frequency, dt, options, command, flags)
+        together = limit_kernel(self._limits.table, work, self._frequency, float(dt), options, command, flags)
         if together == _REFUSED:
             raise self._refusal(dt)
         return Limited(command, flags, together != 0)

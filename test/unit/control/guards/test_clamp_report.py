@@ -1,0 +1,62 @@
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.control.guards.clamp_report import clamp_report
+from rne_dynamics.control.guards.effort_limiter import EFFORT, EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.terms import TorqueTerms
+
+Q = np.array([0.0, 1.95, -2.1])
+
+
+def terms(**given):
+    """Terms of three joints, zero unless given."""
+    return TorqueTerms(*(np.array(given.get(name, np.zeros(3)), dtype=float) for name in TorqueTerms._fields))
+
+
+def report(asked, *, qd=(0.0, 0.0, 0.0), rate=np.inf, saturation="joint", q=Q):
+    limits = EffortLimits(
+        [87.0, 50.0, 20.0], rate, 1.0, -2.0, 2.0, 0.1, saturation=saturation, joints=("base", "elbow", "wrist")
+    )
+    limiter = EffortLimiter(limits)
+    limiter.weigh(np.full(3, 0.5))
+    limited = limiter.limit(asked.gravity, asked.total - asked.gravity, q, np.array(qd), 0.001)
+    return clamp_report(asked, limited, limits, q)
+
+
+def test_the_terms_are_told_in_order_of_size_and_small_ones_left_out():
+    said = report(terms(gravity=[60.0, 0, 0], feedback=[55.0, 0, 0], inertia=[15.0, 0, 0], coriolis=[0.1, 0, 0]))
+    assert said == (
+        "joint 'base' asked for 130.1 (gravity 60, feedback 55, inertia 15) and got 87: its effort limit is 87"
+    )
+
+
+def test_walls_and_stops_say_where_the_joint_is():
+    said = report(terms(feedback=[0.0, 4.0, -3.0]))
+    assert "joint 'elbow' asked for 4 (feedback 4) and got 2: it is at 1.95, 0.05 before its upper position" in said
+    assert "joint 'wrist' asked for -3 (feedback -3) and got 0: it is at -2.1, 0.1 beyond its lower position" in said
+    assert "base" not in said
+
+
+def test_overspeed_and_rate_are_told():
+    assert "it is faster than its velocity limit 1" in report(terms(), qd=(1.5, 0.0, 0.0))
+    said = report(terms(feedback=[50.0, 0, 0]), rate=1000.0)
+    assert said.endswith("and got 1: its effort may change by 1000 per s")
+
+
+def test_scaling_names_the_reason_for_each_joint():
+    said = report(terms(feedback=[174.0, 10.0, 0.0]), saturation="direction", q=np.zeros(3))
+    assert "'base' asked for 174 (feedback 174) and got 87: its effort limit is 87" in said
+    assert "'elbow' asked for 10 (feedback 10) and got 5: all joints are scaled down with one at its effort" in said
+
+
+def test_nothing_is_said_where_nothing_was_limited():
+    assert report(terms(gravity=[10.0, 1.0, 1.0]), q=np.zeros(3)) == ""
+
+
+def test_joints_without_names_are_numbered():
+    limits = EffortLimits([1.0], [np.inf], [np.inf], [-np.inf], [np.inf], [0.0])
+    limited = Limited(np.array([1.0]), np.array([EFFORT], dtype=np.uint8), True)
+    asked = TorqueTerms(*(np.array([v]) for v in (0.0, 0.0, 2.0, 0.0, 0.0)))
+    assert clamp_report(asked, limited, limits, np.zeros(1)).startswith("joint number 0 asked for 2 (gravity 2)")
