@@ -36,8 +36,9 @@ NOT_FINITE, OUT_OF_RANGE, NO_STAMP, DUPLICATE, OUT_OF_ORDER, DELAYED, JUMP, FAST
 
 #: Positions and velocities beyond this are no arm's, rad or m, rad/s or m/s.
 FARTHEST = 1e6
-#: A stamp that is off by more than this against the arrival is another time, s.
-TIME_JUMP = 0.5
+#: A stamp further back than this against the arrival is another time, and so is one further ahead than the least late
+#: of the last states, s.
+TIME_JUMP, AHEAD = 0.5, 0.1
 #: Over how long the least lateness is taken, s.
 WINDOW = 0.5
 #: A clock that loses more than this fraction is not real time: lateness says nothing.
@@ -131,9 +132,9 @@ def same_sender(whole: NDArray[np.int64], clock: Array, sequence: int, arrival: 
     continues = followed < 0 or 0 < step <= LOST + LOST_RATE * max(arrival - clock[FOLLOWED_AT], 0.0)
     if not continues:
         clock[OTHER_AT] = arrival
-        if whole[KNOWN] == 1 and arrival - clock[BEGAN] >= ALONE:
+        if whole[KNOWN] == 1 and arrival - clock[BEGAN] >= ALONE and arrival - clock[FOLLOWED_AT] < ALONE:
             return SENDERS  # the other one; the sender that was here alone is followed on
-        whole[KNOWN] = 0  # nobody can tell which of the two is the arm
+        whole[KNOWN] = 0  # nobody can tell which of the two is the arm, or there is a new one
     if whole[KNOWN] == 0 and arrival - clock[OTHER_AT] < ALONE:
         whole[SEQUENCE], clock[FOLLOWED_AT] = sequence, arrival
         return SENDERS
@@ -155,16 +156,20 @@ def stamp_follows(whole: NDArray[np.int64], clock: Array, stamp: int, arrival: f
         return DUPLICATE
     if step < 0.0:
         return NEW_BASE if passed - step > TIME_JUMP else OUT_OF_ORDER
-    if step - passed > TIME_JUMP:
-        return NEW_BASE
-    if clock[DRIFT] <= REAL_TIME and passed - step <= TIME_JUMP:
-        late = clock[LATE] + passed - step
-        drift = clock[DRIFT]
-        least = min(clock[LEAST] + drift * (arrival - clock[LEAST_AT]),
+    if passed - step > TIME_JUMP:
+        return GOOD  # a pause: nothing to compare with
+    drift = clock[DRIFT]
+    judged = drift <= REAL_TIME
+    least = clock[LEAST]
+    if judged:
+        least = min(least + drift * (arrival - clock[LEAST_AT]),
                     clock[EARLIER] + drift * (arrival - clock[EARLIER_AT]))
-        if late - least > timeout:
-            clock[FOUND], clock[ALLOWED] = late - least, timeout
-            return DELAYED
+    late = clock[LATE] + passed - step - least
+    if late < -AHEAD:
+        return NEW_BASE
+    if judged and late > timeout:
+        clock[FOUND], clock[ALLOWED] = late, timeout
+        return DELAYED
     return GOOD
 
 

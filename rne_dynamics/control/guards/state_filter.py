@@ -8,8 +8,8 @@ a value that is NaN or infinite     refused, "not finite"
 a value beyond 1e6 rad, m (a s)     refused, "out of range"
 the stamp of the last one           refused, "duplicate stamp": a frozen stream so goes stale however fast it is
 stamp up to 0.5 s back              refused, "out of order"
-stamp further back, or further      the clock was set: a new time base. The place must follow all the same, so that a
-ahead than arrivals by > 0.5 s      broken message is not taken for a new time
+stamp further back, or 0.1 s ahead  the clock was set: a new time base. The place must follow all the same, so that a
+of the least late states            broken message is not taken for a new time
 stamp zero in a stream with stamps  refused, "no stamp"; so is a negative one
 stamp zero always                   the arrival is the stamp; order and lateness are then not judged
 later than the least late of the    refused, "delayed". Judged from the second second on, and only where the stamps keep
@@ -116,25 +116,13 @@ class StateFilter:
     """
 
     def __init__(self, limits: StateLimits) -> None:
+        self._whole, self._clock = np.zeros(checks.WHOLE, dtype=np.int64), np.zeros(checks.SIZE)
+        self._table = np.zeros((checks.TABLE, len(limits.joints)))
+        self._clock[checks.OTHER_AT] = -np.inf
         self.limits = limits
-        self._timeout = limits.timeout or math.inf
-        self._rate = 2.0 * math.pi * limits.filter_frequency
-        self._whole, self._clock, self._table = self._memory()
-        self._warm_up()
-
-    def _memory(self) -> tuple[NDArray[np.int64], Array, Array]:
-        whole, clock = np.zeros(checks.WHOLE, dtype=np.int64), np.zeros(checks.SIZE)
-        whole[checks.SEQUENCE] = -1
-        clock[checks.OTHER_AT] = -np.inf
-        table = np.zeros((checks.TABLE, len(self.limits.joints)))
-        table[checks.LIMIT], table[checks.CONTINUOUS] = self.limits.velocity, self.limits.continuous
-        table[checks.JUMPED] = np.nan
-        return whole, clock, table
-
-    def _warm_up(self) -> None:
-        """Compile before the first state, which must not wait for it."""
-        q = np.zeros(len(self.limits.joints))
-        checks.check_state(*self._memory(), self._timeout, self._rate, q, q.copy(), 1, 0.0, 1, False)
+        self.change(limits)
+        self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
+        self.reset()
 
     @property
     def stamp(self) -> int:
