@@ -16,6 +16,7 @@ from launch_ros.parameter_descriptions import ParameterValue
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.ros.description import description_text
+from rne_dynamics.ros.parent import VARIABLE
 
 #: Time a node gets to set the arm down before launch loses patience, s; launch's own 5 s may be shorter than a ramp.
 STOP_TIME = "60"
@@ -43,7 +44,9 @@ def arguments(default: str = "") -> list[DeclareLaunchArgument]:
 def actions(context: LaunchContext, executables: Sequence[str], default: str = "") -> list[Any]:
     """Our nodes, robot_state_publisher and RViz as far as installed.
 
-    The end of any of our nodes ends the launch: an arm without its controller must not look as if all were well.
+    The end of any of our nodes ends the launch: an arm without its controller must not look as if all were well. And
+    a launch that is killed, or gets SIGTERM as from systemd or docker, takes our nodes with it: launch by itself would
+    leave them running; see `rne_dynamics.ros.parent`.
     """
     urdf, model, config, namespace, rviz = (
         LaunchConfiguration(name).perform(context) for name in ("urdf", "model", "config", "namespace", "rviz")
@@ -61,7 +64,7 @@ def actions(context: LaunchContext, executables: Sequence[str], default: str = "
         Node(
             package="rne_dynamics", executable=name, name=name, namespace=namespace, parameters=parameters,
             output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
-            on_exit=Shutdown(reason=f"{name} has ended"),
+            additional_env={VARIABLE: "1"}, on_exit=Shutdown(reason=f"{name} has ended"),
         )
         for name in executables
     ]

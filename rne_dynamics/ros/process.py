@@ -17,6 +17,7 @@ from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.parent import end_with_parent
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode
@@ -77,6 +78,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         node: ArmNode | None = None
         executor: SingleThreadedExecutor | None = None
         try:
+            end_with_parent()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = SingleThreadedExecutor()
