@@ -7,6 +7,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
@@ -28,6 +29,7 @@ from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.machine import load_machine, loaded
+from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 
@@ -96,14 +98,23 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         Values that go before those of the ROS command line.
     """
 
+    #: Whether parameters can be changed while the node runs, those that are not read-only.
+    live = True
+
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
-        super().__init__(name, parameter_overrides=list(overrides))
-        self.parameters = ParameterTable(self, (*COMMON, *schema))
+        super().__init__(name, parameter_overrides=list(overrides), start_parameter_services=False)
+        self.parameters = ParameterTable(self, self.all_parameters(schema))
+        self._parameter_services = StrictParameterService(self)
         self.finished, self.exit_code = False, 0
         self._entities: list[Any] = []
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
+
+    @classmethod
+    def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
+        """`COMMON` and those of `schema`, as this kind of node declares them."""
+        return (*(COMMON if cls.live else (replace(p, read_only=True) for p in COMMON)), *schema)
 
     # -- what a node does ---------------------------------------------------------------------------------------------
 

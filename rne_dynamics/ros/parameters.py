@@ -136,7 +136,7 @@ class ParameterTable:
     """The parameters of one node and their current values.
 
     Values are read through `values`, an immutable snapshot that is replaced as a whole, so that nothing ever sees
-    half of a change.
+    half of a change. Every change is checked from the start on; what else it takes, `enable_changes` tells.
 
     Parameters
     ----------
@@ -150,10 +150,12 @@ class ParameterTable:
         self._node = node
         self._schema = tuple(schema)
         self._declared: dict[str, Parameter] = {}
-        self._apply: Callable[[Values], Callable[[], None]] | None = None
+        self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
         self._pending: tuple[Values, Callable[[], None]] | None = None
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
+        node.add_on_set_parameters_callback(self._check)
+        node.add_post_set_parameters_callback(self._swap)
 
     def declare_joints(
         self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({})
@@ -189,7 +191,7 @@ class ParameterTable:
         self.values = MappingProxyType(values)
 
     def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
-        """Accept changes at run time from now on.
+        """Let changes take effect at run time from now on, instead of when the node is configured next.
 
         Parameters
         ----------
@@ -197,23 +199,18 @@ class ParameterTable:
             Given all values as they would be, it builds what the node would use and returns the function that
             swaps it in; it raises `RneDynamicsError` to refuse. Nothing has changed until the swap runs.
         """
-        if self._apply is None:
-            self._node.add_on_set_parameters_callback(self._check)
-            self._node.add_post_set_parameters_callback(self._swap)
         self._apply = apply
 
     def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         from rcl_interfaces.msg import SetParametersResult
 
         self._pending = None
-        candidate = dict(self.values)
+        ours = [change for change in changes if change.name in self._declared]  # rclpy has some of its own
         try:
-            for change in changes:
-                if change.name in self._declared:
-                    candidate[change.name] = self._declared[change.name].parse(change.name, _plain(change.value))
-            assert self._apply is not None  # the callback is registered only together with it
-            frozen = MappingProxyType(candidate)
-            self._pending = (frozen, self._apply(frozen))
+            if ours:
+                changed = {c.name: self._declared[c.name].parse(c.name, _plain(c.value)) for c in ours}
+                candidate = MappingProxyType({**self.values, **changed})
+                self._pending = (candidate, self._apply(candidate))
         except RneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

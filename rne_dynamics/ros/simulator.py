@@ -71,6 +71,8 @@ class SimulatorNode(ArmNode):
     would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links.
     """
 
+    live = False
+
     def __init__(self) -> None:
         super().__init__("simulator", SCHEMA)
 

@@ -1,0 +1,154 @@
+"""Writes docs/parameters.md from the schemas of the nodes; with ``--check`` tells whether the page is what they say."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rne_dynamics.ros import computed_torque_controller, gravity_compensation, move, simulator
+from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.move import MoveNode
+from rne_dynamics.ros.parameters import JOINT, Parameter
+from rne_dynamics.ros.simulator import SimulatorNode
+
+#: The page of a checkout; an installed package has none.
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
+COMMAND = "python -m rne_dynamics.ros.parameter_page"
+
+CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
+#: All parameters by node, as the node declares them.
+NODES: dict[str, tuple[Parameter, ...]] = {
+    "computed_torque_controller": ComputedTorqueController.all_parameters(computed_torque_controller.SCHEMA),
+    "gravity_compensation": GravityCompensationNode.all_parameters(gravity_compensation.SCHEMA),
+    "simulator": SimulatorNode.all_parameters(simulator.SCHEMA),
+    "move": MoveNode.all_parameters(move.SCHEMA),
+}
+
+HEAD = f"""\
+# Parameters
+
+`{COMMAND}` writes this page from what the nodes declare; a test checks it.
+
+Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` stands for the name of
+each controlled joint. A number may be given as an integer. Not a number, infinity, another type, and what lies outside
+the bounds is refused by name, at the start (the node then says so and ends) as at run time.
+
+What is *live* can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
+checked together with everything else that holds, and take effect together between two efforts, or not at all.
+`set_parameters` of several is as many requests. A change of a controller makes no jump: the effort goes on from the
+last one at the allowed rate. The rest is read at the *start*. `ros2 param describe` shows bounds and units too.
+"""
+
+INTRODUCTIONS = {
+    "every node": "What is live here is so for controllers; `simulator` and `move` read all of it at the start.",
+    "both controllers": "`computed_torque_controller` and `gravity_compensation`, beside those of every node.",
+    "computed_torque_controller": "Beside those of every node and of both controllers.",
+    "gravity_compensation": "Beside those of every node and of both controllers.",
+    "simulator": "Beside those of every node.",
+    "move": "Beside those of every node.",
+}
+
+
+def page() -> str:
+    """The whole page."""
+    sections = [HEAD]
+    for title, parameters in grouped(NODES).items():
+        lines = [f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `{title}`"]
+        sections.append("\n".join([*lines, "", INTRODUCTIONS[title], "", *table(parameters)]) + "\n")
+    return "\n".join(sections)
+
+
+def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Parameter, ...]]:
+    """The same parameters by section: what several nodes have alike is told once."""
+    first, second = (nodes[name] for name in CONTROLLERS)
+    both = [p for p in first if p in second]
+    everywhere = {p.name for p in both if all(p.name in {q.name for q in other} for other in nodes.values())}
+    shared = {p.name for p in both}
+    sections = {
+        "every node": tuple(p for p in both if p.name in everywhere),
+        "both controllers": tuple(p for p in both if p.name not in everywhere),
+    }
+    for name, parameters in nodes.items():
+        told = shared if name in CONTROLLERS else everywhere
+        sections[name] = tuple(p for p in parameters if p.name not in told)
+    return sections
+
+
+def table(parameters: Sequence[Parameter]) -> list[str]:
+    """Lines of a table with one row a parameter."""
+    columns = ("name", "type", "default", "allowed", "unit", "set", "what it does")
+    rows = [
+        (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), default(p), allowed(p), p.unit.replace("|", "\\|"),
+         "start" if p.read_only else "live", text(p.description))
+        for p in parameters
+    ]
+    return [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]
+
+
+def kind(parameter: Parameter) -> str:
+    """The type in words."""
+    name = {bool: "true or false", int: "integer", float: "number", str: "text"}[parameter.element]
+    return f"list of {name}s" if isinstance(parameter.default, tuple) else name
+
+
+def default(parameter: Parameter) -> str:
+    """The default as in YAML."""
+
+    def one(value: object) -> str:
+        return {True: "true", False: "false"}[value] if isinstance(value, bool) else (
+            f'"{value}"' if value == "" else str(value)
+        )
+
+    value = parameter.default
+    return f"`[{', '.join(map(one, value))}]`" if isinstance(value, tuple) else f"`{one(value)}`"
+
+
+def allowed(parameter: Parameter) -> str:
+    """Choices, bounds and lengths in words; empty where there are none."""
+    words = []
+    if parameter.length:
+        words.append(f"{' or '.join(map(str, parameter.length))} of them")
+    if parameter.choices:
+        words.append(", ".join(f"`{choice}`" for choice in parameter.choices))
+    low, high = parameter.lower, parameter.upper
+    if math.isfinite(low) and math.isfinite(high):
+        words.append(f"{short(low)} to {short(high)}")
+    elif math.isfinite(low) or math.isfinite(high):
+        words.append(f"at least {short(low)}" if math.isfinite(low) else f"at most {short(high)}")
+    return "; ".join(words)
+
+
+def short(number: float) -> str:
+    """A bound, 1e6 rather than 1e+06."""
+    return re.sub(r"e([+-])0*", lambda sign: "e-" if sign[1] == "-" else "e", f"{number:g}")
+
+
+def text(description: str) -> str:
+    """A description as Markdown: topics and parameters with dots are code."""
+    return re.sub(r"(?<![\w`])(~?/[a-z][\w/*]*|[a-z_]+(?:\.[a-z_]+)+|[a-z]+(?:_[a-z]+)+)(?![\w`])", r"`\1`",
+                  description).replace("|", "\\|")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write the page, or check it; 1 where it is not what the schemas say."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where the page is outdated")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page (default: docs/parameters.md)")
+    args = parser.parse_args(argv)
+    wanted = page()
+    if args.check:
+        if args.page.exists() and args.page.read_text(encoding="utf-8") == wanted:
+            return 0
+        print(f"{args.page} is not what the nodes declare; run {COMMAND}", file=sys.stderr)
+        return 1
+    args.page.write_text(wanted, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,59 @@
+"""docs/parameters.md is what the nodes declare."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from rne_dynamics.ros.parameter_page import CONTROLLERS, NODES, PAGE, grouped, main, page, table
+from rne_dynamics.ros.parameters import JOINT, Parameter
+
+
+def test_the_page_is_up_to_date():
+    assert main(["--check"]) == 0, "run: python -m rne_dynamics.ros.parameter_page"
+
+
+def test_the_check_sees_an_old_page_and_a_missing_one(tmp_path, capsys):
+    old = tmp_path / "parameters.md"
+    assert main(["--check", "--page", str(old)]) == 1
+    old.write_text(page().replace("live", "start", 1))
+    assert main(["--check", "--page", str(old)]) == 1
+    assert "python -m rne_dynamics.ros.parameter_page" in capsys.readouterr().err
+    assert main(["--page", str(old)]) == 0
+    assert main(["--check", "--page", str(old)]) == 0
+
+
+@pytest.mark.parametrize("node", NODES)
+def test_every_parameter_of_a_node_is_told_once_where_one_looks_for_it(node):
+    sections = ("every node", *(["both controllers"] if node in CONTROLLERS else []), node)
+    told = [p.name for title in sections for p in grouped(NODES)[title]]
+    assert sorted(told) == sorted(p.name for p in NODES[node])
+
+
+def test_rows_say_what_the_schema_says():
+    sample = Parameter("limits.{joint}.thing", 1.5, "Of ~/topic, see stop.hold_time.", "N m", 0.0, 1e6)
+    assert table([sample])[-1] == (
+        "| `limits.<joint>.thing` | number | `1.5` | 0 to 1e6 | N m | live | Of `~/topic`, see `stop.hold_time`. |"
+    )
+    lists = Parameter("names", (), "Names.", choices=("a", "b"), length=(0, 2), kind=str, read_only=True)
+    assert table([lists])[-1] == "| `names` | list of texts | `[]` | 0 or 2 of them; `a`, `b` |  | start | Names. |"
+    assert "at least 1e-9" in table([replace(sample, lower=1e-9, upper=float("inf"))])[-1]
+    assert '| `""` |' in table([Parameter("model", "", "Model.")])[-1]
+    assert "| `false` |" in table([Parameter("on", False, "Whether.")])[-1]
+
+
+def test_rows_are_rows():
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        if line.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) == 8, line
+
+
+def test_what_other_parameters_are_named_in_descriptions_exists():
+    names = {p.name for parameters in NODES.values() for p in parameters}
+    for parameters in NODES.values():
+        for p in parameters:
+            for named in re.findall(r"[a-z_]+(?:\.(?:[a-z_]+|\{joint\}))+", p.description):
+                assert named in names, f"{p.name} names {named}, which is no parameter"
+            assert p.name.count(JOINT) <= 1
