@@ -49,6 +49,11 @@ class Path:
         object.__setattr__(self, "begin", knots[0])
         object.__setattr__(self, "end", knots[-1])
 
+    @property
+    def duration(self) -> float:
+        """Path time of the end, s; together with `sample` this makes it a `Trajectory`."""
+        return self.end
+
     def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
         """The reference at path time `s`, s, where path time runs at `rate` = ds/dt, which changes by `slope`, 1/s.
 

@@ -29,13 +29,12 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
     lower, upper
         Position limits, (n,); infinite where there are none. A joint that is outside may pass no further.
     """
-    way = _way(now, duration)
     if not (now.qd.any() or now.qdd.any()):
         return SampledTrajectory(np.zeros(1), now.q[None].copy())
-    room = np.where(way > 0.0, np.maximum(upper - now.q, 0.0), np.maximum(now.q - lower, 0.0))
-    times = np.full(len(way), duration)
+    times = np.full(len(now.q), duration)
     for step in range(STEPS - 1, 0, -1):
-        times = np.where(np.abs(_way(now, times)) > room, step * duration / STEPS, times)
+        end = now.q + _way(now, times)
+        times = np.where(end != _within(end, now.q, lower, upper), step * duration / STEPS, times)
     knots = np.union1d(np.zeros(1), times)
     x = np.minimum(knots[:, None], times)
     slow = np.minimum(x / times, 1.0)
@@ -48,6 +47,16 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
     )
     velocity[x == T], acceleration[x == T] = 0.0, 0.0
     return SampledTrajectory(knots, position, velocity, acceleration)
+
+
+def halt(now: Reference, duration: float, lower: Array, upper: Array) -> Array:
+    """Where joints that come to rest from `now` in `duration` stand then, within the limits; (n,)."""
+    return _within(now.q + _way(now, duration), now.q, lower, upper)
+
+
+def _within(end: Array, q: Array, lower: Array, upper: Array) -> Array:
+    """`end` within limits, widened to where the joint is already."""
+    return np.clip(end, np.minimum(lower, q), np.maximum(upper, q))
 
 
 def _way(now: Reference, T: float | Array) -> Array:
