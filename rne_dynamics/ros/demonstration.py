@@ -36,6 +36,8 @@ SIMULATOR, CONTROLLER = "simulator", "computed_torque_controller"
 #: Notice given to the controller before a move starts, s, and stillness after its end.
 NOTICE = 0.2
 SETTLE = 0.2
+#: Of the controller, s.
+STATE_TIMEOUT = 1.0
 #: Tip deflections per second.
 DEFLECTIONS_RATE = 250.0
 #: A service may see a request before it sees who asks, and its answer is lost then: times to ask, and s for each.
@@ -145,6 +147,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
         wait_until(all_ready, START_PATIENCE, "both processes to be ready", processes)
         wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
         wait_until(ear.hears_everything, PATIENCE, "joint states, torque terms and the simulator's report", processes)
+        wait_until(ear.may_move, PATIENCE, "the controller's start-up check", processes)
         taken: list[Taken] = []
         total, done = sum(r.duration for r in session.runs), 0.0
         for r in session.runs:
@@ -152,6 +155,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
                 _reset(node, processes)
                 ear.forget()
                 wait_until(ear.hears_everything, PATIENCE, "the arm at its start", processes)
+                wait_until(ear.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
             told = _part(progress, done / total, r.duration / total)
             begins = tuple(_move(session.joints, r, ear, trajectories, processes, told))
             taken.append(ear.take(begins, ear.account_after(ear.newest_stamp(), processes)))
@@ -237,6 +241,8 @@ def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
         CONTROLLER: {
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
+            # nobody stands beside this arm, and the machine may be busy
+            "state_timeout": STATE_TIMEOUT,
             # the simulated friction is known exactly, so its compensation may be sharp around standstill
             "friction_velocity_threshold": 0.001,
         },

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.computed_torque_controller import friction_compensation
-from rne_dynamics.ros.effort_node import CONTROLLER, EffortNode
+from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings
+from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.parameters import Parameter, Values, per_joint
 from rne_dynamics.ros.process import run
 
@@ -24,24 +22,15 @@ SCHEMA: tuple[Parameter, ...] = (
 
 
 class GravityCompensationNode(EffortNode):
-    """The node `gravity_compensation`."""
+    """The node `gravity_compensation`: floats as soon as the start-up check is passed."""
 
     def __init__(self) -> None:
         super().__init__("gravity_compensation", SCHEMA)
 
-    def settings(self, robot: Machine, values: Values) -> Callable[[], None]:
-        """The law."""
+    def settings(self, robot: Machine, values: Values) -> Settings:
+        """Law, limits and stops."""
         damping = np.array(per_joint(values, "gains.{joint}.d", robot.joint_names))
-        law = GravityCompensation(robot, damping, friction_compensation(values))
-
-        def swap() -> None:
-            self._law = law
-
-        return swap
-
-    def law(self, stamp: int, q: Array, qd: Array) -> TorqueTerms:
-        """Gravity, damping and friction compensation at the measured state."""
-        return self._law.law(q, qd, posture=self.posture)
+        return controller_settings(robot, values, gains=None, damping=damping)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

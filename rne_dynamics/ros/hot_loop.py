@@ -75,6 +75,8 @@ class HotLoop:
         self._period, self._on_deadline = period, on_deadline
         self._deadline = time.monotonic()
         self._service_at = 0.0
+        #: Of the last message, as its sender counts what it publishes on the topic; None where the middleware is silent.
+        self.sequence: int | None = None
         self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
 
@@ -112,19 +114,22 @@ class HotLoop:
             self._service_at = now + SERVICE_PERIOD
             for subscription, kind, on_message in self._beside:
                 for _ in range(subscription.qos_profile.depth):  # no endless loop where they come as fast as taken
-                    if not take(subscription, kind, on_message):
+                    taken = take(subscription, kind)
+                    if taken is None:
                         break
+                    on_message(taken[0])
             executor.spin_once(timeout_sec=0.0)
 
     def _take(self) -> None:
-        take(self.subscription, self._kind, self._on_message)
+        taken = take(self.subscription, self._kind)
+        if taken is not None:
+            self.sequence = taken[1]["publication_sequence_number"]
+            self._on_message(taken[0])
 
 
-def take(subscription: Subscription, kind: type, on_message: Callable[[Any], None]) -> bool:
-    """Serve the message that waits, if any; whether there was one."""
+def take(subscription: Subscription, kind: type) -> tuple[Any, dict[str, Any]] | None:
+    """The message that waits, if any, and what the middleware knows of it."""
     handle = subscription.handle
     with handle:
-        taken = handle.take_message(kind, False)
-    if taken is not None:
-        on_message(taken[0])
-    return taken is not None
+        taken: tuple[Any, dict[str, Any]] | None = handle.take_message(kind, False)
+    return taken

@@ -86,7 +86,7 @@ class Ear:
     def __init__(
         self, node: Node, namespace: str, simulator: str, controller: str, joints: tuple[str, ...], *, flexible: bool
     ) -> None:
-        self.joints, self._simulator = joints, f"{namespace}/{simulator}"
+        self.joints, self._simulator, self._controller = joints, f"{namespace}/{simulator}", f"{namespace}/{controller}"
         self.states = TopicRecorder(node, JointState, "joint_states")
         self.terms = {t: TopicRecorder(node, JointState, f"{controller}/torque/{t}", 200) for t in TERMS}
         self.deflections = [TopicRecorder(node, JointState, f"{simulator}/deflections")] if flexible else []
@@ -108,6 +108,16 @@ class Ear:
         """Whether states, torque terms, deflections and the simulator's reports arrive."""
         self.drain()
         return all(r.samples for r in self._streams) and bool(self._account(0))
+
+    def may_move(self) -> bool:
+        """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
+        self.drain()
+        for sample in reversed(self.reports.samples):
+            status = self.reports.decode(sample).status[0]
+            if status.name == self._controller:
+                values = {v.key: v.value for v in status.values}
+                return values["state"] == "holding" and not values["motion locked"]
+        return False
 
     def newest_stamp(self) -> int:
         """Time of the newest joint state, ns."""

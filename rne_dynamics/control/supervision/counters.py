@@ -1,0 +1,46 @@
+"""What happened to a controller since it was activated."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from rne_dynamics.errors import StateProblem
+
+
+@dataclass
+class Counters:
+    """Totals since activation.
+
+    Parameters
+    ----------
+    states, foreign
+        Joint states with our joints, and messages with none of them.
+    refused
+        Joint states that were not used, by what was wrong with them.
+    refusal
+        Text of the last refusal.
+    time_jumps
+        New time bases that were taken.
+    efforts, blind, clamped
+        Efforts sent; of these those without a usable state, and those that a limit changed.
+    lost, stops, faults
+        Streams lost, stops begun, faults.
+    """
+
+    states: int = 0
+    foreign: int = 0
+    refused: Counter[StateProblem] = field(default_factory=Counter)
+    refusal: str = ""
+    time_jumps: int = 0
+    efforts: int = 0
+    blind: int = 0
+    clamped: int = 0
+    lost: int = 0
+    stops: int = 0
+    faults: int = 0
+
+    def refuse(self, problem: StateProblem, text: str) -> None:
+        """Count a joint state that is not used."""
+        self.refused[problem] += 1
+        self.refusal = text

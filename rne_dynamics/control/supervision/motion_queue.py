@@ -1,0 +1,164 @@
+"""What a controller follows now, what comes next, and who is told how each motion ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.trajectory import Hold, Trajectory
+from rne_dynamics.model.inertia import Array
+
+NANOSECONDS = 1_000_000_000
+
+
+class Ending(Enum):
+    """How a motion ended."""
+
+    SUCCEEDED = "succeeded"
+    PATH = "path tolerance violated"
+    GOAL = "goal tolerance violated"
+    CANCELLED = "cancelled"
+    REPLACED = "replaced"
+    STOPPED = "stopped"
+
+
+#: Told once for each motion: how it ended, and a text for people.
+OnEnd = Callable[[Ending, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class _Entry:
+    motion: Motion
+    on_end: OnEnd
+
+
+class MotionQueue:
+    """The motion under way, the one that replaces it, and rest where there is none.
+
+    Parameters
+    ----------
+    q
+        Where the arm is, rad or m; shape (n,).
+    lower, upper
+        Positions that coming to rest does not pass, rad or m; shape (n,).
+    brake_time
+        In which a motion that is called off comes to rest, s.
+    """
+
+    def __init__(self, q: Array, lower: Array, upper: Array, brake_time: float) -> None:
+        self.lower, self.upper, self.brake_time = lower, upper, brake_time
+        self._rest: Trajectory = Hold(q)
+        self._rest_from = 0
+        self._now: _Entry | None = None
+        self._next: _Entry | None = None
+        self._cancelled, self._called_off = "", Ending.CANCELLED
+        self.reference = self._rest.sample(0.0)
+
+    @property
+    def moving(self) -> bool:
+        """Whether a trajectory is under way or being braked."""
+        return self._now is not None
+
+    @property
+    def awaited(self) -> bool:
+        """Whether a trajectory is to begin later."""
+        return self._next is not None
+
+    def anchor(self, stamp: int, now: Reference, why: str) -> None:
+        """Come to rest from `now` in the brake time; what was under way is stopped, `why` says why."""
+        self._drop(Ending.STOPPED, why)
+        self._stand(stamp, now)
+        self.reference = now
+
+    def put(self, motion: Motion, on_end: OnEnd) -> None:
+        """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come."""
+        if self._next is not None:
+            self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
+        self._next = _Entry(motion, on_end)
+
+    def advance(self, stamp: int, speed: float) -> Reference:
+        """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease."""
+        if self._next is not None and stamp >= self._next.motion.start:
+            now, entry = self._advance(stamp, speed), self._next
+            rate, slope = self.path_rate(speed)
+            self._next = None
+            self._end(Ending.REPLACED, "another trajectory took over")
+            self._now, self._cancelled = entry, ""
+            entry.motion.begin(stamp, now, rate=rate, slope=slope)
+        self.reference = self._advance(stamp, speed)
+        return self.reference
+
+    def path_rate(self, speed: float) -> tuple[float, float]:
+        """The rate of path time now and its change, 1/s: of the motion under way, or what `speed` asks of the next."""
+        return (speed, 0.0) if self._now is None else (self._now.motion.rate, self._now.motion.slope)
+
+    def ahead(self, stamp: int) -> Reference:
+        """The reference at a later `stamp`, ns, if nothing else comes; changes nothing."""
+        if self._now is None:
+            return self._rest.sample((stamp - self._rest_from) / NANOSECONDS)
+        return self._now.motion.ahead(stamp)
+
+    def _advance(self, stamp: int, speed: float) -> Reference:
+        if self._now is None:
+            return self._rest.sample((stamp - self._rest_from) / NANOSECONDS)
+        return self._now.motion.advance(stamp, speed)
+
+    def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:
+        """How the motion under way has ended, told to whoever gave it; None while it goes on, or where there is none.
+
+        After a goal, reached or missed, the last reference is held; so it is where a cancelled motion came to rest.
+        After a violated path tolerance the arm comes to rest from where it is.
+        """
+        if self._now is None:
+            return None
+        if self._cancelled:
+            if not (self._now.motion.stopped or self._now.motion.over):
+                return None
+            self._stand(stamp, self.reference)
+            return self._end(self._called_off, self._cancelled)
+        outcome = self._now.motion.judge(stamp, q, qd)
+        if outcome is None:
+            return None
+        ending = {"succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL}[outcome.status]
+        off = ending is Ending.PATH
+        self._stand(stamp, Reference(q.copy(), qd.copy(), np.zeros(len(q))) if off else self.reference)
+        if off:
+            self._drop_next("the motion before this one was aborted")
+        return self._end(ending, outcome.text)
+
+    def cancel(self, why: str, ending: Ending = Ending.CANCELLED) -> None:
+        """Brake along the path and come to rest on it; what was to come is dropped."""
+        self._drop_next(why)
+        if self._now is not None and not self._cancelled:
+            self._now.motion.brake(self.brake_time)
+            self._cancelled, self._called_off = why, ending
+
+    def drop(self, why: str) -> None:
+        """Forget what is under way and what was to come, because nothing follows references any more."""
+        if self._now is not None or self._next is not None:
+            self._drop(Ending.STOPPED, why)
+
+    def _stand(self, stamp: int, now: Reference) -> None:
+        self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper), stamp
+
+    def _drop(self, ending: Ending, why: str) -> None:
+        self._drop_next(why)
+        self._end(self._called_off if self._cancelled else ending, self._cancelled or why)
+
+    def _drop_next(self, why: str) -> None:
+        if self._next is not None:
+            entry, self._next = self._next, None
+            entry.on_end(Ending.STOPPED, why)
+
+    def _end(self, ending: Ending, text: str) -> Ending:
+        if self._now is not None:
+            entry, self._now = self._now, None
+            self._cancelled = ""
+            entry.on_end(ending, text)
+        return ending

@@ -1,0 +1,94 @@
+"""Everything about a controller that parameters decide: made whole, checked whole, swapped in whole."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Literal
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.mechanism import Machine
+
+Compensated = Literal["gravity", "coriolis", "friction"]
+COMPENSATED: tuple[Compensated, ...] = ("gravity", "coriolis", "friction")
+
+
+@dataclass(frozen=True)
+class StartCheck:
+    """The look at the arm before it may move.
+
+    Parameters
+    ----------
+    duration
+        How long the arm is held and its efforts compared with the model's gravity, s; 0 for no check.
+    tolerance
+        Disagreement allowed, as a fraction of each joint's effort limit.
+    required
+        Whether an arm that reports no efforts may not move.
+    """
+
+    duration: float = 1.0
+    tolerance: float = 0.1
+    required: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Settings:
+    """What a `Supervisor` works with.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    limits, states
+        Of efforts that go out and of joint states that come in.
+    tracking
+        The law that follows references; None for a controller that only floats.
+    floating
+        The law of hand guiding.
+    stop
+        How the arm is stopped and set down.
+    check
+        The look at the arm before it may move.
+    feedback_ramp
+        Time in which the feedback of `tracking` grows to its full size after a start, s.
+    compensated
+        What the arm's own electronics adds, so that it is left out here.
+    min_rate
+        Joint states per second below which the arm is stopped; 0 for none.
+    recover_automatically
+        Whether lost joint states that come back after the arm was let down are answered without being asked.
+    """
+
+    robot: Machine
+    limits: EffortLimits
+    states: StateLimits
+    tracking: ComputedTorque | None
+    floating: GravityCompensation
+    stop: StopPlan = field(default_factory=StopPlan)
+    check: StartCheck = field(default_factory=StartCheck)
+    feedback_ramp: float = 0.5
+    compensated: frozenset[str] = frozenset()
+    min_rate: float = 0.0
+    recover_automatically: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = sorted(self.compensated - set(COMPENSATED))
+        if unknown:
+            raise ControlError(
+                f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
+            )
+        for name in ("feedback_ramp", "min_rate"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ControlError(f"{name} is {value}; it must be finite and not negative")
+        timeout = self.states.timeout
+        if self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate:
+            raise ControlError(
+                f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"
+            )

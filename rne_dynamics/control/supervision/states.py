@@ -1,0 +1,80 @@
+"""The states of a controller and what leads from one to another; the picture in docs/states.md is drawn from here."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Mode(Enum):
+    """What a controller is doing; the values are what ``~/state`` says."""
+
+    UNCONFIGURED = "unconfigured"
+    INACTIVE = "inactive"
+    WAITING = "waiting"
+    HOLDING = "holding"
+    TRACKING = "tracking"
+    FLOATING = "floating"
+    STOPPING = "stopping"
+    RELEASED = "released"
+    FAULT = "fault"
+
+
+#: States in which efforts are computed from measured joint states.
+DRIVING = frozenset({Mode.HOLDING, Mode.TRACKING, Mode.FLOATING})
+#: States in which nothing is sent.
+SILENT = frozenset({Mode.UNCONFIGURED, Mode.INACTIVE, Mode.WAITING, Mode.RELEASED, Mode.FAULT})
+
+MEANING: dict[Mode, str] = {
+    Mode.UNCONFIGURED: "No model yet.",
+    Mode.INACTIVE: "Model read, kernels compiled; silent.",
+    Mode.WAITING: "Active, but no usable joint state yet; silent.",
+    Mode.HOLDING: "Holds the arm where it is. After activation first the start-up check: no motion is accepted before.",
+    Mode.TRACKING: "Follows a trajectory, or comes to rest after one was called off.",
+    Mode.FLOATING: "Hand guiding: gravity carried, motion damped, the arm goes where it is led.",
+    Mode.STOPPING: "Decelerates, holds, lets down; in that order, as `stop.policy` says. Blind where states are missing.",
+    Mode.RELEASED: "Set down on request; zeros were sent last; silent.",
+    Mode.FAULT: "Set down after a fault, whose cause is told; zeros were sent last; silent until recovery.",
+}
+
+
+class Transition(NamedTuple):
+    """One arrow of the state machine."""
+
+    source: Mode
+    event: str
+    target: Mode
+
+
+TRANSITIONS: tuple[Transition, ...] = (
+    Transition(Mode.UNCONFIGURED, "configure", Mode.INACTIVE),
+    Transition(Mode.INACTIVE, "cleanup", Mode.UNCONFIGURED),
+    Transition(Mode.INACTIVE, "activate", Mode.WAITING),
+    Transition(Mode.WAITING, "first usable state", Mode.HOLDING),
+    Transition(Mode.WAITING, "deactivate", Mode.INACTIVE),
+    Transition(Mode.HOLDING, "trajectory begins", Mode.TRACKING),
+    Transition(Mode.HOLDING, "hand guiding on", Mode.FLOATING),
+    Transition(Mode.TRACKING, "at rest: goal, cancel, abort", Mode.HOLDING),
+    Transition(Mode.TRACKING, "time jump", Mode.HOLDING),
+    Transition(Mode.FLOATING, "hand guiding off", Mode.HOLDING),
+    Transition(Mode.FLOATING, "time jump", Mode.HOLDING),
+    Transition(Mode.HOLDING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    Transition(Mode.TRACKING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    Transition(Mode.FLOATING, "stop, deactivate, signal, states lost, fault", Mode.STOPPING),
+    Transition(Mode.STOPPING, "lost states are back", Mode.HOLDING),
+    Transition(Mode.STOPPING, "let down on request", Mode.RELEASED),
+    Transition(Mode.STOPPING, "let down after a fault or without states", Mode.FAULT),
+    Transition(Mode.STOPPING, "let down: deactivate, signal", Mode.INACTIVE),
+    Transition(Mode.RELEASED, "recover", Mode.WAITING),
+    Transition(Mode.FAULT, "recover", Mode.WAITING),
+    Transition(Mode.RELEASED, "deactivate", Mode.INACTIVE),
+    Transition(Mode.FAULT, "deactivate", Mode.INACTIVE),
+)
+ALLOWED = frozenset((t.source, t.target) for t in TRANSITIONS)
+
+
+def diagram() -> str:
+    """The state machine as a Mermaid state diagram."""
+    lines = ["stateDiagram-v2", f"    [*] --> {Mode.UNCONFIGURED.value}"]
+    lines += [f"    {t.source.value} --> {t.target.value}: {t.event}" for t in TRANSITIONS]
+    return "\n".join(lines)

@@ -1,0 +1,117 @@
+"""A stop as a function of elapsed time: brake, hold, let down."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from rne_dynamics.errors import ControlError
+
+Policy = Literal["hold", "release", "ramp"]
+POLICIES: tuple[Policy, ...] = ("hold", "release", "ramp")
+
+
+class Stage(Enum):
+    """Where a stop is."""
+
+    BRAKE = "decelerating"
+    HOLD = "held against gravity, damped"
+    LET_DOWN = "let down"
+    OVER = "over"
+
+
+@dataclass(frozen=True)
+class StopPlan:
+    """How an arm is stopped and set down.
+
+    Parameters
+    ----------
+    policy
+        What follows the deceleration. ``"ramp"``: hold for `hold_time`, then let the support fade over `ramp_time`.
+        ``"release"``: hold for `hold_time`, then no support, as fast as the effort rate allows. ``"hold"``: hold
+        without end; where the controller itself ends, as ``"ramp"``.
+    brake_time, hold_time, ramp_time
+        s, not negative.
+    damping
+        While held and let down: a rate, 1/s, which times the inertia each joint feels is its damper.
+    after_cancel
+        What follows where a motion is cancelled or aborted: ``"hold"`` the position, or ``"stop"`` as everything else.
+
+    Raises
+    ------
+    ControlError
+        A time or damping that is negative or not finite, an unknown policy.
+    """
+
+    policy: Policy = "ramp"
+    brake_time: float = 0.3
+    hold_time: float = 0.5
+    ramp_time: float = 1.0
+    damping: float = 10.0
+    after_cancel: Literal["hold", "stop"] = "hold"
+
+    def __post_init__(self) -> None:
+        for name in ("brake_time", "hold_time", "ramp_time", "damping"):
+            value = getattr(self, name)
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ControlError(f"stop.{name} is {value}; it must be finite and not negative")
+        if self.policy not in POLICIES:
+            raise ControlError(f"stop.policy is {self.policy!r}; it must be one of {', '.join(POLICIES)}")
+        if self.after_cancel not in ("hold", "stop"):
+            raise ControlError(f"stop.after_cancel is {self.after_cancel!r}; it must be hold or stop")
+
+    def begin(self, now: float, *, braking: bool, ending: bool) -> Stop:
+        """The stop that begins at `now`, monotonic s.
+
+        Parameters
+        ----------
+        now
+            Present time.
+        braking
+            Whether there is a motion to brake; held at once otherwise.
+        ending
+            Whether the controller itself ends, so that it cannot hold for ever.
+        """
+        hold_from = now + (self.brake_time if braking else 0.0)
+        endless = self.policy == "hold" and not ending
+        down_from = math.inf if endless else hold_from + self.hold_time
+        return Stop(hold_from, down_from, 0.0 if self.policy == "release" else self.ramp_time)
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A stop under way; times are monotonic, s.
+
+    Parameters
+    ----------
+    hold_from, down_from
+        When it is held, and when it is let down.
+    ramp
+        Time over which the support fades.
+    """
+
+    hold_from: float
+    down_from: float
+    ramp: float
+
+    def stage(self, now: float) -> Stage:
+        """Where it is at `now`."""
+        if now < self.hold_from:
+            return Stage.BRAKE
+        if now < self.down_from:
+            return Stage.HOLD
+        return Stage.LET_DOWN if now < self.down_from + self.ramp else Stage.OVER
+
+    def support(self, now: float) -> float:
+        """Fraction of the support that is given at `now`: 1 until it is let down, 0 when it is over."""
+        if now < self.down_from:
+            return 1.0
+        return max(1.0 - (now - self.down_from) / self.ramp, 0.0) if self.ramp > 0.0 else 0.0
+
+    def ended_by(self, now: float, plan: StopPlan) -> Stop:
+        """The same stop where the controller is told to end meanwhile: one that would hold for ever is let down."""
+        if not math.isinf(self.down_from):
+            return self
+        return Stop(self.hold_from, max(self.hold_from, now) + plan.hold_time, plan.ramp_time)

@@ -1,0 +1,532 @@
+"""The state machine of a controller: joint states and wishes in, efforts out. See `states` for its states.
+
+Time is handed in twice, because two clocks matter: `stamp`, ns of the joint states' own clock, is the time of the motion;
+`now`, monotonic s of this computer, is the time of stops and time-outs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.guards.clamp_report import clamp_report
+from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
+from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.counters import Counters
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.start_gate import StartGate
+from rne_dynamics.control.supervision.states import ALLOWED, DRIVING, Mode
+from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.control.supervision.watch import RateWatch
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
+from rne_dynamics.model.inertia import Array
+
+#: How often the inertia that walls and dampers are made of is looked at again, s.
+WEIGH_PERIOD = 0.2
+#: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
+OVERSPEED = 1.5
+
+
+class Effort(NamedTuple):
+    """What is to be sent.
+
+    Parameters
+    ----------
+    command
+        N·m or N; shape (n,).
+    terms
+        What it is made of, before limits.
+    last
+        Whether the arm is released with it, so that it must arrive: zeros.
+    """
+
+    command: Array
+    terms: TorqueTerms
+    last: bool
+
+
+class Supervisor:
+    """A controller between two joint states.
+
+    Parameters
+    ----------
+    settings
+        What parameters decide.
+    on_change
+        Told each new mode and its cause.
+    """
+
+    def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
+        robot = settings.robot
+        self._on_change = on_change
+        self.mode, self.cause = Mode.INACTIVE, ""
+        self.counters = Counters()
+        self.q, self.qd = np.array(robot.neutral), np.zeros(robot.n)
+        self.stamp, self.arrival = 0, -math.inf
+        self.speed = 1.0
+        self.last_clamp = ""
+        self._torques = Torques(settings)
+        self._filter = StateFilter(settings.states)
+        self._limiter = EffortLimiter(settings.limits)
+        self._clamp: tuple[TorqueTerms, Limited, Array] | None = None
+        self.gate = StartGate(settings)
+        self._stop: Stop | None = None
+        self._after = Mode.INACTIVE
+        self._blind = self._lost = self._stopped_by_loss = False
+        self._gravity = np.zeros(robot.n)
+        self._answered, self._integrated, self._weigh_at, self._feedback_from = -math.inf, 0, -math.inf, 0
+        self.settings = settings
+        self.queue = self._new_queue()
+        self._watch = RateWatch(settings.min_rate)
+
+    # -- settings -----------------------------------------------------------------------------------------------------
+
+    def adopt(self, settings: Settings) -> None:
+        """Other parameters, from the next effort on; the rate limit softens what jumps."""
+        self.settings = settings
+        self._torques.adopt(settings)
+        self._filter.change(settings.states)
+        self._limiter.change(settings.limits)
+        self._weigh_at = -math.inf
+        self._watch = RateWatch(settings.min_rate)
+        self.queue.lower, self.queue.upper = self._range()
+        self.queue.brake_time = settings.stop.brake_time
+
+    def warm_up(self) -> None:
+        """Compile everything a cycle needs, so that the first one is as fast as the others; changes no state."""
+        other = Supervisor(self.settings)
+        other.speed = self.speed
+        n = self.settings.robot.n
+        q = np.clip(np.array(self.settings.robot.neutral), *self._range())
+        other.activate(0.0)
+        for k in range(1, 4):
+            other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
+            other.effort(k * 1_000_000, 1e-3 * k)
+        other.stop(0.004, "warm-up", ending=True)
+        other.effort(4_000_000, 0.5)
+        other.tick(100.0)
+        StartGate(self.settings, self._torques.posture).warm_up()
+
+    def _new_queue(self) -> MotionQueue:
+        return MotionQueue(self.q, *self._range(), self.settings.stop.brake_time)
+
+    def _range(self) -> tuple[Array, Array]:
+        limits = self.settings.limits
+        return limits.lower + limits.margin, limits.upper - limits.margin
+
+    # -- what is asked of it ------------------------------------------------------------------------------------------
+
+    def activate(self, now: float) -> None:
+        """Wait for the first usable state and hold the arm where it finds it."""
+        self.counters = Counters()
+        self._torques.restart()
+        self._limiter.start(np.zeros(self.settings.robot.n))
+        self._wait(now, "activated")
+
+    def recover(self, now: float) -> None:
+        """After a fault or a release: as after activation.
+
+        Raises
+        ------
+        ControlError
+            There is nothing to recover from.
+        """
+        if self.mode is Mode.HOLDING and self.gate.failed:
+            self._begin_check()  # it disagreed: look once more
+            return
+        if self.mode not in (Mode.FAULT, Mode.RELEASED):
+            raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
+        self._wait(now, "recovery was asked for")
+
+    def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = Mode.RELEASED) -> None:
+        """Decelerate, hold and let down as `settings.stop` says; nothing where nothing is driven.
+
+        Parameters
+        ----------
+        now
+            Present time.
+        why
+            Told to whoever waits for a motion, and shown.
+        ending
+            Whether the controller is deactivated, so that it cannot hold for ever; it is inactive afterwards.
+        after
+            The mode afterwards otherwise.
+        """
+        after = Mode.INACTIVE if ending else after
+        if self.mode is Mode.STOPPING and self._stop is not None:
+            self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
+            self._after = after if ending else self._after
+        elif self.mode in DRIVING:
+            self._begin_stop(now, why, after=after, ending=ending)
+        elif ending:
+            self._enter(Mode.INACTIVE, why)
+
+    def follow(self, motion: Motion, on_end: OnEnd) -> None:
+        """Follow `motion` from its start on.
+
+        Raises
+        ------
+        ControlError
+            The controller does not accept motions now; the message says why.
+        """
+        self.ready()
+        self.queue.put(motion, on_end)
+
+    def ready(self) -> None:
+        """`ControlError` where no motion can be accepted now; the message says why."""
+        if self.settings.tracking is None:
+            raise ControlError("this controller follows no trajectories")
+        if self.mode not in (Mode.HOLDING, Mode.TRACKING):
+            raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
+        if not self.gate.open:
+            again = "; ~/recover repeats the check" if self.gate.failed else ""
+            raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+
+    def scale_speed(self, speed: float) -> None:
+        """Let path time run at `speed` of real time, 0 to 1; `ControlError` for anything else."""
+        if not 0.0 <= speed <= 1.0:
+            raise ControlError(f"speed scaling is {speed}; it must lie between 0 and 1")
+        self.speed = speed
+
+    def cancel(self, why: str) -> None:
+        """Brake what is under way, along its path; what follows says `stop.after_cancel`."""
+        self.queue.cancel(why)
+
+    def hand_guide(self, on: bool) -> None:
+        """Let a hand lead the arm, or hold it again where it is.
+
+        Raises
+        ------
+        ControlError
+            The arm moves by itself, is not held, or the start-up check is not passed.
+        """
+        if on == (self.mode is Mode.FLOATING):
+            return
+        if self.settings.tracking is None:
+            raise ControlError("this controller does nothing but hand guiding: deactivate it to end that")
+        if on:
+            self.ready()
+            if self.mode is not Mode.HOLDING or self.queue.awaited:
+                raise ControlError("hand guiding needs an arm that is held: a trajectory is under way or to come")
+        elif self.mode is not Mode.FLOATING:
+            raise ControlError(f"hand guiding is not on: the controller is {self.mode.value}")
+        self._anchor("hand guiding")
+        self._enter(Mode.FLOATING if on else Mode.HOLDING, "hand guiding")
+
+    # -- joint states -------------------------------------------------------------------------------------------------
+
+    def observe(
+        self, stamp: int, now: float, q: Array, qd: Array, reported: Array, *, velocity_missing: bool = False,
+        sequence: int | None = None,
+    ) -> bool:
+        """Take a joint state; whether it is usable, so that `effort` answers it.
+
+        Parameters
+        ----------
+        stamp, now
+            Its time, ns, and when it came, monotonic s.
+        q, qd, reported
+            Positions, velocities and the efforts that the arm reports, shape (n,); written to. NaN in `reported` where
+            nothing is reported.
+        velocity_missing
+            Whether `qd` is to be estimated.
+        sequence
+            The sender's running number of the message.
+        """
+        if self.mode in (Mode.INACTIVE, Mode.UNCONFIGURED):
+            return False
+        self.counters.states += 1
+        if self._stale(now):
+            self._lose(now)
+        if self.mode in (Mode.FAULT, Mode.RELEASED):
+            if not (self._lost and self.settings.recover_automatically):
+                return False
+            self._wait(now, "joint states are back")
+        try:
+            fresh = self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
+        except StateError as error:
+            self.counters.refuse(error.problem, str(error))
+            return False
+        self.stamp, self.arrival = self._filter.stamp, now
+        np.copyto(self.q, q)
+        np.copyto(self.qd, qd)
+        self._arrived(now, reported, fresh)
+        return True
+
+    def refuse(self, error: StateError) -> None:
+        """Count a message that could not even be read."""
+        self.counters.states += 1
+        self.counters.refuse(error.problem, str(error))
+
+    def _arrived(self, now: float, reported: Array, fresh: bool) -> None:
+        """What a usable state changes."""
+        if self.mode is Mode.WAITING:
+            self._start_from(reported)
+            self._hold("joint states have come")
+            self._begin_check()
+        elif self._blind:
+            self._see_again(now, reported)
+        elif fresh:
+            self.counters.time_jumps += 1
+            if self.mode is not Mode.STOPPING:
+                self._hold("the joint states' clock has jumped")
+                self._go_on()
+        if self._watch.too_slow(now) and self.mode in DRIVING:
+            self._begin_stop(
+                now, f"{self._watch.rate:.0f} joint states per second; min_rate is {self.settings.min_rate:g}",
+                after=Mode.FAULT,
+            )
+        if self.mode is Mode.HOLDING and self.gate.checking and self._feedback(self.stamp) >= 1.0:
+            self._go_on_checking(now, reported)
+
+    def _see_again(self, now: float, reported: Array) -> None:
+        """States are back while the arm is stopped blind."""
+        if not self._lost:
+            return  # what failed with the last state may fail with this one
+        self._blind = self._lost = False
+        if now - self._answered >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
+            self._start_from(reported)
+        if self._stopped_by_loss and self._after is not Mode.INACTIVE:
+            self._stop = None
+            self._hold("joint states are back")
+            self._begin_check()
+
+    # -- efforts ------------------------------------------------------------------------------------------------------
+
+    def effort(self, stamp: int, now: float) -> Effort | None:
+        """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
+        if self._blind or not (self.mode in DRIVING or self.mode is Mode.STOPPING):
+            return None
+        try:
+            if now >= self._weigh_at:
+                self._limiter.weigh(self._torques.weigh(self.q))
+                self._weigh_at = now + WEIGH_PERIOD
+            self._torques.follow(self.q, self.qd)
+            terms = self._terms(stamp, now)
+            effort = self._limited(terms, now)
+        except RneDynamicsError as error:
+            self._fail(now, str(error))
+            return self.tick(now)
+        self._gravity = terms.gravity
+        return effort
+
+    def _terms(self, stamp: int, now: float) -> TorqueTerms:
+        q, qd, torques = self.q, self.qd, self._torques
+        if self.mode is Mode.FLOATING:
+            return torques.floating(q, qd)
+        if self._at_rest(now):
+            return torques.damped(q, qd, self._support(now))
+        reference = self.queue.advance(stamp, self.speed)
+        ended = self.queue.judge(stamp, q, qd)
+        if ended is Ending.PATH:
+            reference = self.queue.advance(stamp, self.speed)
+        if self.mode is not Mode.STOPPING:
+            self._note_motion(now, ended)
+        return torques.tracking(q, qd, reference, self._feedback(stamp))
+
+    def _at_rest(self, now: float) -> bool:
+        """Whether a stop is beyond its deceleration; no motion is under way any more then."""
+        if self.mode is not Mode.STOPPING or self._stop is None or self._stop.stage(now) is Stage.BRAKE:
+            return False
+        self.queue.drop(self.cause)
+        return True
+
+    def _support(self, now: float) -> float:
+        return 1.0 if self._stop is None else self._stop.support(now)
+
+    def _note_motion(self, now: float, ended: Ending | None) -> None:
+        """The mode that goes with what the queue does."""
+        off = ended in (Ending.PATH, Ending.CANCELLED)
+        if off and self.settings.stop.after_cancel == "stop":
+            self._begin_stop(now, str(ended.value) if ended else "")
+        elif self.queue.moving is not (self.mode is Mode.TRACKING):
+            cause = "a trajectory" if self.queue.moving else (ended.value if ended else "")
+            self._enter(Mode.TRACKING if self.queue.moving else Mode.HOLDING, cause)
+
+    def _feedback(self, stamp: int) -> float:
+        """Fraction of the feedback at `stamp`: it grows after every start."""
+        ramp = self.settings.feedback_ramp
+        return min((stamp - self._feedback_from) / (ramp * NANOSECONDS), 1.0) if ramp > 0.0 else 1.0
+
+    def _limited(self, terms: TorqueTerms, now: float, *, blind: bool = False) -> Effort:
+        dt = min(now - self._answered, LONGEST_STEP)
+        if blind:  # walls and dampers need to know where the arm is
+            limited = self._limiter.approach(terms.total, dt)
+        else:
+            motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
+            limited = self._limiter.limit(terms.gravity, motion, self.q, self.qd, dt)
+        self._answered = now
+        self.counters.efforts += 1
+        if limited.any:
+            self.counters.clamped += 1
+            self._clamp = terms, limited, self.q.copy()
+        if not blind:
+            self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited.saturated)
+            self._integrated = self.stamp
+            if self.mode in DRIVING:
+                self._look_at_speed(now)
+        return Effort(limited.command, terms, self._through(now, limited))
+
+    def _through(self, now: float, limited: Limited) -> bool:
+        """Whether a stop has come to its end with this effort; the mode follows."""
+        over = self.mode is Mode.STOPPING and self._stop is not None and self._stop.stage(now) is Stage.OVER
+        if not over or limited.command.any():
+            return False
+        if self._after is Mode.FAULT:
+            self.counters.faults += 1
+        self._stop, self._blind = None, False
+        self._enter(self._after, self.cause)
+        return True
+
+    def _look_at_speed(self, now: float) -> None:
+        limit = self.settings.limits.velocity
+        over = np.abs(self.qd) > OVERSPEED * limit
+        if over.any():
+            j = int(np.argmax(over))
+            self._begin_stop(
+                now, f"joint {self.settings.limits.joints[j]!r} moves at {self.qd[j]:.4g} per second; its limit is "
+                f"{limit[j]:.4g}", after=Mode.FAULT,
+            )
+
+    # -- what can go wrong --------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> Effort | None:
+        """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
+        if self._stale(now):
+            self._lose(now)
+        return self._blind_effort(now) if self._blind else None
+
+    @property
+    def blind(self) -> bool:
+        """Whether the arm is being stopped without usable states: `tick` gives the efforts."""
+        return self._blind
+
+    def _stale(self, now: float) -> bool:
+        timeout = self.settings.states.timeout
+        seeing = not self._blind and (self.mode in DRIVING or self.mode is Mode.STOPPING)
+        return seeing and timeout > 0.0 and now - self.arrival >= timeout
+
+    def _lose(self, now: float) -> None:
+        """No usable state any more: stop blind."""
+        last = f" (the last one was refused: {self.counters.refusal})" if self.counters.refusal else ""
+        why = f"no usable joint state for {now - self.arrival:.3f} s{last}"
+        self.counters.lost += 1
+        self._filter.reset()
+        if self.mode is not Mode.STOPPING:
+            self._begin_stop(now, why, after=Mode.FAULT)
+            self._stopped_by_loss = True
+        self._blind = self._lost = True
+
+    def _fail(self, now: float, why: str) -> None:
+        """A state that has no answer: stop blind and stay out of it."""
+        if self.mode is not Mode.STOPPING:
+            self._begin_stop(now, why, after=Mode.FAULT)
+        self._blind, self._lost = True, False
+
+    def _begin_stop(self, now: float, why: str, *, after: Mode = Mode.RELEASED, ending: bool = False) -> None:
+        """Bring the reference to rest and plan the rest of the stop."""
+        if self.mode is Mode.FLOATING:
+            self._anchor(why)
+        else:
+            self.queue.cancel(why, Ending.STOPPED)
+        self._stopped_by_loss = False
+        braking = self.settings.tracking is not None
+        self._stop = self.settings.stop.begin(now, braking=braking, ending=ending)
+        self._after, self._lost = after, False
+        self._weigh_at = -math.inf
+        self.counters.stops += 1
+        self._enter(Mode.STOPPING, why)
+
+    def _blind_effort(self, now: float) -> Effort:
+        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, let down in time."""
+        stamp = self.stamp + round((now - self.arrival) * NANOSECONDS)
+        terms = self._torques.only_support(self._gravity, self._support(now))
+        if not self._at_rest(now):
+            try:
+                terms = self._torques.along(self.queue.advance(stamp, self.speed))
+                self._gravity = terms.gravity
+            except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
+                self.counters.refusal = "the braking motion has no solution"
+        self.counters.blind += 1
+        return self._limited(terms, now, blind=True)
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _enter(self, mode: Mode, cause: str) -> None:
+        if mode is self.mode:
+            self.cause = cause or self.cause
+            return
+        assert (self.mode, mode) in ALLOWED, f"{self.mode} to {mode}"
+        self.mode, self.cause = mode, cause
+        self._on_change(mode, cause)
+
+    def _wait(self, now: float, cause: str) -> None:
+        self._filter.reset()
+        self._watch.restart(math.nan)
+        self._stop, self._blind, self._lost = None, False, False
+        self.gate = StartGate(self.settings)
+        self.arrival = now
+        self._enter(Mode.WAITING, cause)
+
+    def _start_from(self, reported: Array) -> None:
+        """The next effort is one step away from what the motors give now, as far as that is known."""
+        known = np.isfinite(reported).all() and "gravity" not in self.settings.compensated
+        self._limiter.start(reported if known else np.zeros(len(reported)))
+
+    def _hold(self, cause: str) -> None:
+        """Hold the arm where it is now."""
+        self._anchor(cause)
+        self._enter(Mode.HOLDING, cause)
+
+    def _anchor(self, why: str) -> None:
+        """Come to rest from what is measured now; the feedback grows from nothing."""
+        self._torques.forget()
+        self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
+        self._feedback_from = self._integrated = self.stamp
+        self._weigh_at = -math.inf
+
+    def _begin_check(self) -> None:
+        """Look at the arm before it may move."""
+        self.gate = StartGate(self.settings, self._torques.posture)
+        self._go_on()
+
+    def _go_on_checking(self, now: float, reported: Array) -> None:
+        if not self.gate.add(self.stamp, self.q, self.qd, reported):
+            return
+        self.cause = self.gate.text
+        if self.gate.failed and self.settings.tracking is None:
+            self._begin_stop(now, self.cause, after=Mode.FAULT)
+            return
+        self._on_change(self.mode, self.cause)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """The arm is held: a controller that knows nothing else lets it float as soon as it may move."""
+        if self.settings.tracking is None and self.gate.open:
+            self._enter(Mode.FLOATING, self.cause)
+
+    @property
+    def posture(self) -> Array | None:
+        """Positions of all joints of a mechanism's tree at the state at hand; None of an open arm."""
+        return self._torques.posture
+
+    @property
+    def distance(self) -> float | None:
+        """Of a mechanism, a lower bound of its distance to a singular posture; None of an open arm."""
+        return None if self._torques.loops is None else self._torques.loops.smallest
+
+    def clamp_text(self) -> str:
+        """What was clamped last, and which term asked for what; empty for nothing since the last call."""
+        if self._clamp is None:
+            return ""
+        terms, limited, q = self._clamp
+        self._clamp = None
+        return clamp_report(terms, limited, self.settings.limits, q)

@@ -1,0 +1,127 @@
+"""The torques of a controller in each of its states, from laws that know no states."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.integral import integrate_error
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine, Mechanism
+
+#: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
+LONGEST_STEP = 0.1
+
+
+def felt_inertia(machine: Machine, q: Array, posture: Array | None) -> Array:
+    """What each joint feels when it alone moves, kg·m² or kg: the diagonal of the mass matrix; shape (n,).
+
+    `posture` tells the branch of a mechanism; q of shape (n,).
+    """
+    M = closed_mass_matrix(machine, q, start=posture) if isinstance(machine, Mechanism) else mass_matrix(machine, q)
+    felt: Array = np.diag(M).copy()
+    return felt
+
+
+class Torques:
+    """Laws with what they remember: the integral of the error, and the loops of a mechanism at the state at hand.
+
+    What the hardware compensates itself is left out of every result.
+
+    Parameters
+    ----------
+    settings
+        Robot and laws.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        n = settings.robot.n
+        self.loops: Follower | None = None
+        self.integral, self.error = np.zeros(n), np.zeros(n)
+        self._zero = np.zeros(n)
+        self._zero.flags.writeable = False
+        self.adopt(settings)
+
+    def adopt(self, settings: Settings) -> None:
+        """Other laws or another payload; the loops go on where they are."""
+        robot, posture = settings.robot, self.posture
+        self._settings = settings
+        self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
+        self._damped = GravityCompensation(robot, np.zeros(robot.n))
+
+    def restart(self) -> None:
+        """Loops in the posture of the model, nothing integrated."""
+        self.loops = Follower(self._settings.robot) if isinstance(self._settings.robot, Mechanism) else None
+        self.forget()
+
+    def forget(self) -> None:
+        """Nothing integrated."""
+        self.integral = np.zeros(len(self.integral))
+
+    @property
+    def posture(self) -> Array | None:
+        """Positions of all joints of a mechanism's tree at the state at hand; None for an open arm."""
+        return None if self.loops is None else self.loops.posture
+
+    def follow(self, q: Array, qd: Array) -> None:
+        """Bring the loops to a state; `AssemblyError`, `SingularPostureError` where that cannot be."""
+        if self.loops is not None:
+            self.loops.follow(q, qd)
+
+    def weigh(self, q: Array) -> Array:
+        """The inertia each joint feels, (n,), which the damper of `damped` is made of from now on."""
+        felt = felt_inertia(self._settings.robot, q, self.posture)
+        self._damped = GravityCompensation(self._settings.robot, self._settings.stop.damping * felt)
+        return felt
+
+    def tracking(self, q: Array, qd: Array, reference: Reference, feedback: float) -> TorqueTerms:
+        """Along a reference, with a fraction of the feedback; without a tracking law damped gravity."""
+        law = self._settings.tracking
+        if law is None:
+            return self.damped(q, qd)
+        self.error = reference.q - q
+        integral = self.integral if law.gains.integrates else None
+        terms = law.law(q, qd, reference, integral, posture=self.posture)
+        if feedback < 1.0:
+            terms = terms._replace(feedback=feedback * terms.feedback)
+        return self._own(terms)
+
+    def floating(self, q: Array, qd: Array) -> TorqueTerms:
+        """Hand guiding."""
+        return self._own(self._settings.floating.law(q, qd, posture=self.posture))
+
+    def damped(self, q: Array, qd: Array, support: float = 1.0) -> TorqueTerms:
+        """A fraction of gravity and damping: how an arm is held and let down in a stop."""
+        terms = self._damped.law(q, qd, posture=self.posture)
+        if support < 1.0:
+            terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
+        return self._own(terms)
+
+    def along(self, reference: Reference) -> TorqueTerms:
+        """What the reference itself takes, as if the arm were on it: for when nobody knows where it is."""
+        self.follow(reference.q, reference.qd)
+        return self.tracking(reference.q, reference.qd, reference, 0.0)
+
+    def integrate(self, dt: float, saturated: NDArray[np.bool_]) -> None:
+        """Integrate the error of the last `tracking` over `dt`, s, where there is an integral gain."""
+        law = self._settings.tracking
+        if law is not None and law.gains.integrates:
+            step = min(max(dt, 0.0), LONGEST_STEP)
+            self.integral = integrate_error(law.gains, self.integral, self.error, step, saturated)
+
+    def only_support(self, gravity: Array, support: float) -> TorqueTerms:
+        """A fraction of a gravity torque known from before, (n,), and nothing else."""
+        zero = self._zero
+        return TorqueTerms(zero, zero, support * gravity, zero, zero)
+
+    def _own(self, terms: TorqueTerms) -> TorqueTerms:
+        for name in self._settings.compensated:
+            terms = terms._replace(**{name: self._zero})
+        return terms

@@ -1,0 +1,176 @@
+"""The parameters of the controllers, and the settings that they make."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
+from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.errors import ParameterError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine, open_tree
+from rne_dynamics.model.tree import JointKind
+from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+
+#: The effort rate where none is given: the whole effort limit in this time, s.
+RATE_TIME = 0.01
+
+CONTROLLER: tuple[Parameter, ...] = (
+    Parameter("command_interfaces", ("effort",), "What is commanded.", choices=("effort",), length=(1,), kind=str,
+              read_only=True),
+    Parameter("rate", 0.0, "Efforts per second; 0 answers every joint state, which is fastest.", "Hz", 0.0, 10000.0,
+              read_only=True),
+    Parameter("state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; "
+              "0 never.", "s", 0.0, 60.0),
+    Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need efforts "
+              "that often; 0 for any.", "Hz", 0.0, 10000.0),
+    Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, where joint states carry no "
+              "velocities.", "Hz", 0.1, 10000.0),
+    Parameter("recover_automatically", False, "Whether joint states that come back after the arm was let down for "
+              "want of them are answered at once; otherwise ~/recover is needed."),
+    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback grows to its full size.", "s", 0.0,
+              60.0),
+    Parameter("startup_check.duration", 1.0, "How long the arm is held after a start while its efforts are compared "
+              "with the model's gravity, before it may move; 0 for no check.", "s", 0.0, 60.0),
+    Parameter("startup_check.tolerance", 0.1, "Disagreement that the check allows, as a fraction of the effort limit.",
+              "", 0.001, 1.0),
+    Parameter("startup_check.required", False, "Whether an arm that reports no efforts, so that nothing can be "
+              "compared, may not move."),
+    Parameter("hardware_compensates", (), "What the arm's own electronics adds to the efforts, so that it is left out "
+              "here.", choices=COMPENSATED, kind=str),
+    Parameter("effort_scale.{joint}", 1.0, "What is sent, for each N m or N of the model: a unit, a gear ratio or a "
+              "sign; reported efforts are divided by it. Not 0.", "", -1e6, 1e6),
+    Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
+              0.0, 1.0),
+    Parameter("friction_velocity_threshold", 0.005, "Speed around zero over which Coulomb friction fades.",
+              "rad/s or m/s", 1e-6, 10.0),
+    Parameter("stop.policy", "ramp", "How a stopped arm is let down: after stop.hold_time over stop.ramp_time (ramp), "
+              "after stop.hold_time at once (release), or not at all unless the controller ends (hold).",
+              choices=POLICIES),
+    Parameter("stop.brake_time", 0.3, "Time in which a motion that is called off comes to rest.", "s", 0.01, 10.0),
+    Parameter("stop.hold_time", 0.5, "How long a stop then holds the arm against gravity.", "s", 0.0, 60.0),
+    Parameter("stop.ramp_time", 1.0, "How long the support then takes to fade out.", "s", 0.05, 60.0),
+    Parameter("stop.damping", 10.0, "Damping while stopping, as a rate: times the inertia each joint feels.", "1/s",
+              0.0, 200.0),
+    Parameter("stop.after_cancel", "hold", "What follows when a motion is cancelled or aborted: the arm is held (hold) "
+              "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
+    Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/*; 0 publishes none.", "", 0, 1_000_000,
+              read_only=True),
+    Parameter("limits.saturation", "joint", "What a saturated joint does to the others: nothing (joint), or the motion "
+              "of all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
+    Parameter("limits.stop_frequency", 20.0, "How stiff the soft walls before the position limits are: the natural "
+              "frequency of a joint that presses against one.", "1/s", 0.1, 1000.0),
+    Parameter("limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6),
+    Parameter("limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
+              f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9),
+    Parameter("limits.{joint}.velocity", 0.0, "Largest speed: of a trajectory, and from which on a motion is damped; 0 "
+              "takes the description's.", "rad/s or m/s", 0.0, 1e4),
+    Parameter("limits.{joint}.position_margin", 0.0, "Distance from the position limits that trajectories keep and in "
+              "which a soft wall pushes back.", "rad or m", 0.0, 10.0),
+)
+
+
+def friction_compensation(values: Values) -> FrictionCompensation | None:
+    """The friction compensation that the parameters ask for; None for none."""
+    scale = number(values, "friction_compensation")
+    return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
+
+
+def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, damping: Array) -> Settings:
+    """What the parameters make of a robot.
+
+    Parameters
+    ----------
+    robot, values
+        The model, and all parameters of a controller.
+    gains
+        Of the tracking law; None for a controller that only floats.
+    damping
+        Of hand guiding, N·m·s/rad or N·s/m; shape (n,).
+
+    Raises
+    ------
+    ParameterError, ControlError
+        What does not fit together; nothing has changed then.
+    """
+    friction = friction_compensation(values)
+    compensated = values["hardware_compensates"]
+    assert isinstance(compensated, tuple)  # the schema has seen to it
+    floating_friction = None if gains is not None else friction
+    return Settings(
+        robot=robot,
+        limits=joint_limits(robot, values),
+        states=StateLimits(
+            velocity=velocity_limits(robot, values), continuous=continuous(robot),
+            timeout=number(values, "state_timeout"), filter_frequency=number(values, "velocity_filter"),
+            joints=robot.joint_names,
+        ),
+        tracking=None if gains is None else ComputedTorque(robot, gains, friction),
+        floating=GravityCompensation(robot, damping, floating_friction),
+        stop=StopPlan(
+            policy=values["stop.policy"],  # type: ignore[arg-type]  # one of its choices
+            brake_time=number(values, "stop.brake_time"), hold_time=number(values, "stop.hold_time"),
+            ramp_time=number(values, "stop.ramp_time"), damping=number(values, "stop.damping"),
+            after_cancel=values["stop.after_cancel"],  # type: ignore[arg-type]  # one of its choices
+        ),
+        check=StartCheck(
+            number(values, "startup_check.duration"), number(values, "startup_check.tolerance"),
+            bool(values["startup_check.required"]),
+        ),
+        feedback_ramp=number(values, "start.ramp_time"),
+        compensated=frozenset(str(term) for term in compensated),
+        min_rate=number(values, "min_rate"),
+        recover_automatically=bool(values["recover_automatically"]),
+    )
+
+
+def joint_limits(robot: Machine, values: Values) -> EffortLimits:
+    """What limits each joint: the description's limits, narrowed by the parameters."""
+    joints = robot.joint_names
+    effort = effort_limits(robot, values)
+    rate = np.array(per_joint(values, "limits.{joint}.effort_rate", joints))
+    return EffortLimits(
+        effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
+        lower=robot.lower, upper=robot.upper,
+        margin=np.array(per_joint(values, "limits.{joint}.position_margin", joints)),
+        stop_frequency=number(values, "limits.stop_frequency"),
+        saturation=values["limits.saturation"],  # type: ignore[arg-type]  # one of its choices
+        joints=joints,
+    )
+
+
+def velocity_limits(robot: Machine, values: Values) -> Array:
+    """The smaller of the parameter's limit and the description's, infinite where there is neither; shape (n,)."""
+    given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
+    described = np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
+    limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described)
+    return limit
+
+
+def continuous(robot: Machine) -> NDArray[np.bool_]:
+    """Joints that turn without end, whose encoders may wrap; shape (n,)."""
+    endless = {joint.name for joint in open_tree(robot).tree.joints if joint.kind is JointKind.CONTINUOUS}
+    return np.array([name in endless for name in robot.joint_names])
+
+
+def effort_scales(robot: Machine, values: Values) -> Array:
+    """What is sent for each N·m or N of the model, joint by joint; shape (n,).
+
+    Raises
+    ------
+    ParameterError
+        A scale of 0.
+    """
+    scale = np.array(per_joint(values, "effort_scale.{joint}", robot.joint_names))
+    if not scale.all():
+        name = robot.joint_names[int(np.argmin(np.abs(scale)))]
+        raise ParameterError(f"parameter effort_scale.{name} is 0; it must be another number, 1.0 for N m as they are")
+    return scale

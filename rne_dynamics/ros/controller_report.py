@@ -1,0 +1,55 @@
+"""What a controller says of itself on /diagnostics: its state, what it refused, what it clamped and why."""
+
+from __future__ import annotations
+
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.errors import StateProblem
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
+
+
+class ControllerReport:
+    """One report after the other, each with what is new since the one before.
+
+    Parameters
+    ----------
+    supervisor
+        What is reported on.
+    """
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._supervisor = supervisor
+        self._refused = self._clamped = 0
+
+    def next(self) -> tuple[bytes, str, dict[str, object]]:
+        """Level, message and values of the next status."""
+        s, c = self._supervisor, self._supervisor.counters
+        refused, clamped = c.refused.total(), c.clamped
+        if refused < self._refused or clamped < self._clamped:  # activated anew
+            self._refused = self._clamped = 0
+        new_refused, new_clamped = refused - self._refused, clamped - self._clamped
+        self._refused, self._clamped = refused, clamped
+        clamp = s.clamp_text()
+        level, message = OK, f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
+        if s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.blind) or s.gate.failed:
+            level = ERROR
+        elif s.mode in (Mode.STOPPING, Mode.RELEASED):
+            level = WARN
+        elif new_refused:
+            level, message = WARN, f"{new_refused} joint states refused: {c.refusal}"
+        elif new_clamped:
+            level, message = WARN, f"{new_clamped} efforts limited: {clamp}"
+        elif s.distance is not None and s.distance < NEAR_SINGULAR:
+            level, message = WARN, "near a singular posture, in which the motors do not hold the mechanism"
+        values: dict[str, object] = {
+            "state": s.mode.value, "cause": s.cause, "motion locked": s.gate.text if not s.gate.open else "",
+            "refused joint states": refused,
+            **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
+            "last refusal": c.refusal, "foreign joint states": c.foreign, "time jumps": c.time_jumps,
+            "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.blind,
+            "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
+        }
+        if s.distance is not None:
+            values["distance to a singular posture"] = s.distance
+        return level, message, values

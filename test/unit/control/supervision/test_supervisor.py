@@ -1,0 +1,394 @@
+"""The state machine of a controller with a simulated arm: starts, motions, stops, lost states, faults."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.settings import StartCheck
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.tree import Payload
+
+ROBOT = rne.load_urdf("puma560")
+START = np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])
+GOAL = START + np.array([0.3, -0.3, 0.3, 0.2, -0.2, 0.3])
+
+
+def rig(**changes: object) -> Rig:
+    return Rig(ROBOT, START.copy(), settings(ROBOT, **changes))
+
+
+def held(r: Rig, place: np.ndarray = START, within: float = 2e-3) -> None:
+    np.testing.assert_allclose(r.simulator.state.q, place, atol=within)
+
+
+def released(r: Rig) -> None:
+    assert (r.sent[-1] == 0.0).all()
+    assert r.last is not None
+    assert r.last.last
+
+
+def test_activation_holds_the_arm_where_it_is():
+    r = rig()
+    r.run(1.0)
+    assert r.modes == [Mode.WAITING, Mode.HOLDING]
+    held(r)
+    sent = r.check()
+    np.testing.assert_allclose(sent[-1], rne.gravity_torque(ROBOT, r.simulator.state.q), atol=0.5)
+
+
+def test_activation_begins_at_the_effort_the_arm_reports():
+    r = rig()
+    gravity = rne.gravity_torque(ROBOT, START)
+    r.run(0.003, corrupt=lambda state: {**state, "reported": gravity.copy()})
+    np.testing.assert_allclose(r.sent[0], gravity, rtol=1e-9, atol=1e-9)
+
+
+def test_feedback_grows_after_activation():
+    r = rig(feedback_ramp=1.0)
+    r.run(0.01)
+    far = START + 0.002  # the arm is pushed away
+    r.run(0.001, corrupt=lambda state: {**state, "q": far.copy()})
+    assert r.last is not None
+    full = 400.0 * 0.002 * np.diag(rne.mass_matrix(ROBOT, far)).min()
+    assert np.abs(r.last.terms.feedback).max() < 0.05 * max(full, 1.0)
+
+
+def test_a_trajectory_leads_to_its_goal():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5, delay=0.05)
+    assert r.mode is Mode.HOLDING
+    r.run(0.3)
+    assert r.mode is Mode.TRACKING
+    r.run(0.6)
+    assert r.mode is Mode.HOLDING
+    held(r, GOAL)
+    assert [e for e, _ in r.endings] == [Ending.SUCCEEDED]
+    r.check()
+
+
+def test_a_motion_replaced_in_motion_has_no_jump():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    references = []
+
+    def note(state):
+        references.append(np.concatenate(r.supervisor.queue.reference[:2]))
+        return state
+
+    r.move(START, 0.6)
+    r.run(1.0, corrupt=note)
+    steps = np.abs(np.diff(references, axis=0))
+    assert steps[:, :6].max() < 3e-3
+    assert steps[:, 6:].max() < 0.05
+    held(r, START)
+    assert [e for e, _ in r.endings] == [Ending.REPLACED, Ending.SUCCEEDED]
+    r.check()
+
+
+def test_cancel_decelerates_along_the_path_and_holds():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    r.supervisor.cancel("enough")
+    r.run(0.5)
+    assert r.mode is Mode.HOLDING
+    assert r.endings == [(Ending.CANCELLED, "enough")]
+    line = (r.simulator.state.q - START) / (GOAL - START)
+    assert np.ptp(line) < 0.02, "all joints are equally far along a quintic"
+    assert 0.3 < line.mean() < 0.95
+    r.run(1.0)
+    assert r.mode is Mode.HOLDING
+    r.check()
+
+
+def test_cancel_may_stop_and_release():
+    r = rig(stop=StopPlan("ramp", 0.2, 0.1, 0.2, after_cancel="stop"))
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    r.supervisor.cancel("enough")
+    r.run(1.5)
+    assert r.mode is Mode.RELEASED
+    released(r)
+    r.check()
+
+
+def test_an_arm_that_cannot_follow_is_aborted_and_held():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5, tolerances=Tolerances(ROBOT.joint_names, path=0.01))
+    r.run(0.1)
+    stuck = r.simulator.state.q.copy()
+    r.run(0.4, corrupt=lambda s: {**s, "q": stuck.copy(), "qd": 0.0 * stuck}, command=False)
+    (ending, text), = r.endings
+    assert ending is Ending.PATH
+    assert "joint" in text
+    assert "0.01" in text
+    assert r.mode is Mode.HOLDING
+
+
+@pytest.mark.parametrize("policy", ["ramp", "release", "hold"])
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_stop_brakes_holds_and_lets_down(policy, moving):
+    r = rig(stop=StopPlan(policy, 0.2, 0.1, 0.2))
+    r.run(0.2)
+    if moving:
+        r.move(GOAL, 0.5)
+        r.run(0.25)
+        assert np.abs(r.simulator.state.qd).max() > 0.3
+    r.supervisor.stop(r.now, "asked for")
+    r.run(0.25)
+    assert np.abs(r.simulator.state.qd).max() < 0.1, "it stands before it is let down"
+    r.run(0.75)
+    if policy == "hold":
+        assert r.mode is Mode.STOPPING
+        at = r.simulator.state.q.copy()
+        r.run(1.0)
+        held(r, at, 0.02)
+        r.supervisor.stop(r.now, "deactivated", ending=True)
+        r.run(0.5)
+        assert r.mode is Mode.INACTIVE
+    else:
+        assert r.mode is Mode.RELEASED
+    released(r)
+    if moving:
+        assert [e for e, _ in r.endings] == [Ending.STOPPED]
+    r.check()
+    count = len(r.sent)
+    r.run(0.1)
+    assert len(r.sent) == count, "silent"
+    if policy != "hold":
+        r.simulator.reset()  # somebody lifts it up again
+        r.supervisor.recover(r.now)
+        r.run(0.1)
+        assert r.mode is Mode.HOLDING
+
+
+@pytest.mark.parametrize("moving", [False, True])
+def test_lost_states_stop_the_arm_blind_and_end_in_a_fault(moving):
+    r = rig()
+    r.run(0.2)
+    if moving:
+        r.move(GOAL, 0.5)
+        r.run(0.25)
+    speed = np.abs(r.simulator.state.qd).max()
+    r.run(0.35, corrupt=lambda state: None)
+    assert r.mode is Mode.STOPPING
+    assert r.supervisor.blind
+    assert np.abs(r.simulator.state.qd).max() <= max(0.1 * speed, 0.02), "dead reckoning has stopped it"
+    r.run(0.5, corrupt=lambda state: None)
+    assert r.mode is Mode.FAULT
+    assert "no usable joint state" in r.supervisor.cause
+    released(r)
+    r.check()
+    r.run(0.2)
+    assert r.mode is Mode.FAULT, "it stays so until recovery is asked for"
+    with pytest.raises(ControlError, match="fault"):
+        r.move(GOAL, 0.5)
+    r.simulator.reset()
+    r.supervisor.recover(r.now)
+    r.run(0.2)
+    assert r.mode is Mode.HOLDING
+    r.check()
+
+
+def test_states_that_come_back_in_time_are_held_again():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    r.run(0.25, corrupt=lambda state: None)
+    assert r.mode is Mode.STOPPING
+    r.run(0.5)
+    assert r.mode is Mode.HOLDING
+    assert [e for e, _ in r.endings] == [Ending.STOPPED]
+    assert np.abs(r.simulator.state.qd).max() < 1e-2
+    r.check()
+
+
+def test_recovery_may_be_automatic():
+    r = rig(recover_automatically=True)
+    r.run(0.2)
+    r.run(1.0, corrupt=lambda state: None)
+    assert r.mode is Mode.FAULT
+    r.run(0.2)
+    assert r.mode is Mode.HOLDING
+
+
+def test_a_process_that_slept_starts_anew():
+    """As after SIGSTOP and SIGCONT: no tick in between, drives have timed out."""
+    r = rig()
+    r.run(0.2)
+    r.simulator.advance(300)
+    r.now += 0.3
+    r.run(0.5)
+    assert r.mode is Mode.HOLDING
+    assert r.supervisor.counters.lost == 1
+    r.check()
+
+
+def test_deactivation_in_motion_and_without_states():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.2)
+    r.supervisor.stop(r.now, "deactivated", ending=True)
+    r.run(0.05)
+    r.run(1.0, corrupt=lambda state: None)
+    assert r.mode is Mode.INACTIVE
+    released(r)
+    assert [e for e, _ in r.endings] == [Ending.STOPPED]
+    r.check()
+
+
+def test_a_requested_stop_goes_on_when_lost_states_come_back():
+    r = rig()
+    r.run(0.2)
+    r.supervisor.stop(r.now, "asked for")
+    r.run(0.35, corrupt=lambda state: None)
+    assert r.supervisor.blind
+    r.run(0.6)
+    assert r.mode is Mode.RELEASED
+    r.check()
+
+
+def test_too_few_states_end_in_a_fault():
+    r = rig(min_rate=500.0)
+    r.run(1.2)
+    assert r.mode is Mode.HOLDING
+    count = iter(range(10**6))
+    r.run(2.5, corrupt=lambda s: s if next(count) % 5 == 0 else None)
+    assert r.mode is Mode.FAULT
+    assert "min_rate" in r.supervisor.cause
+    r.check()
+
+
+def test_hand_guiding_on_and_off():
+    r = rig()
+    r.run(0.2)
+    r.supervisor.hand_guide(True)
+    assert r.mode is Mode.FLOATING
+    wrench = {ROBOT.link_names[-1]: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 3.0])}
+    r.run(0.5, wrenches=wrench)
+    with pytest.raises(ControlError, match="floating"):
+        r.move(GOAL, 0.5)
+    moved = np.abs(r.simulator.state.q - START).max()
+    assert moved > 0.02
+    r.supervisor.hand_guide(False)
+    r.run(0.5)
+    at = r.simulator.state.q.copy()
+    r.run(0.5)
+    held(r, at)
+    r.check()
+
+
+def test_a_controller_that_only_floats():
+    r = rig(tracking=False)
+    r.run(0.5)
+    assert r.modes == [Mode.WAITING, Mode.HOLDING, Mode.FLOATING]
+    for refused in (lambda: r.move(GOAL, 0.5), lambda: r.supervisor.hand_guide(False)):
+        with pytest.raises(ControlError):
+            refused()
+    r.run(0.2, corrupt=lambda state: None)
+    r.run(0.2)
+    assert r.mode is Mode.FLOATING
+    r.supervisor.stop(r.now, "asked for")
+    r.run(1.0)
+    assert r.mode is Mode.RELEASED
+    released(r)
+    r.check()
+
+
+def test_no_motion_before_the_start_up_check_is_passed():
+    r = rig(check=StartCheck(duration=0.3, tolerance=0.1))
+    r.run(0.2)
+    with pytest.raises(ControlError, match="start-up check"):
+        r.move(GOAL, 0.5)
+    r.run(0.5)
+    r.move(GOAL, 0.5)
+    r.run(1.0)
+    held(r, GOAL)
+
+
+@pytest.mark.parametrize("tracking", [True, False])
+def test_an_arm_that_weighs_something_else_may_not_move(tracking):
+    r = rig(check=StartCheck(duration=0.3, tolerance=0.1), tracking=tracking)
+    wrong = rne.gravity_torque(ROBOT, START) * np.array([1, -1, 1, 1, 1, 1])
+    r.run(0.8, corrupt=lambda state: {**state, "reported": wrong.copy()})
+    if tracking:
+        with pytest.raises(ControlError, match="joint2"):
+            r.move(GOAL, 0.5)
+        held(r)
+        r.supervisor.recover(r.now)
+        r.run(0.5)
+        r.move(GOAL, 0.5)
+    else:
+        r.run(1.0)
+        assert r.mode is Mode.FAULT
+        assert "joint2" in r.supervisor.cause
+
+
+def test_a_clock_that_is_set_stops_the_motion_but_not_the_arm():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    r.run(0.5, corrupt=lambda s: {**s, "stamp": s["stamp"] + 3600 * 10**9})
+    assert r.mode is Mode.HOLDING
+    assert r.supervisor.counters.time_jumps == 1
+    assert [e for e, _ in r.endings] == [Ending.STOPPED]
+    r.check()
+
+
+def test_overspeed_ends_in_a_fault():
+    r = rig(tracking=False, states=replace(settings(ROBOT).states, velocity=np.full(6, np.inf)))
+    r.run(0.3)
+    fast = 2.0 * ROBOT.velocity_limit
+    r.run(0.002, corrupt=lambda state: {**state, "qd": fast.copy()})
+    assert r.mode is Mode.STOPPING
+    r.run(1.0)
+    assert r.mode is Mode.FAULT
+    assert "joint1" in r.supervisor.cause
+    r.check()
+
+
+def test_new_settings_in_motion_are_softened_by_the_rate():
+    r = rig()
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.2)
+    heavy = with_payload(ROBOT, Payload(ROBOT.link_names[-1], 2.0, (0.0, 0.0, 0.1)))
+    r.supervisor.adopt(settings(heavy, bandwidth=15.0))
+    r.run(0.6)
+    assert r.mode is Mode.HOLDING
+    assert r.endings[0][0] is Ending.SUCCEEDED or r.endings[0][0] is Ending.GOAL
+    r.check()
+
+
+def test_speed_scaling_slows_a_motion_down():
+    r = rig()
+    r.run(0.2)
+    r.supervisor.scale_speed(0.25)
+    r.move(GOAL, 0.5)
+    r.run(0.5)
+    assert r.mode is Mode.TRACKING
+    r.run(2.0)
+    held(r, GOAL)
+    for bad in (np.nan, -0.1, 1.1, np.inf):
+        with pytest.raises(ControlError, match="speed scaling"):
+            r.supervisor.scale_speed(bad)
+    assert r.supervisor.speed == 0.25
