@@ -65,10 +65,10 @@ class PathRate:
         if slope * change <= 0.0:
             slope = 0.0
         T = 1.5 * self._ramp * abs(change) if duration is None else duration
-        if change == 0.0 or T <= 0.0:
-            self._cubic, self._duration = (target, 0.0, 0.0, 0.0), 0.0
-            return
         if slope:  # a cubic with a steeper start would overshoot (Fritsch and Carlson 1980)
             T = min(T, 3.0 * change / slope)
+        if T * NANOSECONDS < 1.0:
+            self._cubic, self._duration = (target, 0.0, 0.0, 0.0), 0.0
+            return
         self._cubic = (rate, slope, (3.0 * change / T - 2.0 * slope) / T, (slope - 2.0 * change / T) / (T * T))
         self._duration = T
