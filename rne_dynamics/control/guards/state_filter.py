@@ -227,8 +227,8 @@ class StateFilter:
         if code == checks.JUMP:
             return (
                 f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
-                f"at its velocity limit {self.limits.velocity[joint]:g} (limits.{self.limits.joints[joint]}.velocity). "
-                "A second sender, a slipped encoder or a wrong limit"
+                f"at its velocity limit {self.limits.velocity[joint]:g}. Is there a second sender, has an encoder slipped, "
+                "is the limit too low?"
             )
         if code == checks.FAST:
             return f"velocity of {name} is {found:.4g}, far beyond its limit {self.limits.velocity[joint]:g}"

@@ -1,0 +1,441 @@
+"""The reactions of the input guard's table, each on a stream of states."""
+
+from __future__ import annotations
+
+import math
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
+from rne_dynamics.errors import ControlError, StateError, StateProblem
+
+JOINTS = ("a", "b")
+NOW = 1_795_313_092_640_983_600  # ns, a stamp of today
+MS = 1_000_000
+
+
+def limits(velocity=(2.0, 2.0), continuous=(False, True), timeout=0.1, frequency=50.0):
+    return StateLimits(np.array(velocity), np.array(continuous), timeout, frequency, JOINTS)
+
+
+class Stream:
+    """Hands states to a filter; times in s since the start."""
+
+    def __init__(self, **given):
+        self.filter = StateFilter(limits(**given))
+        self.q, self.qd = np.zeros(2), np.zeros(2)
+
+    def state(self, at, q=(0.0, 0.0), qd=(0.0, 0.0), *, stamp=None, missing=False, sequence=None):
+        """True for a new time base; `stamp` in s too, that of `at` where None; 0 for none."""
+        self.q[:], self.qd[:] = q, qd
+        ns = NOW + round((at if stamp is None else stamp) * 1e9) if stamp != 0 else 0
+        return self.filter.accept(ns, at, self.q, self.qd, velocity_missing=missing, sequence=sequence)
+
+    def refused(self, *given, **named):
+        with pytest.raises(StateError) as caught:
+            self.state(*given, **named)
+        self.text = str(caught.value)
+        return caught.value.problem
+
+    def run(self, begin, end, step=1e-3, **named):
+        """States at rest from `begin` on; how many new time bases."""
+        return sum(self.state(at, **named) for at in np.arange(begin, end - 1e-9, step))
+
+
+def test_the_first_state_is_a_new_time_base_the_others_are_not():
+    stream = Stream()
+    assert stream.state(0.0) is True
+    assert stream.state(0.001) is False
+    assert stream.filter.stamp == NOW + MS
+
+
+def test_after_a_reset_the_arm_is_wherever_the_next_state_finds_it():
+    stream = Stream()
+    stream.state(0.0, qd=(1.0, 1.0))
+    stream.filter.reset()
+    assert stream.state(0.5, (3.0, -9.0), (7.0, 7.0), missing=True) is True
+    assert stream.q.tolist() == [3.0, -9.0]
+    assert stream.qd.tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_refused_with_the_joint(value, first):
+    stream = Stream()
+    if not first:
+        stream.state(0.0)
+    assert stream.refused(0.001, (0.0, value)) is StateProblem.NOT_FINITE
+    assert "joint 'b'" in stream.text
+    assert stream.refused(0.001, qd=(value, 0.0)) is StateProblem.NOT_FINITE
+    assert "joint 'a'" in stream.text
+    assert stream.state(0.001, qd=(value, value), missing=True) is first
+    assert stream.qd.tolist() == [0.0, 0.0]
+
+
+def test_an_arrival_that_is_no_number_is_refused():
+    stream = Stream()
+    with pytest.raises(StateError, match="arrival is nan") as caught:
+        stream.filter.accept(NOW, math.nan, stream.q, stream.qd)
+    assert caught.value.problem is StateProblem.NOT_FINITE
+
+
+@pytest.mark.parametrize("given", [{"q": (1.1e6, 0.0)}, {"qd": (0.0, -1e300)}])
+def test_what_no_arm_can_reach_is_refused(given):
+    assert Stream(velocity=(np.inf, np.inf)).refused(0.0, **given) is StateProblem.OUT_OF_RANGE
+
+
+def test_a_frozen_stream_is_refused_however_long_it_lasts():
+    stream = Stream()
+    stream.state(0.001)
+    for at in np.arange(0.002, 5.0, 0.01):
+        assert stream.refused(at, stamp=0.001) is StateProblem.DUPLICATE_STAMP
+
+
+@pytest.mark.parametrize("back", [1e-9, 0.01, 0.49])
+def test_a_small_step_back_is_out_of_order_and_the_next_good_state_goes_on(back):
+    stream = Stream()
+    stream.run(0.0, 0.6)
+    assert stream.refused(0.6, stamp=0.599 - back) is StateProblem.OUT_OF_ORDER
+    assert stream.state(0.6) is False
+
+
+@pytest.mark.parametrize("step", [-3600.0, -0.51, 0.12, 0.6, 1e5])
+@pytest.mark.parametrize("early", [True, False])
+def test_a_clock_that_is_set_makes_a_new_time_base(step, early):
+    stream = Stream()
+    stream.run(0.0, 0.01 if early else 2.5)
+    assert stream.state(3.0, stamp=3.0) is False  # a pause on the way is none
+    assert stream.state(3.001, stamp=3.001 + step) is True
+    assert stream.state(3.002, stamp=3.002 + step) is False
+
+
+def test_a_stamp_a_little_ahead_is_jitter():
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    assert stream.state(2.0, stamp=2.05) is False
+
+
+def test_a_broken_message_is_not_taken_for_a_new_time():
+    stream = Stream()
+    stream.run(0.0, 0.1)
+    assert stream.refused(0.1, (0.5, 0.0), stamp=99.0) is StateProblem.POSITION_JUMP
+    assert stream.state(0.101) is False
+
+
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9, 0.97, 1.0, 1.03, 3.0])
+def test_a_simulation_runs_as_fast_as_it_likes(rate):
+    stream = Stream()
+    assert sum(stream.state(at, stamp=rate * at) for at in np.arange(0.01, 6.0, 0.001 / min(rate, 1.0))) == 1
+
+
+def test_a_simulation_whose_speed_changes_is_not_late():
+    stream = Stream()
+    stamp, at, new = 0.001, 0.0, 0
+    for k in range(8000):
+        stamp, at = stamp + 0.001, at + 0.001 / (0.5 + 0.4 * math.sin(k / 500.0))
+        new += stream.state(at, stamp=stamp)
+    assert new == 1
+
+
+def test_a_state_later_than_the_others_is_refused_and_those_that_catch_up_are_not():
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    late = [0.0008 * k for k in range(1000)]  # a queue that fills: 0.2 ms more stamp each ms
+    problems = []
+    for k, lag in enumerate(late):
+        try:
+            stream.state(2.0 + 0.001 * k, stamp=2.0 + 0.001 * k - lag)
+        except StateError as error:
+            problems.append(error.problem)
+            break
+    assert problems == [StateProblem.DELAYED]
+    assert lag == pytest.approx(0.1, abs=0.005)
+    assert stream.refused(2.2, stamp=2.05) is StateProblem.DELAYED
+    assert "state_timeout" in stream.text
+    assert stream.state(2.2) is False
+
+
+def test_without_a_timeout_nothing_is_late():
+    stream = Stream(timeout=0.0)
+    stream.run(0.0, 2.0)
+    assert stream.run(2.0, 2.4, stamp=None) == 0
+    assert stream.state(2.8, stamp=2.41) is False
+
+
+def test_where_no_state_has_a_stamp_the_arrival_is_its_time():
+    stream = Stream()
+    assert [stream.state(at, stamp=0) for at in (0.5, 0.501, 0.501, 0.5011, 1.4)] == [True, *[False] * 4]
+    assert stream.filter.stamp == 1_400_000_000
+    assert stream.state(1.401) is True, "stamps come later than the first state: a new time base, once"
+    assert stream.state(1.402) is False
+
+
+def test_a_stamp_missing_once_is_refused():
+    stream = Stream()
+    stream.run(0.0, 0.1)
+    assert stream.refused(0.1, stamp=0) is StateProblem.NO_STAMP
+    assert stream.state(0.101) is False
+
+
+@pytest.mark.parametrize("stamp", [-1, -(2**63), 2**62, 2**200])
+def test_a_stamp_that_is_none_is_refused(stamp):
+    stream = Stream()
+    with pytest.raises(StateError) as caught:
+        stream.filter.accept(stamp, 0.0, stream.q, stream.qd)
+    assert caught.value.problem is StateProblem.NO_STAMP
+
+
+def test_a_position_may_move_as_far_as_twice_the_velocity_limit_takes_it():
+    furthest = 2.0 * 2.0 * (0.01 + 0.002) + 0.002
+    for way, taken in ((furthest - 1e-9, True), (furthest + 1e-9, False)):
+        stream = Stream()
+        stream.state(0.0)
+        if taken:
+            assert stream.state(0.01, (-way, 0.0)) is False
+            continue
+        assert stream.refused(0.01, (-way, 0.0)) is StateProblem.POSITION_JUMP
+        assert "joint 'a' is -0.05 from its last good place after 0.010000 s" in stream.text
+
+
+def test_a_stream_that_stays_where_it_jumped_to_is_refused_until_reset():
+    stream = Stream()
+    stream.state(0.0)
+    place = 0.5
+    for k in range(1, 3000):
+        place += 1e-4  # it moves on as an arm would; twice the velocity limit would be there after 0.13 s
+        assert stream.refused(0.001 * k, (place, 0.0)) is StateProblem.POSITION_JUMP
+    stream.filter.reset()
+    assert stream.state(3.0, (place, 0.0)) is True
+    assert stream.state(3.001, (place, 0.0)) is False
+
+
+def test_an_arm_that_moves_on_after_a_broken_message_is_taken():
+    stream = Stream()
+    stream.state(0.0)
+    stream.refused(0.001, (0.02, 0.0))
+    for k in range(2, 20):
+        assert stream.state(0.001 * k, (0.002 * k, 0.0)) is False, "as fast as its limit, through where the jump led to"
+
+
+def test_a_second_sender_without_numbers_shows_in_its_jumps():
+    stream = Stream()
+    stream.state(0.0)
+    for k in range(1, 500):
+        assert stream.state(0.001 * k, (0.001 * k, 0.0)) is False
+        assert stream.refused(0.001 * k + 0.0005, (1.0, 1.0)) is StateProblem.POSITION_JUMP
+
+
+def test_without_a_velocity_limit_places_and_velocities_are_not_judged():
+    stream = Stream(velocity=(np.inf, 2.0))
+    stream.state(0.0)
+    assert stream.state(0.001, (300.0, 0.0), (9e4, 0.0)) is False
+
+
+@pytest.mark.parametrize("low", [-math.pi, 0.0])
+@pytest.mark.parametrize("speed", [1.9, -1.9])
+def test_a_continuous_joint_is_unwrapped_over_many_turns(low, speed):
+    stream = Stream()
+    begin = low + 1.0
+    for k in range(3000):
+        place = begin + speed * 0.01 * k
+        stream.state(0.01 * k, (0.0, (place - low) % (2.0 * math.pi) + low), missing=True)
+        assert stream.q[1] == pytest.approx(place, rel=1e-12, abs=1e-12)
+    assert stream.qd[1] == pytest.approx(speed, rel=1e-9)
+
+
+def test_a_joint_with_stops_does_not_wrap():
+    stream = Stream()
+    stream.state(0.0, (3.14, 0.0))
+    assert stream.refused(0.001, (-3.14, 0.0)) is StateProblem.POSITION_JUMP
+
+
+def test_a_velocity_far_beyond_its_limit_is_refused():
+    stream = Stream()
+    assert stream.refused(0.0, qd=(0.0, -10.1)) is StateProblem.TOO_FAST
+    assert stream.state(0.0, qd=(0.0, -9.9)) is True
+    assert stream.refused(0.001, qd=(10.1, 0.0)) is StateProblem.TOO_FAST
+    assert stream.state(0.001, qd=(9.9, 0.0)) is False
+
+
+# -- two senders ------------------------------------------------------------------------------------------------------
+
+
+def both(stream, times, numbers, other):
+    """Two senders in turn: what became of the states of each."""
+    fates = ([], [])
+    for at, mine, theirs in zip(times, numbers, other, strict=True):
+        for fate, when, number in ((fates[0], at, mine), (fates[1], at + 0.0005, theirs)):
+            try:
+                fate.append(stream.state(when, sequence=number))
+            except StateError as error:
+                fate.append(error.problem)
+    return fates
+
+
+@pytest.mark.parametrize("first", [1, 400, 700_000])
+def test_a_sender_that_joins_late_is_refused_and_the_first_goes_on(first):
+    stream = Stream()
+    for k in range(1100):
+        stream.state(0.001 * k, sequence=300_000 + k)
+    times = 1.1 + 0.001 * np.arange(3000)
+    mine, other = both(stream, times, range(301_100, 304_100), range(first, first + 3000))
+    assert mine == [False] * 3000
+    assert other == [StateProblem.TWO_SENDERS] * 3000
+
+
+@pytest.mark.parametrize("ahead", [-5000, -1, 0, 2, 90, 5000])
+def test_of_two_senders_from_the_start_none_is_followed(ahead):
+    stream = Stream()
+    assert stream.state(0.0, sequence=9000) is True
+    mine, other = both(stream, 0.001 * np.arange(1, 3000), range(9001, 12000), range(9001 + ahead, 12000 + ahead))
+    assert set(mine[2:] + other[2:]) == {StateProblem.TWO_SENDERS}
+    stream.filter.reset()
+    for k in range(999):
+        assert stream.refused(3.0 + 0.001 * k, sequence=12000 + k) is StateProblem.TWO_SENDERS, "alone not for a second"
+    assert stream.state(4.01, sequence=13010) is True
+    assert stream.state(4.02, sequence=13020) is False
+
+
+def test_two_senders_at_once_are_both_refused_after_a_reset_too():
+    stream = Stream()
+    stream.run(0.0, 1.1)
+    both(stream, 1.1 + 0.001 * np.arange(100), range(500, 600), range(9000, 9100))
+    stream.filter.reset()
+    mine, other = both(stream, 1.2 + 0.001 * np.arange(100), range(600, 700), range(9100, 9200))
+    assert set(mine + other) == {StateProblem.TWO_SENDERS}
+
+
+def test_messages_may_be_lost():
+    stream = Stream()
+    assert stream.state(0.0, sequence=1) is True
+    assert stream.state(0.001, sequence=90) is False
+    assert stream.state(0.08, sequence=500) is False
+
+
+def test_a_driver_that_starts_again_is_followed_after_a_reset():
+    stream = Stream()
+    for k in range(1500):
+        stream.state(0.001 * k, sequence=k + 1)
+    stream.filter.reset()
+    assert stream.state(3.0, sequence=1) is True
+    assert stream.state(3.001, sequence=2) is False
+
+
+def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_a_second():
+    stream = Stream(timeout=0.0)
+    for k in range(1500):
+        stream.state(0.001 * k, sequence=k + 1)
+    fates = []
+    for k in range(2500):
+        try:
+            fates.append(stream.state(1.6 + 0.001 * k, sequence=k + 1))
+        except StateError as error:
+            fates.append(error.problem)
+    assert fates.count(True) == 1
+    assert set(fates[: fates.index(True)]) == {StateProblem.TWO_SENDERS}
+    assert fates.index(True) < 2001
+
+
+@pytest.mark.parametrize("number", [None, 2**64 - 1, 2**62, -7])
+def test_a_middleware_without_numbers_is_no_reason_to_refuse(number):
+    stream = Stream()
+    assert [stream.state(0.001 * k, sequence=number) for k in range(5)] == [True, *[False] * 4]
+
+
+# -- as a whole -------------------------------------------------------------------------------------------------------
+
+BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(st.lists(st.tuples(st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3)), max_size=40))
+def test_refused_states_leave_nothing_behind_that_a_good_one_needs(steps):
+    """A stream with bad states in it, and the same without them, come out alike to the last bit."""
+    clean, dirty = Stream(), Stream()
+    at, q = 0.0, np.zeros(2)
+    for stream in (clean, dirty):
+        stream.state(0.0, missing=True)
+    for dt, speed, bad in steps:
+        last, at = at, at + dt
+        for kind in bad:
+            given = {
+                "nan": {"q": (q[0], math.nan)}, "far": {"q": (1e7, q[1])}, "jump": {"q": (q[0] + 1.0, q[1])},
+                "fast": {"q": q, "qd": (99.0, 0.0)}, "twin": {"q": q, "stamp": last or 1e-12},
+                "back": {"q": q, "stamp": last - 0.1}, "none": {"q": q, "stamp": 0},
+            }[kind]  # fmt: skip
+            dirty.refused(at, missing=kind != "fast", **given)
+        q = q + speed * dt
+        assert clean.state(at, q, missing=True) is dirty.state(at, q, missing=True) is False
+        assert clean.qd.tolist() == dirty.qd.tolist()
+    assert clean.filter.stamp == dirty.filter.stamp
+
+
+NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0), st.floats(-20.0, 20.0))
+STAMPS = st.one_of(st.integers(), st.integers(NOW - 10**10, NOW + 10**10), st.just(0))
+
+
+@settings(max_examples=500, deadline=None, derandomize=True)
+@given(st.lists(
+    st.tuples(STAMPS, st.floats(-0.01, 2.0), st.lists(NUMBERS, min_size=4, max_size=4), st.booleans(),
+              st.one_of(st.none(), st.integers(-2, 2**64)), st.integers(0, 19)),
+    max_size=30,
+))
+def test_whatever_comes_is_refused_or_finite_and_possible(messages):
+    stream = Stream()
+    arrival, place, fresh_due = 0.0, None, True
+    for stamp, later, values, missing, sequence, reset in messages:
+        arrival += later
+        if reset == 0:
+            stream.filter.reset()
+            fresh_due = True
+        stream.q[:], stream.qd[:] = values[:2], values[2:]
+        try:
+            new = stream.filter.accept(stamp, arrival, stream.q, stream.qd, velocity_missing=missing, sequence=sequence)
+        except StateError:
+            continue
+        assert new or not fresh_due
+        assert np.isfinite(stream.q).all()
+        assert np.isfinite(stream.qd).all()
+        if not missing:
+            assert (np.abs(stream.qd) <= 10.0).all()
+        if place is not None and not new:
+            assert (np.abs(stream.q - place) <= 4.0 * (2.0 * len(messages) + 1.0) + 0.1).all()
+        place, fresh_due = stream.q.copy(), False
+
+
+def test_limits_can_change_while_it_runs():
+    stream = Stream()
+    stream.state(0.0)
+    stream.filter.change(limits(velocity=(200.0, 200.0)))
+    assert stream.state(0.001, (0.5, 0.0), (500.0, 0.0)) is False
+    with pytest.raises(ControlError, match="limits are for"):
+        stream.filter.change(StateLimits(np.ones(1), np.zeros(1, dtype=bool), 0.1, 50.0, ("c",)))
+
+
+def test_arrays_of_another_length_are_refused():
+    with pytest.raises(ControlError, match="2 joints"):
+        StateFilter(limits()).accept(NOW, 0.0, np.zeros(3), np.zeros(3))
+
+
+@pytest.mark.parametrize(("given", "said"), [
+    ({"velocity": (math.nan, 1.0)}, "velocity limit of joint 'a'"),
+    ({"velocity": (1.0, 0.0)}, "velocity limit of joint 'b'"),
+    ({"velocity": (1.0, 1.0, 1.0)}, "shape"),
+    ({"continuous": (True,)}, "continuous has shape"),
+    ({"timeout": -0.1}, "timeout is -0.1"),
+    ({"timeout": math.nan}, "timeout is nan"),
+    ({"frequency": 0.0}, "velocity filter is 0"),
+    ({"frequency": math.inf}, "velocity filter is inf"),
+])
+def test_limits_that_make_no_sense_are_refused(given, said):
+    with pytest.raises(ControlError, match=said):
+        limits(**given)
+
+
+def test_the_error_can_be_pickled():
+    error = pickle.loads(pickle.dumps(StateError("joint state: bad", StateProblem.DELAYED)))
+    assert (str(error), error.problem) == ("joint state: bad", StateProblem.DELAYED)
