@@ -127,7 +127,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     progress("starting simulator and controller", 0.0)
     with contextlib.ExitStack() as stack:
-        files = _parameter_files(session, folder)
+        files = parameter_files(session, folder)
         began = time.monotonic()
         # entered last, ended first: the controller sets the arm down while the simulator still answers
         processes = [
@@ -198,7 +198,7 @@ def _move(
     done = 0.0
     for number, move in enumerate(run.moves, 1):
         begin = ear.newest_stamp() + int(NOTICE * NANOSECONDS)
-        trajectories.publish(_message(joints, move, begin))
+        trajectories.publish(move_message(joints, move, begin))
         end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
         def over(number: int = number, begin: int = begin, end: int = end, done: float = done) -> bool:
@@ -213,7 +213,7 @@ def _move(
         yield begin
 
 
-def _message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: int) -> JointTrajectory:
+def move_message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: int) -> JointTrajectory:
     """A move that begins at `begin`, ns, as points between which the controller interpolates it exactly."""
     message = JointTrajectory(joint_names=list(joints))
     message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, NANOSECONDS)
@@ -228,8 +228,8 @@ def _message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: in
     return message
 
 
-def _parameter_files(session: Session, folder: Path) -> dict[str, Path]:
-    """One parameter file a process."""
+def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
+    """One parameter file a process, `SIMULATOR` and `CONTROLLER`, in `folder`."""
     common = {**session.robot, "joints": list(session.joints), "diagnostics_period": 0.5}
     limits = {j: {"effort": float(e)} for j, e in zip(session.joints, session.effort_limit, strict=True)}
     parameters: dict[str, dict[str, Any]] = {
