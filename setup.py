@@ -75,6 +75,7 @@ setup(
         (f"share/{NAME}", ["package.xml"]),
         share("launch", "*.launch.py"),
         share("config", "*.yaml", "*.rviz"),
+        share("config/hardware", "*.yaml"),
         share("urdf", "*.urdf", "*.yaml"),
     ],
     cmdclass={"install_data": InstallData},

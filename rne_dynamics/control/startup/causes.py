@@ -118,7 +118,7 @@ def whole_arm(evidence: Evidence) -> Iterator[Cause]:
     yield Cause(
         "signs", e + g, 0.5 if several else 2.0,
         "every joint reports with the opposite sign: change the sign of every effort_scale, if the driver takes its "
-        "commands that way too"
+        "commands that way too; otherwise mend what it reports"
     )  # fmt: skip
     if abs(factor / MILLI - 1.0) < NEAR:
         yield Cause(
@@ -144,7 +144,7 @@ def opposite_signs(evidence: Evidence) -> Iterator[Cause]:
     verb, scales = ("reports", "") if count == 1 else ("report", "s")
     text = (
         f"{listed(names)} {verb} with the opposite sign: change the sign of {scale_names(names)}, if the driver takes "
-        f"the command{scales} that way too"
+        f"the command{scales} that way too; otherwise mend what it reports"
     )
     yield Cause("sign", np.where(better, e + g, evidence.residual), 1.0 * count, text, names)
 

@@ -1,0 +1,135 @@
+"""The parameter files for real arms: every name and value against the schemas, and each driving a simulated arm.
+
+No real arm is here. Where the wheel of descriptions has the arm of a file, that one is simulated; elsewhere an arm with
+as many joints stands in, its joints renamed, which shows that the file is read and holds an arm, and no more. Hardware
+that compensates gravity is simulated by an arm without weight, as `hardware_compensates` says it looks from outside.
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+from support.wheel import wheel_urdf
+
+from rne_dynamics.ros.lifecycle import COMMON
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+from .conftest import START
+from .test_launch_and_config import flat
+
+FOLDER = Path(__file__).resolve().parents[2] / "config" / "hardware"
+NODES = ("computed_torque_controller", "gravity_compensation")
+
+
+def numbered(name: str, count: int) -> list[str]:
+    return [name.format(k + 1) for k in range(count)]
+
+
+UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
+PANDA = numbered("panda_joint{}", 7)
+#: the joints as the drivers name them; the description simulated in place of the arm, and its joints
+ARMS = {
+    "franka": (numbered("fr3_joint{}", 7), "panda.urdf", PANDA),
+    "ur": (UR, "ur5_robot.urdf", UR),
+    "kuka_lbr": (numbered("joint_{}", 7), "panda.urdf", PANDA),
+    "kinova_gen3": (numbered("joint_{}", 7), "panda.urdf", PANDA),
+    "ros2_control": (numbered("joint{}", 6), "ur5_robot.urdf", UR),
+}
+#: within limits of both stand-ins with the files' margins, bent so that gravity pulls
+POSTURES = {"panda.urdf": [0.2, -0.4, 0.3, -1.6, 0.2, 1.4, 0.4], "ur5_robot.urdf": [0.3, -0.7, 0.9, 0.4, 0.8, 0.2]}
+
+#: a test machine with other work is no computer for a real arm
+LENIENT = ("-p", "state_timeout:=5.0", "-p", "min_rate:=0.0")
+
+
+def sections(name: str) -> dict[str, dict[str, object]]:
+    """The flattened parameters of each node in a file."""
+    content = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
+    return {key.removeprefix("/**/"): flat(value["ros__parameters"]) for key, value in content.items()}
+
+
+def test_every_file_is_tested():
+    assert sorted(file.stem for file in FOLDER.iterdir()) == sorted(ARMS)
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_names_and_values_fit_the_schemas_and_the_arm(name):
+    joints = ARMS[name][0]
+    found = sections(name)
+    assert set(found) == set(NODES)
+    for node, values in found.items():
+        assert values["joints"] == joints
+        schema = (*COMMON, *importlib.import_module(f"rne_dynamics.ros.{node}").SCHEMA)
+        known = {p.name.replace("{joint}", j): p for p in schema for j in joints}
+        for key, value in values.items():
+            assert key in known, f"{name}.yaml: {node} has no parameter {key}"
+            known[key].parse(key, value)
+        # complete: a first power-on leaves no limit, gain or sign to a default
+        for stem in ("limits.{}.effort", "limits.{}.effort_rate", "limits.{}.velocity", "limits.{}.position_margin",
+                     "effort_scale.{}", "gains.{}.d"):  # fmt: skip
+            for joint in joints:
+                assert stem.format(joint) in values, f"{name}.yaml: {node} lacks {stem.format(joint)}"
+    # what the arm is does not depend on who drives it
+    first, second = (found[node] for node in NODES)
+    for key in set(first) & set(second):
+        if not key.startswith("gains."):
+            assert first[key] == second[key], f"{name}.yaml: the nodes differ in {key}"
+
+
+def stand_in(name: str, folder: Path) -> Path:
+    """The description simulated for a file, with the file's joint names."""
+    joints, urdf, there = ARMS[name]
+    text = wheel_urdf(urdf).read_text(encoding="utf-8")
+    for old, new in zip(there, joints, strict=True):
+        text = text.replace(f'"{old}"', f'"{new}"')
+    file = folder / f"{name}.urdf"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("name", ARMS)
+def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_path):
+    joints, urdf, _ = ARMS[name]
+    robot, home = stand_in(name, tmp_path), POSTURES[urdf]
+    weightless = "gravity" in sections(name)[node].get("hardware_compensates", [])
+    checked = float(sections(name)[node]["startup_check.duration"]) > 0.0
+    at = f"{namespace}/{name}/{node}"
+    simulator = [
+        "--ros-args", "-r", f"__ns:={at}", "-p", f"robot_description:={robot}", "-p", f"joints:=[{','.join(joints)}]",
+        "-p", "rate:=250.0",
+        *(word for j, q in zip(joints, home, strict=True) for word in ("-p", f"initial_position.{j}:={q}")),
+        *(["-p", "gravity:=[0.0, 0.0, 0.0]"] if weightless else []),
+    ]
+    controller = [
+        "--ros-args", "--params-file", str(FOLDER / f"{name}.yaml"), "-r", f"__ns:={at}",
+        "-p", f"robot_description:={robot}", *LENIENT,
+    ]
+    peer = make_peer(joints).node
+    modes = TopicRecorder(peer, String, f"{at}/{node}/state")
+    states = TopicRecorder(peer, JointState, f"{at}/joint_states")
+    with NodeProcess(node, controller) as law, NodeProcess("simulator", simulator) as plant:
+        driving = "floating" if node == "gravity_compensation" else "holding"
+        wait_until(lambda: driving in seen(modes), START, f"{name}.yaml to drive the arm", [law, plant])
+        states.drain()
+        states.samples.clear()
+        time.sleep(2.0)
+        assert seen(modes)[-1] == driving, law.output()
+        assert "agree with the model's gravity" in law.output() or not checked, law.output()
+        states.drain()
+        last = states.decode(states.samples[-1])
+    q = dict(zip(last.name, last.position, strict=True))
+    assert [q[joint] for joint in joints] == pytest.approx(home, abs=0.02)
+    assert all(abs(v) < 0.02 for v in last.velocity)
+
+
+def seen(modes: TopicRecorder) -> list[str]:
+    modes.drain()
+    return [modes.decode(sample).data for sample in modes.samples]
