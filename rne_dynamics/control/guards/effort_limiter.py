@@ -232,8 +232,7 @@ class EffortLimiter:
     def weigh(self, inertia: Array) -> None:
         """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
 
-        The diagonal of the mass matrix: the joint moves at least that much more easily when the others yield, so that
-        the walls are at least critically damped. Until the first call walls only fade motion out.
+        `felt_inertia` makes it of the mass matrix. Until the first call walls only fade motion out.
 
         Raises
         ------

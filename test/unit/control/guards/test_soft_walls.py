@@ -10,7 +10,10 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.control.guards.effort_limiter import EFFORT, OVERSPEED, RATE, STOP, EffortLimiter
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
+from rne_dynamics.control.guards.felt_inertia import felt_inertia
+from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics import gravity_torque, mass_matrix
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Limits
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
@@ -24,18 +27,19 @@ def nothing(q, qd):
     return np.zeros(len(q))
 
 
-def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=None, stops=True):
+def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=None, stops=True, late=0):
     """An arm with its weight carried, under `motion` and a constant wrench at a link; returns q, qd, efforts, flags.
 
-    q and qd have one row more than the others: the state each effort leads to.
+    The guard sees states that are `late` cycles old. q and qd have one row more than the others: where each effort
+    leads to.
     """
     simulator = Simulator(ArmPlant(robot, stops=stops), q, qd, dt=dt, hold_until_command=False)
     limiter = EffortLimiter(limits)
     limiter.start(gravity_torque(robot, simulator.state.q))
     states, efforts, flags = [simulator.state], [], []
     for _ in range(round(seconds / dt)):
-        now = simulator.state
-        limiter.weigh(np.diag(mass_matrix(robot, now.q)))
+        now = states[-1 - min(late, len(states) - 1)]
+        limiter.weigh(felt_inertia(mass_matrix(robot, now.q)))
         done = limiter.limit(gravity_torque(robot, now.q), motion(now.q, now.qd), now.q, now.qd, dt)
         simulator.command(done.command)
         states.append(simulator.advance(wrenches=push))
@@ -122,6 +126,29 @@ def test_a_rate_limit_delays_the_wall_and_is_never_exceeded():
     assert q.max() < 1.0
     assert np.abs(np.diff(efforts, axis=0)).max() <= 5.0 * (1.0 + 1e-12)
     assert (flags & RATE).any()
+
+
+def test_a_late_state_does_not_make_a_wall_throw_back_an_arm_whose_joints_yield():
+    robot = load_urdf("panda")
+    # of its inertia joint 3 feels a 24th while joint 1 yields
+    q = np.array([0.0, 0.3, 0.0, -1.0, 0.0, 1.3, 0.0])
+    M = mass_matrix(robot, q)
+    assert M[2, 2] * np.linalg.inv(M)[2, 2] > 10.0
+    upper = np.full(robot.n, np.inf)
+    upper[2] = q[2] + MARGIN + 0.001
+    limits = EffortLimits(robot.effort_limit, 100.0 * robot.effort_limit, np.inf, -np.inf, upper, MARGIN, FREQUENCY)
+    moved, qd, _, flags = drive(
+        robot, limits, q, np.eye(robot.n)[2], seconds=0.4, late=3, stops=False
+    )
+    assert moved[:, 2].max() < upper[2]
+    assert qd[:, 2].min() > -0.4
+    assert not (flags[:, 2] & EFFORT).any()
+
+
+def test_a_matrix_that_is_no_mass_matrix_is_refused():
+    for bad in (np.zeros((2, 2)), np.ones((2, 2)), np.diag([1.0, -1.0])):
+        with pytest.raises(ControlError, match="not positive definite"):
+            felt_inertia(bad)
 
 
 def test_overspeed_stays_within_its_tolerance():
