@@ -47,8 +47,10 @@ REAL_TIME = 0.05
 MOVE_FACTOR, SPEED_FACTOR = 2.0, 5.0
 #: How exact stamps are, and arrivals where there are none, s; and positions, rad or m.
 STAMP_JITTER, ARRIVAL_JITTER, POSITION_SLACK = 2e-3, 10e-3, 2e-3
-#: How long a sender must be alone to be followed, s.
-ALONE = 1.0
+#: How long a sender must have been alone to be followed on when a second one comes, and how long a sender must be alone
+#: to be taken after there were two, s. That is longer than a stop takes: where the arm's own sender falls silent, the
+#: other is not taken for the arm in the middle of it.
+ALONE, SETTLED = 1.0, 5.0
 #: How many messages in a row may be lost, and how many a second of silence.
 LOST, LOST_RATE = 100, 20000.0
 
@@ -135,7 +137,7 @@ def same_sender(whole: NDArray[np.int64], clock: Array, sequence: int, arrival: 
         if whole[KNOWN] == 1 and arrival - clock[BEGAN] >= ALONE and arrival - clock[FOLLOWED_AT] < ALONE:
             return SENDERS  # the other one; the sender that was here alone is followed on
         whole[KNOWN] = 0  # nobody can tell which of the two is the arm, or there is a new one
-    if whole[KNOWN] == 0 and arrival - clock[OTHER_AT] < ALONE:
+    if whole[KNOWN] == 0 and arrival - clock[OTHER_AT] < SETTLED:
         whole[SEQUENCE], clock[FOLLOWED_AT] = sequence, arrival
         return SENDERS
     return GOOD

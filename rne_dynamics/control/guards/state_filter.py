@@ -20,7 +20,7 @@ position off by turns               of a continuous joint: unwrapped
 velocity beyond 5 · its limit       refused, "too fast"
 velocity missing                    estimated, see `velocity_estimate`
 two senders of these joints         refused, "two senders": only the other's where one was alone for a second, both
-                                    otherwise, until one is alone for a second
+                                    otherwise. Then one must be alone for 5 s, also across a `reset`
 ==================================  ==================================================================================
 
 Two senders are told apart by the middleware's publication sequence number, which counts up for each publisher: with
@@ -227,8 +227,8 @@ class StateFilter:
         if code == checks.JUMP:
             return (
                 f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
-                f"at its velocity limit {self.limits.velocity[joint]:g}. Is there a second sender, has an encoder slipped, "
-                "is the limit too low?"
+                f"at its velocity limit {self.limits.velocity[joint]:g}. Is there a second sender, has an encoder "
+                "slipped, is the limit too low?"
             )
         if code == checks.FAST:
             return f"velocity of {name} is {found:.4g}, far beyond its limit {self.limits.velocity[joint]:g}"

@@ -294,10 +294,23 @@ def test_of_two_senders_from_the_start_none_is_followed(ahead):
     mine, other = both(stream, 0.001 * np.arange(1, 3000), range(9001, 12000), range(9001 + ahead, 12000 + ahead))
     assert set(mine[2:] + other[2:]) == {StateProblem.TWO_SENDERS}
     stream.filter.reset()
-    for k in range(999):
-        assert stream.refused(3.0 + 0.001 * k, sequence=12000 + k) is StateProblem.TWO_SENDERS, "alone not for a second"
-    assert stream.state(4.01, sequence=13010) is True
-    assert stream.state(4.02, sequence=13020) is False
+    for k in range(499):
+        assert stream.refused(3.0 + 0.01 * k, sequence=17000 + k) is StateProblem.TWO_SENDERS, "not yet alone for 5 s"
+    assert stream.state(8.02, sequence=18010) is True
+    assert stream.state(8.03, sequence=18020) is False
+
+
+def test_the_other_sender_is_not_taken_for_the_arm_when_its_own_falls_silent():
+    stream = Stream()
+    for k in range(1100):
+        stream.state(0.001 * k, sequence=k)
+    both(stream, 1.1 + 0.001 * np.arange(100), range(1100, 1200), range(5000, 5100))
+    fates = set()
+    for k in range(450):  # the other goes on
+        if k == 10:
+            stream.filter.reset()
+        fates.add(stream.refused(1.2 + 0.01 * k, (1.0, 1.0), sequence=5100 + k))
+    assert fates == {StateProblem.TWO_SENDERS}
 
 
 def test_two_senders_at_once_are_both_refused_after_a_reset_too():
@@ -325,19 +338,19 @@ def test_a_driver_that_starts_again_is_followed_after_a_reset():
     assert stream.state(3.001, sequence=2) is False
 
 
-def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_a_second():
+def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_long():
     stream = Stream(timeout=0.0)
     for k in range(1500):
         stream.state(0.001 * k, sequence=k + 1)
     fates = []
-    for k in range(2500):
+    for k in range(7000):
         try:
             fates.append(stream.state(1.6 + 0.001 * k, sequence=k + 1))
         except StateError as error:
             fates.append(error.problem)
     assert fates.count(True) == 1
     assert set(fates[: fates.index(True)]) == {StateProblem.TWO_SENDERS}
-    assert fates.index(True) < 2001
+    assert fates.index(True) < 6001
 
 
 @pytest.mark.parametrize("number", [None, 2**64 - 1, 2**62, -7])
@@ -351,7 +364,7 @@ def test_a_middleware_without_numbers_is_no_reason_to_refuse(number):
 BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(st.tuples(st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3)), max_size=40))
 def test_refused_states_leave_nothing_behind_that_a_good_one_needs(steps):
     """A stream with bad states in it, and the same without them, come out alike to the last bit."""
@@ -378,7 +391,7 @@ NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0), st.floats(-20.0, 20.0))
 STAMPS = st.one_of(st.integers(), st.integers(NOW - 10**10, NOW + 10**10), st.just(0))
 
 
-@settings(max_examples=500, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 @given(st.lists(
     st.tuples(STAMPS, st.floats(-0.01, 2.0), st.lists(NUMBERS, min_size=4, max_size=4), st.booleans(),
               st.one_of(st.none(), st.integers(-2, 2**64)), st.integers(0, 19)),
