@@ -17,11 +17,14 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.supervisor import Effort
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, velocity_limits
+from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.effort_node import EffortNode
+from rne_dynamics.ros.follow_action import follow_action
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
@@ -73,6 +76,8 @@ class ComputedTorqueController(EffortNode):
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.keep(self.create_service(Trigger, "~/cancel", self._on_cancel))
         self.keep(self.create_service(SetBool, "~/hand_guide", self._on_hand_guide))
+        self._tracking = ControllerState(self, robot.joint_names, int(self.parameters.number("torque_divisor")))
+        self._action = follow_action(self, robot.joint_names)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -174,6 +179,13 @@ class ComputedTorqueController(EffortNode):
     def present(self) -> tuple[Reference, Array, Array]:
         """What is asked of the arm now, and its measured position and velocity."""
         return self.supervisor.queue.reference, self.supervisor.q, self.supervisor.qd
+
+    def after_effort(self, effort: Effort, now: float) -> None:
+        """Tell those who listen what was asked of the arm and what it did."""
+        supervisor = self.supervisor
+        self._tracking.publish(supervisor.stamp, *self.present(), effort.command, supervisor.speed)
+        if self._action is not None:
+            self._action.report(supervisor.stamp, now)
 
     def _on_trajectory(self, message: JointTrajectory) -> None:
         try:

@@ -12,9 +12,10 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
-from rne_dynamics.control.supervision.supervisor import Effort, Supervisor
+from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.controller_parameters import effort_scales
@@ -139,6 +140,10 @@ class EffortNode(ArmNode):
             self.efforts.release()
         self.statistics.replied(time.monotonic(), arrived)
         self.terms.publish(self.supervisor.stamp, effort.terms, effort.command)
+        self.after_effort(effort, arrived)
+
+    def after_effort(self, effort: Effort, now: float) -> None:
+        """Called when an effort that answers a state has gone out; `now` is monotonic, s."""
 
     def turn(self, executor: Executor) -> None:
         """As the base, and look after the age of the state: without a timer, which would need the executor."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension
 
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
@@ -23,6 +23,11 @@ def stamp_of(message: JointState) -> int:
     """The header's time in nanoseconds, exactly (a float of seconds would lose a quarter of a microsecond)."""
     stamp = message.header.stamp
     return int(stamp.sec) * NANOSECONDS + int(stamp.nanosec)
+
+
+def write_stamp(header: Header, stamp: int) -> None:
+    """Set the header's time to `stamp`, ns."""
+    header.stamp.sec, header.stamp.nanosec = divmod(stamp, NANOSECONDS)
 
 
 class EffortPublisher:
@@ -90,12 +95,10 @@ class TermsPublisher:
         self._count += 1
         if not self._divisor or self._count % self._divisor:
             return
-        seconds, rest = divmod(stamp, NANOSECONDS)
         for name, publisher in self._publishers.items():
             if not publisher.get_subscription_count():
                 continue
             message = self._messages[name]
             self._views[name][:] = command if name == "command" else getattr(terms, name)
-            message.header.stamp.sec = seconds
-            message.header.stamp.nanosec = rest
+            write_stamp(message.header, stamp)
             publisher.publish(message)

@@ -13,7 +13,7 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 import rclpy
-from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RneDynamicsError
@@ -21,6 +21,9 @@ from rne_dynamics.ros.parent import end_with_parent
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode
+
+#: Turns of the executor, one thing each, before a process ends: for at most some 10 ms.
+LAST_TURNS = 20
 
 
 class StopSignal:
@@ -102,10 +105,18 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             if node is not None:
                 if rclpy.ok():
                     node.stop()
+                    if executor is not None:
+                        say_goodbye(executor)
                 node.destroy_node()
             if executor is not None:
                 executor.shutdown(timeout_sec=0.0)
             rclpy.try_shutdown()
+
+
+def say_goodbye(executor: Executor) -> None:
+    """Answer those who wait for what the stop has brought about, as for the result of an action's goal."""
+    for _ in range(LAST_TURNS):
+        executor.spin_once(timeout_sec=0.0)
 
 
 def quiet_collector() -> None:

@@ -1,0 +1,97 @@
+"""What the controller asks, measures and sends, on ``~/controller_state``, where control_msgs is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from trajectory_msgs.msg import JointTrajectoryPoint
+
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.messages import write_stamp
+
+try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
+    from control_msgs.msg import JointTrajectoryControllerState
+except ImportError:
+    JointTrajectoryControllerState = None
+
+
+class PointMemory:
+    """A trajectory point whose lists are made once and written in place.
+
+    Parameters
+    ----------
+    point
+        The message; its lists are replaced.
+    n
+        Number of joints.
+    fields
+        The lists it is to have, others stay empty: "positions", "velocities", "accelerations", "effort".
+    """
+
+    def __init__(self, point: JointTrajectoryPoint, n: int, *fields: str) -> None:
+        for field in fields:
+            setattr(point, field, [0.0] * n)
+        self._views = tuple(np.frombuffer(getattr(point, field)) for field in fields)
+
+    def write(self, *values: Array) -> None:
+        """Set the lists, each (n,), in the order of the fields."""
+        for view, value in zip(self._views, values, strict=True):
+            view[:] = value
+
+
+class ControllerState:
+    """The message, every `divisor`-th cycle and only where somebody listens.
+
+    Parameters
+    ----------
+    node
+        The publishing node.
+    joints
+        Names of the joints.
+    divisor
+        Cycles between two messages; 0 for none at all.
+    """
+
+    def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
+        self._divisor, self._count = divisor, 0
+        if JointTrajectoryControllerState is None or not divisor:
+            self._publisher = None
+            return
+        kind = JointTrajectoryControllerState
+        self._publisher = node.keep(node.create_publisher(kind, "~/controller_state", OFFERED))
+        n, message = len(joints), kind(joint_names=list(joints))
+        self._message = message
+        self._reference = PointMemory(message.reference, n, "positions", "velocities", "accelerations")
+        self._feedback = PointMemory(message.feedback, n, "positions", "velocities")
+        self._error = PointMemory(message.error, n, "positions", "velocities")
+        self._output = PointMemory(message.output, n, "effort")
+
+    def publish(self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float) -> None:
+        """Send what was asked of the arm, what it did, and the limited effort that went out.
+
+        Parameters
+        ----------
+        stamp
+            Of the joint state, ns.
+        reference
+            Asked for that time; each (n,).
+        q, qd
+            Measured; rad or m, and per s; (n,).
+        command
+            Effort, N·m or N; (n,).
+        speed
+            Speed scaling in force, 0 to 1.
+        """
+        self._count += 1
+        if self._publisher is None or self._count % self._divisor or not self._publisher.get_subscription_count():
+            return
+        write_stamp(self._message.header, stamp)
+        self._reference.write(*reference)
+        self._feedback.write(q, qd)
+        self._error.write(reference.q - q, reference.qd - qd)
+        self._output.write(command)
+        self._message.speed_scaling_factor = speed
+        self._publisher.publish(self._message)
