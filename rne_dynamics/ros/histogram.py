@@ -62,6 +62,20 @@ class Histogram:
         return percentile(self._view, percent)
 
 
+class Recent:
+    """What a histogram has counted since it was asked last."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram, self._before = histogram, histogram.counts()
+
+    def next(self) -> Counts:
+        """Durations counted since the last call in each bin, (BINS,)."""
+        now = self._histogram.counts()
+        recent: Counts = now - self._before
+        self._before = now
+        return recent
+
+
 def percentile(counts: Counts, percent: float) -> float:
     """Upper edge of the bin below which `percent` % of what is in `counts`, (BINS,), lies, s; NaN where it is empty."""
     return float(EDGES[k + 1]) if (k := _bin(counts, percent)) is not None else float("nan")

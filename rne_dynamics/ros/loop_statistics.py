@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rne_dynamics.ros.histogram import EDGES, Histogram, median, percentile, spread
+from rne_dynamics.ros.histogram import EDGES, Histogram, Recent, median, percentile, spread
 
 #: A state that comes later after the one before than so many periods leaves a gap.
 GAP = 1.5
@@ -30,7 +30,8 @@ class LoopStatistics:
         self._period = float("inf")
         self.states = self.efforts = self.overruns = 0
         self._since, self._longest = now, 0.0
-        self._before = self._gaps.counts(), self._latencies.counts(), 0, 0
+        self._recent_gaps, self._recent_latencies = Recent(self._gaps), Recent(self._latencies)
+        self._before = 0, 0
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
@@ -66,9 +67,8 @@ class LoopStatistics:
 
         Percentiles are upper edges of bins, see `Histogram`; NaN where nothing came.
         """
-        gaps_before, latencies_before, states_before, efforts_before = self._before
-        all_gaps, all_latencies = self._gaps.counts(), self._latencies.counts()
-        gaps, latencies = all_gaps - gaps_before, all_latencies - latencies_before
+        states_before, efforts_before = self._before
+        gaps, latencies = self._recent_gaps.next(), self._recent_latencies.next()
         time = max(now - self._since, 1e-9)
         period = median(gaps)
         figures: dict[str, object] = {
@@ -86,7 +86,7 @@ class LoopStatistics:
             "efforts": self.efforts,
             "overruns": self.overruns,
         }
-        self._before = all_gaps, all_latencies, self.states, self.efforts
+        self._before = self.states, self.efforts
         self._since, self._longest = now, 0.0
         self._period = period if gaps.any() else float("inf")
         return figures

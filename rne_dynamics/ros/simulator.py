@@ -20,7 +20,7 @@ from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
-from rne_dynamics.ros.histogram import Histogram
+from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
 from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
@@ -178,6 +178,7 @@ class SimulatorNode(ArmNode):
         self._commanded = self._awaiting = self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
         self.latency, self.missed, self.refused, self.overruns = Histogram(), 0, 0, 0
+        self._recent = Recent(self.latency)
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
@@ -300,11 +301,14 @@ class SimulatorNode(ArmNode):
             message = "holding the arm until the first command"
         if not self._running:
             level, message = WARN, "stopped"
+        recent = self._recent.next()
         self.diagnostics.publish(level, message, {
             "periods": self._periods, "overruns": self.overruns, "answered states": self.latency.count,
             "missed replies": self.missed, "refused commands": self.refused,
             "reply latency p50 (ms)": 1e3 * self.latency.percentile(50.0),
             "reply latency p99 (ms)": 1e3 * self.latency.percentile(99.0),
+            "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),
+            "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
         })
         self.collect_garbage()
 
