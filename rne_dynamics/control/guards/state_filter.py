@@ -13,7 +13,8 @@ of the least late states            broken message is not taken for a new time
 stamp zero in a stream with stamps  refused, "no stamp"; so is a negative one
 stamp zero always                   the arrival is the stamp; order and lateness are then not judged
 later than the least late of the    refused, "delayed". Judged from the second second on, and only where the stamps keep
-last half second by > `timeout`     up with real time within 5 %: a simulator slower than real time passes
+last half second by > `timeout`     up with real time within 5 %: a simulator slower than real time passes; where it
+                                    slows down all at once it is refused until `reset`
 further than 2 · velocity limit     refused, "position jump". A stream that stays where it jumped to is refused until
 · (dt + 2 ms) + 2 mrad (mm)         `reset`, which staleness leads to; one that comes back goes on
 position off by turns               of a continuous joint: unwrapped

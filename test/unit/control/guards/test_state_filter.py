@@ -141,6 +141,22 @@ def test_a_simulation_whose_speed_changes_is_not_late():
     assert new == 1
 
 
+def test_a_simulation_that_slows_down_all_at_once_is_refused_once():
+    stream, refused, stamp, last = Stream(), 0, 0.0, 0.0
+    for k in range(1, 8000):
+        at = 0.001 * k
+        stamp += 0.001 if k < 3000 else 0.0005
+        if at - last > 0.1:
+            stream.filter.reset()  # as a controller does with a stale stream
+        try:
+            stream.state(at, stamp=stamp)
+            last = at
+        except StateError as error:
+            assert error.problem is StateProblem.DELAYED, error  # noqa: PT017
+            refused += 1
+    assert refused == pytest.approx(100, abs=2)
+
+
 def test_a_state_later_than_the_others_is_refused_and_those_that_catch_up_are_not():
     stream = Stream()
     stream.run(0.0, 2.0)
