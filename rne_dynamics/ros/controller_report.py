@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
-from rne_dynamics.errors import StateProblem
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.errors import StateProblem
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
 
 

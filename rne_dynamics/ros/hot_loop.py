@@ -75,7 +75,7 @@ class HotLoop:
         self._period, self._on_deadline = period, on_deadline
         self._deadline = time.monotonic()
         self._service_at = 0.0
-        #: Of the last message, as its sender counts what it publishes on the topic; None where the middleware is silent.
+        #: Of the last message, as its sender counts what it publishes; None where the middleware does not say.
         self.sequence: int | None = None
         self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)

@@ -18,10 +18,11 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings, StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.control.supervision.supervisor import Effort, Supervisor
+from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant import ArmPlant

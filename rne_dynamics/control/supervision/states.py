@@ -32,7 +32,7 @@ MEANING: dict[Mode, str] = {
     Mode.HOLDING: "Holds the arm where it is. After activation first the start-up check: no motion is accepted before.",
     Mode.TRACKING: "Follows a trajectory, or comes to rest after one was called off.",
     Mode.FLOATING: "Hand guiding: gravity carried, motion damped, the arm goes where it is led.",
-    Mode.STOPPING: "Decelerates, holds, lets down; in that order, as `stop.policy` says. Blind where states are missing.",
+    Mode.STOPPING: "Decelerates, holds, lets down, as `stop.policy` says; blind where states are missing.",
     Mode.RELEASED: "Set down on request; zeros were sent last; silent.",
     Mode.FAULT: "Set down after a fault, whose cause is told; zeros were sent last; silent until recovery.",
 }

@@ -1,24 +1,23 @@
 """The state machine of a controller: joint states and wishes in, efforts out. See `states` for its states.
 
-Time is handed in twice, because two clocks matter: `stamp`, ns of the joint states' own clock, is the time of the motion;
-`now`, monotonic s of this computer, is the time of stops and time-outs.
+Time is handed in twice, because two clocks matter: `stamp`, ns of the joint states' own clock, is the time of the
+motion; `now`, monotonic s of this computer, is the time of stops and time-outs.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.control.guards.clamp_report import clamp_report
-from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
+from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
+from rne_dynamics.control.supervision.output import Effort, Output
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import ALLOWED, DRIVING, Mode
@@ -33,24 +32,6 @@ from rne_dynamics.model.inertia import Array
 WEIGH_PERIOD = 0.2
 #: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
 OVERSPEED = 1.5
-
-
-class Effort(NamedTuple):
-    """What is to be sent.
-
-    Parameters
-    ----------
-    command
-        N·m or N; shape (n,).
-    terms
-        What it is made of, before limits.
-    last
-        Whether the arm is released with it, so that it must arrive: zeros.
-    """
-
-    command: Array
-    terms: TorqueTerms
-    last: bool
 
 
 class Supervisor:
@@ -72,17 +53,15 @@ class Supervisor:
         self.q, self.qd = np.array(robot.neutral), np.zeros(robot.n)
         self.stamp, self.arrival = 0, -math.inf
         self.speed = 1.0
-        self.last_clamp = ""
         self._torques = Torques(settings)
         self._filter = StateFilter(settings.states)
-        self._limiter = EffortLimiter(settings.limits)
-        self._clamp: tuple[TorqueTerms, Limited, Array] | None = None
+        self._output = Output(settings)
         self.gate = StartGate(settings)
         self._stop: Stop | None = None
         self._after = Mode.INACTIVE
         self._blind = self._lost = self._stopped_by_loss = False
         self._gravity = np.zeros(robot.n)
-        self._answered, self._integrated, self._weigh_at, self._feedback_from = -math.inf, 0, -math.inf, 0
+        self._integrated, self._weigh_at, self._feedback_from = 0, -math.inf, 0
         self.settings = settings
         self.queue = self._new_queue()
         self._watch = RateWatch(settings.min_rate)
@@ -94,7 +73,7 @@ class Supervisor:
         self.settings = settings
         self._torques.adopt(settings)
         self._filter.change(settings.states)
-        self._limiter.change(settings.limits)
+        self._output.adopt(settings)
         self._weigh_at = -math.inf
         self._watch = RateWatch(settings.min_rate)
         self.queue.lower, self.queue.upper = self._range()
@@ -128,7 +107,7 @@ class Supervisor:
         """Wait for the first usable state and hold the arm where it finds it."""
         self.counters = Counters()
         self._torques.restart()
-        self._limiter.start(np.zeros(self.settings.robot.n))
+        self._output.start_from(np.zeros(self.settings.robot.n))
         self._wait(now, "activated")
 
     def recover(self, now: float) -> None:
@@ -269,7 +248,7 @@ class Supervisor:
     def _arrived(self, now: float, reported: Array, fresh: bool) -> None:
         """What a usable state changes."""
         if self.mode is Mode.WAITING:
-            self._start_from(reported)
+            self._output.start_from(reported)
             self._hold("joint states have come")
             self._begin_check()
         elif self._blind:
@@ -292,8 +271,8 @@ class Supervisor:
         if not self._lost:
             return  # what failed with the last state may fail with this one
         self._blind = self._lost = False
-        if now - self._answered >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
-            self._start_from(reported)
+        if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
+            self._output.start_from(reported)
         if self._stopped_by_loss and self._after is not Mode.INACTIVE:
             self._stop = None
             self._hold("joint states are back")
@@ -307,11 +286,11 @@ class Supervisor:
             return None
         try:
             if now >= self._weigh_at:
-                self._limiter.weigh(self._torques.weigh(self.q))
+                self._output.weigh(self._torques.weigh(self.q))
                 self._weigh_at = now + WEIGH_PERIOD
             self._torques.follow(self.q, self.qd)
             terms = self._terms(stamp, now)
-            effort = self._limited(terms, now)
+            effort = self._answer(terms, now)
         except RneDynamicsError as error:
             self._fail(now, str(error))
             return self.tick(now)
@@ -356,23 +335,12 @@ class Supervisor:
         ramp = self.settings.feedback_ramp
         return min((stamp - self._feedback_from) / (ramp * NANOSECONDS), 1.0) if ramp > 0.0 else 1.0
 
-    def _limited(self, terms: TorqueTerms, now: float, *, blind: bool = False) -> Effort:
-        dt = min(now - self._answered, LONGEST_STEP)
-        if blind:  # walls and dampers need to know where the arm is
-            limited = self._limiter.approach(terms.total, dt)
-        else:
-            motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
-            limited = self._limiter.limit(terms.gravity, motion, self.q, self.qd, dt)
-        self._answered = now
-        self.counters.efforts += 1
-        if limited.any:
-            self.counters.clamped += 1
-            self._clamp = terms, limited, self.q.copy()
-        if not blind:
-            self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited.saturated)
-            self._integrated = self.stamp
-            if self.mode in DRIVING:
-                self._look_at_speed(now)
+    def _answer(self, terms: TorqueTerms, now: float) -> Effort:
+        limited = self._output.answer(terms, now, self.q, self.qd, self.counters)
+        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited.saturated)
+        self._integrated = self.stamp
+        if self.mode in DRIVING:
+            self._look_at_speed(now)
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _through(self, now: float, limited: Limited) -> bool:
@@ -455,8 +423,8 @@ class Supervisor:
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"
-        self.counters.blind += 1
-        return self._limited(terms, now, blind=True)
+        limited = self._output.blind(terms, now, self.q, self.counters)
+        return Effort(limited.command, terms, self._through(now, limited))
 
     # -- inside -------------------------------------------------------------------------------------------------------
 
@@ -475,11 +443,6 @@ class Supervisor:
         self.gate = StartGate(self.settings)
         self.arrival = now
         self._enter(Mode.WAITING, cause)
-
-    def _start_from(self, reported: Array) -> None:
-        """The next effort is one step away from what the motors give now, as far as that is known."""
-        known = np.isfinite(reported).all() and "gravity" not in self.settings.compensated
-        self._limiter.start(reported if known else np.zeros(len(reported)))
 
     def _hold(self, cause: str) -> None:
         """Hold the arm where it is now."""
@@ -524,9 +487,5 @@ class Supervisor:
         return None if self._torques.loops is None else self._torques.loops.smallest
 
     def clamp_text(self) -> str:
-        """What was clamped last, and which term asked for what; empty for nothing since the last call."""
-        if self._clamp is None:
-            return ""
-        terms, limited, q = self._clamp
-        self._clamp = None
-        return clamp_report(terms, limited, self.settings.limits, q)
+        """As of `Output`."""
+        return self._output.clamp_text()

@@ -1,0 +1,94 @@
+"""The way out of a controller: what a law asks for, limited, counted and remembered."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.guards.clamp_report import clamp_report
+from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
+from rne_dynamics.control.supervision.counters import Counters
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.model.inertia import Array
+
+
+class Effort(NamedTuple):
+    """What is to be sent.
+
+    Parameters
+    ----------
+    command
+        N·m or N; shape (n,).
+    terms
+        What it is made of, before limits.
+    last
+        Whether the arm is released with it, so that it must arrive: zeros.
+    """
+
+    command: Array
+    terms: TorqueTerms
+    last: bool
+
+
+class Output:
+    """Limits efforts and remembers when and what went out last.
+
+    Parameters
+    ----------
+    settings
+        Limits, and what the hardware compensates.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._limiter = EffortLimiter(settings.limits)
+        self._clamp: tuple[TorqueTerms, Limited, Array] | None = None
+        self.at = -math.inf
+
+    def adopt(self, settings: Settings) -> None:
+        """Other limits; the rate limit softens what jumps."""
+        self._settings = settings
+        self._limiter.change(settings.limits)
+
+    def start_from(self, reported: Array) -> None:
+        """The next effort is one step away from what the motors give now, (n,), as far as that is known (not NaN)."""
+        # an arm that carries itself reports that too, or not: nobody can tell
+        known = np.isfinite(reported).all() and "gravity" not in self._settings.compensated
+        self._limiter.start(reported if known else np.zeros(len(reported)))
+
+    def weigh(self, inertia: Array) -> None:
+        """Take the inertia each joint feels, as for `EffortLimiter.weigh`."""
+        self._limiter.weigh(inertia)
+
+    def answer(self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters) -> Limited:
+        """The effort at a measured state; `ControlError` for what is not finite, and nothing goes out then."""
+        motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
+        limited = self._limiter.limit(terms.gravity, motion, q, qd, self._step(now))
+        return self._note(limited, terms, now, q, counters)
+
+    def blind(self, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
+        """The effort where nobody knows where the arm is: without walls and dampers; `q` is where it was last."""
+        counters.blind += 1
+        return self._note(self._limiter.approach(terms.total, self._step(now)), terms, now, q, counters)
+
+    def _step(self, now: float) -> float:
+        return min(now - self.at, LONGEST_STEP)
+
+    def _note(self, limited: Limited, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
+        self.at = now
+        counters.efforts += 1
+        if limited.any:
+            counters.clamped += 1
+            self._clamp = terms, limited, q.copy()
+        return limited
+
+    def clamp_text(self) -> str:
+        """What was clamped last, and which term asked for what; empty for nothing since the last call."""
+        if self._clamp is None:
+            return ""
+        terms, limited, q = self._clamp
+        self._clamp = None
+        return clamp_report(terms, limited, self._settings.limits, q)
