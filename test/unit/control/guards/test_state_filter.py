@@ -151,7 +151,7 @@ def test_a_simulation_that_slows_down_all_at_once_is_refused_once():
         try:
             stream.state(at, stamp=stamp)
             last = at
-        except StateError as error:
+        except StateError:
             assert error.problem is StateProblem.DELAYED, error  # noqa: PT017
             refused += 1
     assert refused == pytest.approx(100, abs=2)
