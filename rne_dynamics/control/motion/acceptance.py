@@ -130,7 +130,7 @@ def accept_points(
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:
     """The points for all joints; where the first is yet to come, the present motion is put in front of it."""
-    halted = halt(now, blend_time, limits.lower, limits.upper)
+    halted = halt(now.q, now.qd, blend_time, limits.lower, limits.upper)
     front = int(points.times[0] > begin)
     times = np.append(begin, points.times) if front else points.times
 

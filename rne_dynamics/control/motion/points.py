@@ -13,8 +13,8 @@ from rne_dynamics.control.motion.path_rate import NANOSECONDS
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
-#: Reading 10,000 points of seven joints takes some 20 ms, in which no effort is computed. More are refused.
-MOST_POINTS = 100_000
+#: Looking at a point takes some 10 us, in which no effort is computed: so many take 0.1 s, and more are refused.
+MOST_POINTS = 10_000
 #: Longest trajectory, s: a day. Beyond, path time would lose its microseconds.
 LONGEST = 86_400.0
 
@@ -84,8 +84,8 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
         finite and times that do not increase are left to `SampledTrajectory`.)
     """
     columns = _columns(names, joints)
-    if len(points) > MOST_POINTS:
-        raise TrajectoryError(f"it has {len(points)} points; at most {MOST_POINTS} are taken")
+    if not 0 < len(points) <= MOST_POINTS:
+        raise TrajectoryError(f"it has {len(points) or 'no'} points; 1 to {MOST_POINTS} are taken")
     times = np.array([nanoseconds(p.time_from_start, f"point {k}: its time") for k, p in enumerate(points)])
     if times.max() > LONGEST * NANOSECONDS:
         k = int(np.argmax(times))
@@ -107,7 +107,7 @@ def _columns(names: Sequence[str], joints: tuple[str, ...]) -> Array:
     known = {joint: j for j, joint in enumerate(joints)}
     unknown = [n for n in names if n not in known]
     if unknown:
-        shown = ", ".join(map(repr, unknown[:5])) + (", ..." if len(unknown) > 5 else "")
+        shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         raise UnknownJointsError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
     if not names:
         raise TrajectoryError(f"it has points but names no joints; the controller has {', '.join(joints)}")

@@ -49,9 +49,9 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
     return SampledTrajectory(knots, position, velocity, acceleration)
 
 
-def halt(now: Reference, duration: float, lower: Array, upper: Array) -> Array:
-    """Where joints that come to rest from `now` in `duration` stand then, within the limits; (n,)."""
-    return _within(now.q + _way(now, duration), now.q, lower, upper)
+def halt(q: Array, qd: Array, duration: float, lower: Array, upper: Array) -> Array:
+    """Where joints that come to rest from a steady motion in `duration` stand then, within the limits; (n,)."""
+    return _within(q + 0.5 * duration * qd, q, lower, upper)
 
 
 def _within(end: Array, q: Array, lower: Array, upper: Array) -> Array:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.control.motion.path import ORDER, Path, at_rest_in, shifted
+from rne_dynamics.control.motion.path import Path, at_rest_in, shifted
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 #: Least rate in terms of which a motion under way is written in path time.
 LEAST_RATE = 0.05
+#: Longest time over which a difference of accelerations a dies out, s. Its offset grows to 0.0173 a T².
+ACCELERATION_TIME = 0.05
 
 
 def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float]:
@@ -36,8 +38,9 @@ def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Refer
 def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_time: float) -> Path:
     """The path of `trajectory` from path time `begin` on, plus the offset of `now` from it, which dies out.
 
-    The offset is the quintic that starts as the difference in position, velocity and acceleration and ends at zero, at
-    rest, after `blend_time`. Where there is no difference there is no offset, not even of rounding.
+    The offset is made of quintics that start as the difference and end at zero, at rest: the differences of position
+    and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_TIME` if that is shorter, since it
+    would otherwise lead far from the trajectory. Where there is no difference there is no offset, not even of rounding.
 
     Parameters
     ----------
@@ -52,14 +55,15 @@ def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_
     """
     path = _from(trajectory.path, begin)
     there = path.sample(begin)
-    offset = np.stack([now.q - there.q, now.qd - there.qd, now.qdd - there.qdd])
-    if not offset.any():
-        return path
-    ended = begin + blend_time
-    path = _split(path, ended)
-    knots, coefficients = path.knots, path.coefficients
-    under = int(np.searchsorted(knots, ended))
-    coefficients[:under] += shifted(_dying(offset, blend_time), knots[:under] - begin)
+    zero = np.zeros(len(now.q))
+    for e, v, a, T in (
+        (now.q - there.q, now.qd - there.qd, zero, blend_time),
+        (zero, zero, now.qdd - there.qdd, min(blend_time, ACCELERATION_TIME)),
+    ):
+        if e.any() or v.any() or a.any():
+            path = _split(path, begin + T)
+            under = int(np.searchsorted(path.knots, begin + T))
+            path.coefficients[:under] += shifted(_dying(e, v, a, T), path.knots[:under] - begin)
     return path
 
 
@@ -80,19 +84,22 @@ def _from(path: Path, begin: float) -> Path:
 
 def _split(path: Path, s: float) -> Path:
     """The same path with a knot at `s`, which is not before its begin; beyond its end it goes on resting."""
-    piece = int(np.searchsorted(path.knots, s, side="right")) - 1
-    if path.knots[piece] == s:
+    knots, coefficients = path.knots, path.coefficients
+    after = int(np.searchsorted(knots, s, side="right"))
+    if knots[after - 1] == s:
         return path
-    later = shifted(path.coefficients[piece], np.array([s - path.knots[piece]]))
-    return Path(np.insert(path.knots, piece + 1, s), np.insert(path.coefficients, piece + 1, later[0], axis=0))
+    later = shifted(coefficients[after - 1], np.array([s - knots[after - 1]]))
+    return Path(
+        np.concatenate([knots[:after], [s], knots[after:]]),
+        np.concatenate([coefficients[:after], later, coefficients[after:]]),
+    )
 
 
-def _dying(offset: Array, T: float) -> Array:
-    """Coefficients of the quintic from `offset` (position, velocity, acceleration; (3, n)) to zero at `T`; (6, n)."""
-    e, v, a = offset
-    c = np.zeros((ORDER, offset.shape[1]))
-    c[0], c[1], c[2] = e, v, 0.5 * a
-    c[3] = -(20.0 * e / T**2 + 12.0 * v / T + 3.0 * a) / (2.0 * T)
-    c[4] = (30.0 * e / T**2 + 16.0 * v / T + 3.0 * a) / (2.0 * T**2)
-    c[5] = -(12.0 * e / T**2 + 6.0 * v / T + a) / (2.0 * T**3)
-    return c
+def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
+    """Coefficients of the quintic from position `e`, velocity `v`, acceleration `a`, (n,), to zero at `T`; (6, n)."""
+    return np.stack([
+        e, v, 0.5 * a,
+        -(20.0 * e / T**2 + 12.0 * v / T + 3.0 * a) / (2.0 * T),
+        (30.0 * e / T**2 + 16.0 * v / T + 3.0 * a) / (2.0 * T**2),
+        -(12.0 * e / T**2 + 6.0 * v / T + a) / (2.0 * T**3),
+    ])

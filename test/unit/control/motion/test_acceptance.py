@@ -1,0 +1,208 @@
+"""What is accepted and what is refused, and why; thousands of hostile requests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.hostile_trajectories import (
+    BLEND,
+    JOINTS,
+    LIMITS,
+    STAMP,
+    N,
+    Request,
+    Row,
+    follow_and_look,
+    look_at_all,
+    plain_points,
+    plain_time,
+    requests,
+    split,
+)
+
+from rne_dynamics.control.motion.acceptance import Accepted, PastTrajectoryError, accept_points
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.motion.points import LONGEST, MOST_POINTS, UnknownJointsError
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.errors import TrajectoryError
+
+ROW = [0.1, 0.2, 0.3]
+ZERO = [0.0] * N
+HERE = np.array(ROW)
+REST = Reference(HERE, np.zeros(N), np.zeros(N))
+
+
+def offer(request: Request, typed: bool = True, **given) -> Accepted:
+    return accept_points(
+        request.names, plain_points(request, typed), plain_time(request.header), JOINTS, STAMP,
+        lambda stamp: request.now, LIMITS, blend_time=BLEND, **given,
+    )
+
+
+def ask(*points, names=JOINTS, header=(0, 0), now: Reference = REST) -> Request:
+    """Points as (time in s, positions, velocities, accelerations)."""
+    rows = [
+        Row(*[list(p[k]) if len(p) > k else [] for k in (1, 2, 3)], split(round(p[0] * 1e9))) for p in points
+    ]
+    return Request(list(names), rows, header, now)
+
+
+def start_of(accepted: Accepted, now: Reference, rate: float = 1.0) -> Motion:
+    motion = Motion(accepted.trajectory, accepted.start, Tolerances(JOINTS), blend_time=accepted.blend_time)
+    motion.begin(accepted.start + round(accepted.begin * 1e9), now, rate=rate)
+    return motion
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_hostile_requests_are_refused_with_a_text_or_stay_within_limits(seed):
+    made = requests(seed, 1000)
+    count, refusals = look_at_all(made, lambda r: offer(r, typed=seed % 2 == 0), seed)
+    assert 200 < count < 600
+    assert len(refusals) > 15
+
+
+def test_a_start_where_the_arm_is_is_taken_as_it_is():
+    accepted = offer(ask((0.0, HERE, ZERO, ZERO), (1.0, [0.2, 0.3, 0.4], ZERO, ZERO)))
+    assert accepted.start == STAMP
+    assert accepted.begin == 0.0
+    assert accepted.path.coefficients.tobytes() == accepted.trajectory.path.coefficients.tobytes()
+
+
+def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend():
+    now = Reference(HERE, np.array([0.1, -0.2, 0.3]), np.array([0.5, 0.0, -0.5]))
+    goal = ([0.3, 0.3, 0.4], np.zeros(N), np.zeros(N))
+    for late in (0.0, 0.4):
+        accepted = offer(ask((1.0, *goal), header=split(STAMP - round(late * 1e9)), now=now))
+        assert accepted.begin == late
+        assert accepted.trajectory.times.tolist() == [late, 1.0]
+        assert len(accepted.path.knots) == 2
+        for one, other in zip(accepted.path.sample(late), now, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_joints_that_are_not_named_come_to_rest_and_hold():
+    now = Reference(HERE, np.array([0.0, -0.4, 0.5]), np.array([0.0, 0.3, 0.0]))
+    accepted = offer(ask((1.0, [0.5, 0.6], [0.0, 0.0]), names=("wrist", "shoulder"), now=now))
+    end = accepted.path.sample(5.0).q
+    np.testing.assert_allclose(end, [0.6, 0.2 - 0.4 * 0.1, 0.5], rtol=1e-14)
+    resting = accepted.path.sample(BLEND)
+    assert abs(resting.qd[1]) < 1e-15
+    follow_and_look(accepted, now, np.random.default_rng(0))
+
+
+def test_joints_that_are_not_named_and_stand_stay_to_the_last_bit():
+    accepted = offer(ask((1.0, [0.5]), names=("wrist",)))
+    for t in np.linspace(0.0, 2.0, 30):
+        np.testing.assert_array_equal(accepted.path.sample(t).q[:2], HERE[:2])
+
+
+def test_a_stamp_in_the_past_joins_the_trajectory_where_it_would_be():
+    points = [(t, HERE + 0.1 * t, np.full(N, 0.1 * (t < 2.0))) for t in (0.0, 1.0, 2.0)]
+    now = Reference(HERE + 0.04, np.zeros(N), np.zeros(N))
+    accepted = offer(ask(*points, header=split(STAMP - 500_000_000), now=now))
+    assert (accepted.start, accepted.begin) == (STAMP - 500_000_000, 0.5)
+    motion = start_of(accepted, now)
+    after = motion.advance(STAMP + 200_000_000)
+    np.testing.assert_allclose(after.q, HERE + 0.07, rtol=1e-12)
+    with pytest.raises(PastTrajectoryError, match="it has ended already"):
+        offer(ask(*points, header=split(STAMP - 2_000_000_001), now=now))
+
+
+def test_a_stamp_to_come_is_checked_against_what_the_arm_will_do_then():
+    asked_for = []
+
+    def followed(stamp: int) -> Reference:
+        asked_for.append(stamp)
+        return Reference(HERE + 0.3, np.zeros(N), np.zeros(N))
+
+    request = ask((0.0, HERE + 0.3), (1.0, HERE), header=split(STAMP + 10**9))
+    accepted = accept_points(
+        request.names, plain_points(request, True), plain_time(request.header), JOINTS, STAMP, followed, LIMITS,
+        blend_time=BLEND,
+    )
+    assert asked_for == [STAMP + 10**9]
+    assert (accepted.start, accepted.begin) == (STAMP + 10**9, 0.0)
+
+
+def test_at_a_low_speed_a_motion_is_taken_over_in_terms_of_that_speed():
+    now = Reference(HERE, np.array([0.1, 0.05, 0.2]), np.zeros(N))
+    request = ask((1.0, HERE + 0.4, ZERO, ZERO), now=now)
+    accepted = offer(request, rate=0.1)
+    motion = start_of(accepted, now, rate=0.1)
+    assert len(motion._path.knots) == 2  # nothing to blend
+    np.testing.assert_array_equal(motion.reference.qd, now.qd)
+    assert (np.abs(motion.advance(accepted.start + 10**6, 0.1).qd - now.qd) < 1e-2).all()
+
+
+def test_an_arm_outside_its_limits_may_come_back_but_not_go_further():
+    now = Reference(np.array([1.7, 0.0, 0.0]), np.zeros(N), np.zeros(N))
+    offer(ask((2.0, [1.4, 0.0, 0.0], np.zeros(N)), now=now))
+    offer(ask((2.0, [1.7, 0.1, 0.0], np.zeros(N)), now=now))
+    with pytest.raises(TrajectoryError, match=r"joint 'shoulder' would be at 1.70.*allowed is \[-1, 1.5\]"):
+        offer(ask((2.0, [1.71, 0.0, 0.0], np.zeros(N)), now=now))
+
+
+
+
+@pytest.mark.parametrize(
+    ("request_", "said"),
+    [
+        (ask(), "it has no points"),
+        (ask((1.0, ROW[:2])), "point 0 has 2 positions for 3 joints"),
+        (ask((1.0, ROW), (2.0, [])), "1 of 2 points have positions"),
+        (ask((1.0, [])), "point 0 has 0 positions for 3 joints"),
+        (ask((1.0, ROW, ZERO), (2.0, ROW)), "1 of 2 points have velocities"),
+        (ask((1.0, ROW, [], ZERO)), "accelerations but no velocities"),
+        (ask((1.0, [0.1, np.nan, 0.3])), "positions of joint 'elbow' is nan"),
+        (ask((1.0, ROW, [0.0, 0.0, np.inf])), "velocities of joint 'wrist' is inf"),
+        (ask((1.0, ROW), (1.0, ROW)), "times must increase"),
+        (ask((2.0, ROW), (1.0, ROW)), "times must increase"),
+        (ask((-0.5, ROW)), "point 0: its time is -1 s and 500000000 ns"),
+        (ask((LONGEST + 1.0, ROW)), "at most 86400 s are taken"),
+        (ask((1.0, ROW), header=(-5, 0)), "the header's stamp is -5 s"),
+        (ask((1.0, ROW), header=(5, 2**32 - 1)), "nanoseconds must be below a second"),
+        (ask((1.0, ROW), header=(5, 0)), "away from the joint states' time; leave the header's stamp zero"),
+        (ask((1.0, []), names=()), "names no joints"),
+        (ask((1.0, [*ROW, 0.1]), names=(*JOINTS, "elbow")), "names joint 'elbow' more than once"),
+        (ask((0.0, [0.1, 0.3, 0.3]), (1.0, ROW)), "joint 'elbow': the trajectory starts at 0.3, 0.1 away"),
+        (ask((1.0, ROW, [0.0, 0.3, 0.0])), "joint 'elbow' has velocity 0.3 in the last point"),
+        (ask((1.0, [0.1, 2.5, 0.3])), "joint 'elbow' would be at 2.5"),
+        (ask((1.0, [0.1, 1.9, 0.3], ZERO)), r"would move at .*allowed is 1. Give the trajectory more time"),
+        (ask((0.0, ROW), (1.0, [0.1, 1.1, 0.3])), "led onto the trajectory"),  # 0.9 rad/s at once, from rest
+        (ask((1.0, [0.1, 0.2, 2e6])), "joint 'wrist' would be at 2e"),
+        (ask((0.0, ROW, ZERO, [0.0, 0.0, 1e5]), (1.0, ROW, ZERO, [0.0, 0.0, 1.1e6])), "joint 'wrist' would accelerate"),
+    ],
+)
+def test_each_fault_is_named(request_, said):
+    for typed in (True, False):
+        with pytest.raises(TrajectoryError, match=said):
+            offer(request_, typed)
+
+
+def test_unknown_joints_are_their_own_kind_of_fault():
+    with pytest.raises(UnknownJointsError, match="unknown joints: 'finger'; the controller has shoulder, elbow, wrist"):
+        offer(ask((1.0, ROW), names=("shoulder", "finger", "wrist")))
+
+
+def test_efforts_and_too_many_points_are_refused():
+    request = ask((1.0, ROW))
+    request.rows[0].effort = ZERO
+    with pytest.raises(TrajectoryError, match="point 0 has efforts"):
+        offer(request)
+    many = ask((1.0, ROW))
+    many.rows = many.rows * (MOST_POINTS + 1)
+    with pytest.raises(TrajectoryError, match=f"it has {MOST_POINTS + 1} points"):
+        offer(many)
+
+
+def test_a_peak_of_the_blend_between_the_points_is_found():
+    # within limits at every point and along every segment; only the blend from what the arm does passes one
+    now = Reference(np.array([1.49, 0.0, 0.0]), np.array([0.5, 0.0, 0.0]), np.zeros(N))
+    request = ask((0.0, [1.49, 0.0, 0.0], ZERO), (1.0, [1.0, 0.0, 0.0], ZERO), now=now)
+    with pytest.raises(TrajectoryError, match=r"joint 'shoulder' would be at 1.5.*led onto the trajectory"):
+        offer(request)
+    still = replace(request, now=Reference(now.q, np.zeros(N), np.zeros(N)))
+    offer(still)
