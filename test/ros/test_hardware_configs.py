@@ -117,7 +117,7 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
     states = TopicRecorder(peer, JointState, f"{at}/joint_states")
     with NodeProcess(node, controller) as law, NodeProcess("simulator", simulator) as plant:
         driving = "floating" if node == "gravity_compensation" else "holding"
-        wait_until(lambda: driving in seen(modes), START, f"{name}.yaml to drive the arm", [law, plant])
+        wait_until(lambda: driving in seen(modes), 3.0 * START, f"{name}.yaml to drive the arm", [law, plant])
         states.drain()
         states.samples.clear()
         time.sleep(2.0)
