@@ -124,7 +124,7 @@ def accept_points(
         _check_start(trajectory.sample(begin), now, read.columns, limits)
         _check_end(trajectory, limits)
         path = takeover(trajectory, begin, moving, blend_time)
-        _check_path(path, now, limits, begin + blend_time if path.begin < path.end else begin)
+        check_path(path, now, limits, blend_time)
     return Accepted(trajectory, start, begin, path, blend_time)
 
 
@@ -176,13 +176,27 @@ def _check_end(trajectory: SampledTrajectory, limits: MotionLimits) -> None:
         )
 
 
-def _check_path(path: Path, now: Reference, limits: MotionLimits, blended: float) -> None:
+def check_path(path: Path, now: Reference, limits: MotionLimits, blend_time: float) -> None:
+    """`TrajectoryError` where a path leaves the limits, at the rate 1, between its knots too.
+
+    Parameters
+    ----------
+    path
+        From its `begin`, the blend included.
+    now
+        What the arm is asked to do there: a joint that is outside the limits may move, but not further out, nor faster.
+    limits
+        See `MotionLimits`.
+    blend_time
+        s; what leaves the limits within it is said to do so while the trajectory is taken over.
+    """
+    blended = path.begin + blend_time
     lower = np.minimum(np.maximum(limits.lower, -ABSURD), now.q) - ROUNDING
     upper = np.maximum(np.minimum(limits.upper, ABSURD), now.q) + ROUNDING
     velocity = np.maximum(np.minimum(limits.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
     hint = (
-        "; so it would be while the arm is led onto the trajectory from what it does now: start where the arm is and "
-        "as fast as it moves, or allow more time"
+        "; where the trajectory itself stays within, it is so while the arm is led onto the trajectory from what it "
+        "does now: start where the arm is and as fast as it moves, or allow more time"
     )
     if outside := path.departure("position", lower, upper):
         j = outside.joint

@@ -112,6 +112,11 @@ class Motion:
         self._braking = True
 
     @property
+    def path(self) -> Path:
+        """What is followed, in path time: the trajectory with the blend from what was followed before."""
+        return self._path
+
+    @property
     def rate(self) -> float:
         """Rate of path time at the stamp last advanced to, 0 to 1."""
         return self._rate.at(self._stamp)[1]

@@ -49,6 +49,19 @@ def test_the_true_extremes_are_within_and_anything_tighter_is_not(kind, what, se
             assert min(abs((s.q if what == "position" else s.qd)[j] - found.value) for s in near) < 1e-6
 
 
+@pytest.mark.parametrize("kind", ["cubic", "quintic"])
+def test_accelerations_are_looked_at_too(kind):
+    path = trajectory(kind, 3)
+    places = [np.linspace(a, np.nextafter(b, a), 3000) for a, b in pairwise(path.times)]
+    values = np.array([path.sample(t).qdd for t in np.concatenate(places)])
+    low, high = values.min(axis=0), values.max(axis=0)
+    slack = 1e-4 * (high - low)
+    assert path.path.departure("acceleration", low - slack, high + slack) is None
+    found = path.path.departure("acceleration", low - slack, high - slack)
+    assert found is not None
+    assert found.value > (high - slack)[found.joint]
+
+
 def test_a_peak_between_the_points_is_found_however_narrow():
     # rest to rest over 1 rad in 2 s: the speed's peak is 15/16 rad/s, half way, and nowhere else
     path = SampledTrajectory(np.array([0.0, 2.0]), np.array([[0.0], [1.0]]), np.zeros((2, 1)), np.zeros((2, 1)))

@@ -132,7 +132,7 @@ def test_at_a_low_speed_a_motion_is_taken_over_in_terms_of_that_speed():
     request = ask((1.0, HERE + 0.4, ZERO, ZERO), now=now)
     accepted = offer(request, rate=0.1)
     motion = start_of(accepted, now, rate=0.1)
-    assert len(motion._path.knots) == 2  # nothing to blend
+    assert len(motion.path.knots) == 2  # nothing to blend
     np.testing.assert_array_equal(motion.reference.qd, now.qd)
     assert (np.abs(motion.advance(accepted.start + 10**6, 0.1).qd - now.qd) < 1e-2).all()
 
