@@ -17,7 +17,7 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.supervisor import Effort
+from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism

@@ -109,7 +109,8 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         robot=robot,
         limits=joint_limits(robot, values),
         states=StateLimits(
-            velocity=velocity_limits(robot, values), continuous=continuous(robot),
+            # what the arm can do, not what it is allowed: low limits are no reason to disbelieve a push
+            velocity=described_velocity(robot), continuous=continuous(robot),
             timeout=number(values, "state_timeout"), filter_frequency=number(values, "velocity_filter"),
             joints=robot.joint_names,
         ),
@@ -150,9 +151,13 @@ def joint_limits(robot: Machine, values: Values) -> EffortLimits:
 def velocity_limits(robot: Machine, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, infinite where there is neither; shape (n,)."""
     given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
-    described = np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
-    limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described)
+    limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described_velocity(robot))
     return limit
+
+
+def described_velocity(robot: Machine) -> Array:
+    """The description's limit, infinite where it gives none; shape (n,)."""
+    return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
 
 
 def continuous(robot: Machine) -> NDArray[np.bool_]:

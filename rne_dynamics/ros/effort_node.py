@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 from rclpy.executors import Executor
+from rclpy.publisher import Publisher
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -44,6 +45,7 @@ class EffortNode(ArmNode):
     """
 
     _watch_at = 0.0
+    _modes: Publisher | None = None
 
     @abstractmethod
     def settings(self, robot: Machine, values: Values) -> Settings:
@@ -96,6 +98,12 @@ class EffortNode(ArmNode):
         finally:
             self.efforts.release()
             self.get_logger().info("stopped: the arm is released")
+
+    def release(self) -> None:
+        """As the base; whoever looks at ``~/state`` sees it."""
+        self._say(Mode.UNCONFIGURED)
+        self._modes = None
+        super().release()
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
@@ -211,7 +219,8 @@ class EffortNode(ArmNode):
         self._say(mode)
 
     def _say(self, mode: Mode) -> None:
-        self._modes.publish(String(data=mode.value))
+        if self._modes is not None:
+            self._modes.publish(String(data=mode.value))
 
     def status(self) -> dict[str, object]:
         """Further values for the diagnostics."""

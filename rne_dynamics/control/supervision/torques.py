@@ -8,26 +8,17 @@ from numpy.typing import NDArray
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
-
-
-def felt_inertia(machine: Machine, q: Array, posture: Array | None) -> Array:
-    """What each joint feels when it alone moves, kg·m² or kg: the diagonal of the mass matrix; shape (n,).
-
-    `posture` tells the branch of a mechanism; q of shape (n,).
-    """
-    M = closed_mass_matrix(machine, q, start=posture) if isinstance(machine, Mechanism) else mass_matrix(machine, q)
-    felt: Array = np.diag(M).copy()
-    return felt
 
 
 class Torques:
@@ -77,8 +68,10 @@ class Torques:
 
     def weigh(self, q: Array) -> Array:
         """The inertia each joint feels, (n,), which the damper of `damped` is made of from now on."""
-        felt = felt_inertia(self._settings.robot, q, self.posture)
-        self._damped = GravityCompensation(self._settings.robot, self._settings.stop.damping * felt)
+        robot = self._settings.robot
+        M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
+        felt = felt_inertia(M)
+        self._damped = GravityCompensation(robot, self._settings.stop.damping * felt)
         return felt
 
     def tracking(self, q: Array, qd: Array, reference: Reference, feedback: float) -> TorqueTerms:

@@ -1,0 +1,116 @@
+"""Whatever comes in, in whatever order: no exception but a refusal, and no effort that must not be sent."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.supervision.settings import StartCheck
+from rne_dynamics.control.supervision.states import ALLOWED, SILENT, Mode
+from rne_dynamics.errors import RneDynamicsError
+
+ROBOT = rne.load_urdf("planar2", gravity=(0.0, -9.81, 0.0))
+START = np.array([-0.7, 0.4])
+#: Events of a sequence; with EXAMPLES of them well over 10,000 messages and wishes.
+LENGTH, EXAMPLES = 70, 150
+#: Of the joint states, s: as long as will do, for time costs time.
+PERIOD = 0.005
+
+hostile = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1e-300, 5e-324, 1e6, -1e30, 1.7e308, 3.2, -7.0])
+number = st.one_of(hostile, st.floats(-2.0, 2.0), st.floats())
+vector = st.lists(number, min_size=2, max_size=2).map(np.array)
+stamps = st.one_of(
+    st.integers(-(2**62), 2**63 - 1), st.sampled_from([0, -1, 1, 2**62]), st.integers(-2_000_000_000, 2_000_000_000),
+)
+wish = st.sampled_from([
+    "stop", "end", "recover", "cancel", "guide", "hold", "speed", "move", "adopt", "activate", "look",
+])
+event = st.one_of(
+    st.just(("good", None)), st.just(("good", None)), st.tuples(st.just("state"), st.tuples(stamps, vector, vector)),
+    st.tuples(st.just("gap"), st.sampled_from([0.001, 0.02, 0.15, 0.6, 3.0])), st.tuples(wish, number),
+)
+
+
+def obey(rig: Rig, what: str, value: Any) -> None:
+    """One wish."""
+    s = rig.supervisor
+    if what == "stop":
+        s.stop(rig.now, "asked for")
+    elif what == "end":
+        s.stop(rig.now, "deactivated", ending=True)
+    elif what == "recover":
+        s.recover(rig.now)
+    elif what == "cancel":
+        s.cancel("asked for")
+    elif what in ("guide", "hold"):
+        s.hand_guide(what == "guide")
+    elif what == "speed":
+        s.scale_speed(value)
+    elif what == "move":
+        goal = np.clip(START + np.nan_to_num(value, nan=0.3, posinf=0.5, neginf=-0.5) * 1e-3, -1.0, 1.0)
+        trajectory = SampledTrajectory(np.array([0.1, 0.3]), np.stack([START, goal]), joint_names=ROBOT.joint_names)
+        motion = Motion(trajectory, s.stamp, Tolerances(ROBOT.joint_names, path=0.5, goal_time=0.1), blend_time=0.1)
+        s.follow(motion, lambda ending, text: rig.endings.append((ending, text)))
+        rig.moves += 1  # type: ignore[attr-defined]
+    elif what == "adopt":
+        s.adopt(settings(ROBOT, bandwidth=float(np.clip(np.nan_to_num(value), 1.0, 30.0))))
+    elif what == "activate" and s.mode is Mode.INACTIVE:
+        s.activate(rig.now)
+    elif what == "look":
+        s.clamp_text()
+
+
+@given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
+@hypothesis_settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+def test_any_sequence_of_states_and_wishes(events, checked):
+    rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
+    rig.moves = 0
+    changes: list[Mode] = [rig.mode]
+    rig.supervisor._on_change = lambda mode, cause: changes.append(mode)
+    rig.run(0.05)
+    for what, value in events:
+        if what == "good":
+            rig.run(2 * PERIOD)
+        elif what == "gap":
+            rig.run(min(value, 0.2), corrupt=lambda state: None)
+            rig.now += value
+        elif what == "state":
+            stamp, q, qd = value
+            if abs(stamp) <= 2_000_000_000:  # near the present
+                stamp += rig.supervisor.stamp
+            rig.run(PERIOD, corrupt=lambda s, new=(stamp, q, qd): {
+                **s, "stamp": new[0], "q": new[1].copy(), "qd": new[2].copy(), "reported": new[2].copy(),
+            })
+        else:
+            try:
+                obey(rig, what, value)
+            except RneDynamicsError as error:
+                assert str(error)
+    rig.supervisor.stop(rig.now, "the end", ending=True)
+    rig.run(1.0)
+    assert rig.mode is Mode.INACTIVE
+    assert rig.mode in SILENT
+    if rig.sent:
+        rig.check()
+        assert not rig.sent[-1].any(), "the last effort is not left standing"
+    assert all((a, b) in ALLOWED for a, b in zip(changes, changes[1:], strict=False) if a is not b)
+    assert len(rig.endings) == rig.moves, "whoever gave a motion hears of its end, once"
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])
+def test_reported_efforts_never_matter_for_safety(bad):
+    rig = Rig(ROBOT, START.copy(), settings(ROBOT))
+    rig.run(0.3, corrupt=lambda s: {**s, "reported": np.full(2, bad)})
+    assert rig.mode is Mode.HOLDING
+    rig.check()
