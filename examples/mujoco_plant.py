@@ -25,20 +25,19 @@ from mujoco_arm import ARMS, OFFERED, Arm, Array, compiled, names_of
 from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
+from rne_dynamics.ros.listening import PATIENCE
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
 
 HERE = Path(__file__).resolve().parent
 #: Names of the controllers' nodes.
 NODES = {"rne": "computed_torque_controller", "plain": "plain_node"}
-#: Seconds for a start, which may compile kernels, and for what should come soon.
-START, PATIENCE = 120.0, 20.0
 #: The move is announced this long before it begins, ns, and so many times where the arm does not follow.
 NOTICE, ATTEMPTS = 300_000_000, 20
 
@@ -72,7 +71,10 @@ class Script:
 
     def __init__(self, *arguments: str) -> None:
         self._name = Path(arguments[0]).name
-        self._process = subprocess.Popen([sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=sys.stderr)
+        # a session of its own, as `NodeProcess` has: Linux shares the processor out among sessions
+        self._process = subprocess.Popen(
+            [sys.executable, *arguments], stdin=subprocess.DEVNULL, stdout=sys.stderr, start_new_session=True
+        )
 
     def check(self) -> None:
         """`RneDynamicsError` if it has ended."""
@@ -108,20 +110,6 @@ def controller(
     return NodeProcess("computed_torque_controller", [*ros, "--params-file", str(file)])
 
 
-def trajectory(joints: list[str], move: Quintic, begin: int) -> JointTrajectory:
-    """A quintic that begins at `begin`, ns, as two points at rest."""
-    message = JointTrajectory(joint_names=joints)
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, 1_000_000_000)
-    zero = [0.0] * len(joints)
-    message.points = [
-        JointTrajectoryPoint(
-            positions=q.tolist(), velocities=zero, accelerations=zero, time_from_start=duration_message(t)
-        )
-        for t, q in ((0.0, move.start), (move.duration, move.end))
-    ]
-    return message
-
-
 class Experiment:
     """Sends the move to a controller that drives the plant."""
 
@@ -142,11 +130,11 @@ class Experiment:
 
     def send(self, joints: list[str], move: Quintic) -> int:
         """Send the move until the arm follows it, since controllers may take their time; when it has begun, ns."""
-        wait_until(lambda: any(self.newest().effort), START, "efforts")
+        wait_until(lambda: any(self.newest().effort), START_PATIENCE, "efforts")
         wait_until(self.trajectories.get_subscription_count, PATIENCE, "the controller's trajectory topic")
         for _ in range(ATTEMPTS):
             begin = stamp_of(self.newest()) + NOTICE
-            self.trajectories.publish(trajectory(joints, move, begin))
+            self.trajectories.publish(move_message(joints, move, begin))
             while stamp_of(state := self.newest()) < begin + int(1e9 * 0.1 * move.duration):
                 time.sleep(0.01)
             if np.abs(np.array(state.position) - move.start).max() > 1e-3:

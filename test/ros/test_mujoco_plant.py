@@ -40,7 +40,7 @@ arm = load("mujoco_arm")
 def move(robot: str) -> dict[str, object]:
     """The figures of one run of the example."""
     command = [sys.executable, str(EXAMPLES / "mujoco_plant.py"), "--robot", robot, "--controller", "rne", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=200.0, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300.0, check=False)
     assert done.returncode == 0, done.stderr
     (figures,) = json.loads(done.stdout)
     print(robot, figures)
