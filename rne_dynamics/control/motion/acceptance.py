@@ -119,7 +119,7 @@ def accept_points(
                 f"it has ended already: by its header's stamp it began {begin:.3f} s ago and takes {read.times[-1]:g} s"
             )
         now = followed(at)
-        moving, _ = in_path_time(now, rate, slope)
+        moving, _, _ = in_path_time(now, rate, slope)
         trajectory = _whole(read, begin, moving, limits, blend_time)
         _check_start(trajectory.sample(begin), now, read.columns, limits)
         _check_end(trajectory, limits)

@@ -79,7 +79,7 @@ class Motion:
             held. What moves is blended in terms of this rate; see `in_path_time`.
         """
         begin = (stamp - self.start) / NANOSECONDS
-        now, rate = in_path_time(now, rate, slope)
+        now, rate, slope = in_path_time(now, rate, slope)
         self._path = takeover(self.trajectory, begin, now, self._blend_time)
         self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
         self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None

@@ -7,15 +7,17 @@ import math
 NANOSECONDS = 1_000_000_000
 #: Time in which the rate changes from 0 to 1 at its fastest, s.
 RAMP = 0.3
+#: Largest value of x (1 − x)²: how far a cubic goes on in the direction it starts with, of what it would in its time.
+DIP = 4.0 / 27.0
 
 
 class PathRate:
     """Path time as a function of the stamp.
 
     A change of the rate by Δ takes 1.5 · ramp · |Δ|, over which the rate is the cubic in time that starts with the
-    slope it has and ends with none. So |dr/dt| stays within 1/ramp, dr/dt is continuous (except where a rise is turned
-    into a fall or the other way round: the slope is dropped then, since going on with it would overshoot), and r goes
-    from one value to the other without turning: between 0 and 1 it stays there.
+    slope it has and ends with none. So |dr/dt| stays within 1/ramp or what it was, and dr/dt is continuous, with one
+    exception: where a rise is called off the slope is dropped, since whoever asks for less must not get more first. A
+    fall that is called off goes on for a moment, unless it would pass 0. Between 0 and 1 the rate stays there.
 
     Parameters
     ----------
@@ -62,10 +64,14 @@ class PathRate:
         self._s, rate, slope = self.at(stamp)
         self._stamp, self.target = stamp, target
         change = target - rate
-        if slope * change <= 0.0:
-            slope = 0.0
         T = 1.5 * self._ramp * abs(change) if duration is None else duration
-        if slope:  # a cubic with a steeper start would overshoot (Fritsch and Carlson 1980)
+        if slope > 0.0 >= change:
+            slope = 0.0
+        elif slope < 0.0 < change:
+            T *= 1.5  # the fall is made good too
+            if -slope * T * DIP > rate:
+                slope = 0.0
+        elif slope:  # a cubic with a steeper start would overshoot (Fritsch and Carlson 1980)
             T = min(T, 3.0 * change / slope)
         if T * NANOSECONDS < 1.0:
             self._cubic, self._duration = (target, 0.0, 0.0, 0.0), 0.0

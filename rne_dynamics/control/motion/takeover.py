@@ -15,8 +15,8 @@ LEAST_RATE = 0.05
 ACCELERATION_TIME = 0.05
 
 
-def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float]:
-    """A motion in time as one in path time, and the rate at which that runs.
+def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Reference, float, float]:
+    """A motion in time as one in path time, and the rate and slope at which that runs.
 
     Parameters
     ----------
@@ -24,15 +24,16 @@ def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Refer
         Motion in time; each (n,).
     rate, slope
         Rate of path time, and its change, 1/s. Where something moves the rate is taken to be no less than
-        `LEAST_RATE`: at rate 0 no path moves.
+        `LEAST_RATE` (at rate 0 no path moves), and the slope to be the same fraction of it as before.
     """
     if not (now.qd.any() or now.qdd.any()):
-        return now, rate
-    rate = max(rate, LEAST_RATE)
+        return now, rate, 0.0
+    if rate < LEAST_RATE:
+        rate, slope = LEAST_RATE, slope * LEAST_RATE / rate if rate > 0.0 else 0.0
     if rate == 1.0 and slope == 0.0:
-        return now, rate
+        return now, rate, slope
     first = now.qd / rate
-    return Reference(now.q, first, (now.qdd - first * slope) / rate**2), rate
+    return Reference(now.q, first, (now.qdd - first * slope) / rate**2), rate, slope
 
 
 def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_time: float) -> Path:

@@ -93,6 +93,25 @@ def test_replacing_a_motion_at_any_speed_is_smooth():
         under_way, stamp = other, stamp + 1000
 
 
+@pytest.mark.parametrize("late", [5, 60, 150, 220, 270, 295])
+def test_replacing_a_motion_that_is_being_braked_is_smooth(late):
+    braked, stamp = motion(), START + 500 * MS
+    braked.begin(START, resting())
+    braked.advance(stamp)
+    braked.brake(0.3)
+    stamp += late * MS
+    now = braked.advance(stamp)
+    other = motion(trajectory(4), start=stamp)
+    other.begin(stamp, now, rate=braked.rate, slope=braked.slope)
+    a, b = other.advance(stamp), other.advance(stamp + 1000)
+    same(a, Reference(now.q, now.qd, a.qdd), atol=1e-12)
+    if late <= 150:  # later the rate has no room left to go on falling, and its slope is dropped
+        same(a, now, atol=1e-11)
+        same(b, now, atol=5e-2)
+    places = [other.advance(stamp + k * MS) for k in range(1, 400)]
+    assert np.abs(np.array([p.qdd for p in places])).max() < 150.0
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_velocity_and_acceleration_are_the_derivatives_while_the_speed_changes(seed):
     rng = np.random.default_rng(seed)
