@@ -206,3 +206,28 @@ def test_a_peak_of_the_blend_between_the_points_is_found():
         offer(request)
     still = replace(request, now=Reference(now.q, np.zeros(N), np.zeros(N)))
     offer(still)
+
+
+@pytest.mark.parametrize("blend", [0.05, 0.2])
+def test_a_stream_of_single_points_is_followed_smoothly(blend):
+    # a sine, sent ten times a second as where to be 0.15 s later, as a joystick's node does
+    def sine(t: float) -> np.ndarray:
+        return np.full(N, 0.3 * np.sin(2.0 * t))
+
+    now, seen = Reference(np.zeros(N), np.zeros(N), np.zeros(N)), []
+    for k in range(40):
+        stamp = STAMP + k * 100_000_000
+        request = ask((0.15, sine(0.1 * k + 0.15)), now=now)
+        accepted = accept_points(
+            request.names, plain_points(request, True), plain_time(request.header), JOINTS, stamp,
+            lambda at: request.now, LIMITS, blend_time=blend,  # noqa: B023  # asked at once
+        )
+        motion = Motion(accepted.trajectory, stamp, Tolerances(JOINTS), blend_time=blend)
+        motion.begin(stamp, now)
+        for j in range(1, 101):
+            now = motion.advance(stamp + j * 1_000_000)
+            seen.append((np.abs(now.q - sine(0.1 * k + 1e-3 * j)).max(), np.abs(now.qd).max(), np.abs(now.qdd).max()))
+    error, speed, acceleration = np.array(seen[1000:]).max(axis=0)
+    assert error < 0.01
+    assert speed < 0.65
+    assert acceleration < 10.0
