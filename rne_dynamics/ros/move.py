@@ -8,11 +8,13 @@ import time
 from collections.abc import Sequence
 
 import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
@@ -26,6 +28,8 @@ from rne_dynamics.ros.trajectory_message import duration_message
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
 CHECK_PERIOD = 0.02
+#: States of a controller in which it accepts motions.
+ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("controller", "computed_torque_controller", "Name of the controller that moves the arm.", read_only=True),
@@ -58,8 +62,12 @@ class MoveNode(ArmNode):
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
         self._deadline = np.inf
-        topic = f"{self.parameters.text('controller')}/joint_trajectory"
+        controller = self.parameters.text("controller")
+        topic = f"{controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
+        self._controller, self._state_topic = self.resolve_topic_name(controller), f"{controller}/state"
+        self._allowed, self._report = False, ""
+        self.keep(self.create_subscription(DiagnosticArray, "/diagnostics", self._on_report, 20))
         self.keep(self.create_subscription(JointState, "joint_states", self._on_state, NEWEST))
         self.every(CHECK_PERIOD, self._check)
 
@@ -80,18 +88,29 @@ class MoveNode(ArmNode):
             # where nobody says how fast the arm is, its place alone says whether it has arrived
             self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
 
+    def _on_report(self, message: DiagnosticArray) -> None:
+        """What the controller says of itself: whether it accepts motions."""
+        for status in message.status:
+            values = {v.key: v.value for v in status.values}
+            if status.name == self._controller and "motion locked" in values:
+                self._allowed = values["state"] in ACCEPTING and not values["motion locked"]
+                self._report = values["motion locked"] or status.message
+
+    @property
+    def _ready(self) -> bool:
+        """Whether the controller is there and accepts motions, as far as it is one that says so."""
+        there = self._trajectories.get_subscription_count() > 0
+        return there and (self._allowed or not self.count_publishers(self._state_topic))
+
     def _check(self) -> None:
         if not self.is_active or self.finished:
             return
         late = time.monotonic() > self._deadline
         if self._goal is None:
-            if self._seen and self._trajectories.get_subscription_count():
+            if self._seen and self._ready:
                 self._send()
             elif late:
-                what = f"the controller does not listen on {self._trajectories.topic_name}" if self._seen else (
-                    f"no usable joint state on {self.resolve_topic_name('joint_states')} {self._refusal}".rstrip()
-                )
-                self._finish(f"{what}; is it running, and in this namespace?", 1)
+                self._finish(self._what_is_missing(), 1)
             return
         error = np.abs(self._goal - self._q)
         if time.monotonic() >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
@@ -104,6 +123,15 @@ class MoveNode(ArmNode):
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
                 "arm has not arrived. If it has not moved at all, the controller's log tells why it refused", 1,
             )
+
+    def _what_is_missing(self) -> str:
+        where = "is it running, and in this namespace?"
+        if not self._seen:
+            refusal = f" ({self._refusal})" if self._refusal else ""
+            return f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}; {where}"
+        if not self._trajectories.get_subscription_count():
+            return f"the controller does not listen on {self._trajectories.topic_name}; {where}"
+        return f"the controller accepts no motion: {self._report or 'it has not said why on /diagnostics'}"
 
     def _send(self) -> None:
         target = np.where(np.isnan(self._wanted), self._q, self._wanted)
