@@ -3,7 +3,8 @@
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).
 `make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
-declare. Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
+declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
+Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
 blocks are run, each page's in one namespace. Links must lead somewhere.
 """
 
@@ -19,6 +20,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rne_dynamics.cli.main import main
 
@@ -63,6 +65,8 @@ def test_command_works_or_names_what_exists(
         check_make(words[1:])
     elif words[:2] in (["ros2", "launch"], ["ros2", "run"]):
         check_ros2(words[1:])
+    elif words[:2] in (["ros2", "topic"], ["ros2", "service"], ["ros2", "action"]):
+        check_interface([w for w in words[1:] if not w.startswith("-")])
     elif words[0] == ".ci/run":
         assert os.access(ROOT / ".ci" / "run", os.X_OK)
     else:
@@ -115,6 +119,50 @@ def check_ros2(words: list[str]) -> None:
         name, assigned, _ = argument.partition(":=")
         assert assigned
         assert re.search(rf"""["']{name}["']""", text), f"{what} declares no argument {name}"
+
+
+def check_interface(words: list[str]) -> None:
+    kind, verb, name, *rest = words
+    assert (kind, verb) in (("topic", "pub"), ("topic", "echo"), ("service", "call"), ("action", "send_goal"))
+    node, _, tail = name.lstrip("/").partition("/")
+    assert node in NODES
+    text = "".join(f.read_text(encoding="utf-8") for f in (PACKAGE / "ros").glob("*.py"))
+    assert re.search(rf'"(~/)?{tail}"', text), f"no node has {name}"
+    if rest:
+        message = {"topic": "", "service": "Request", "action": "Goal"}[kind]
+        fill(message_class(rest[0], message)(), yaml.safe_load(rest[1]) if rest[1:] else {})
+
+
+def message_class(name: str, part: str = "") -> type:
+    """The class of a type as ROS writes it, trajectory_msgs/msg/JointTrajectory or without the msg."""
+    package, *folder, stem = name.split("/")
+    module = pytest.importorskip(f"{package}.{folder[0] if folder else 'msg'}", reason=f"{package} is not installed")
+    found = getattr(module, stem)
+    return getattr(found, part) if part else found
+
+
+def fill(message: object, values: dict[str, object]) -> None:
+    """Set a message's fields as ros2's command line does; a field it does not have, or of another type, fails."""
+    kinds = message.get_fields_and_field_types()
+    for name, value in values.items():
+        if isinstance(value, dict):
+            fill(getattr(message, name), value)
+        else:
+            setattr(message, name, converted(value, kinds[name]))
+
+
+def converted(value: object, kind: str) -> object:
+    if kind == "double":
+        return float(value)
+    element = re.fullmatch(r"sequence<([\w/]+)>", kind)
+    if element is None:
+        return value
+    if "/" not in element[1]:
+        return [converted(v, element[1]) for v in value]
+    made = [message_class(element[1])() for _ in value]
+    for one, given in zip(made, value, strict=True):
+        fill(one, given)
+    return made
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from rclpy.callback_groups import CallbackGroup
-from rclpy.executors import Executor
+from rclpy.executors import Executor, ShutdownException, TimeoutException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
-#: How often the executor gets its turn, s. One turn costs about half a period at 1 kHz, so a reply may be late then;
+#: How often the executor looks for what is ready, s. That costs about half a period at 1 kHz, so a reply may be late;
 #: bounds how late services, parameters and trajectories are noticed.
 SERVICE_PERIOD = 0.05
 #: Longest wait for a message, s; bounds how late signals and a silent stream are noticed.
@@ -110,7 +110,7 @@ class HotLoop:
             self._wait_set.add_subscription(handle)
             self._wait_set.wait(int(longest * 1e9))
         self._take()
-        if executor is not None and now >= self._service_at:
+        if executor is not None and now >= self._service_at and not step(executor):
             self._service_at = now + SERVICE_PERIOD
             for subscription, kind, on_message in self._beside:
                 for _ in range(subscription.qos_profile.depth):  # no endless loop where they come as fast as taken
@@ -118,13 +118,27 @@ class HotLoop:
                     if taken is None:
                         break
                     on_message(taken[0])
-            executor.spin_once(timeout_sec=0.0)
 
     def _take(self) -> None:
         taken = take(self.subscription, self._kind)
         if taken is not None:
             self.sequence = taken[1]["publication_sequence_number"]
             self._on_message(taken[0])
+
+
+def step(executor: Executor) -> bool:
+    """Let the executor do one thing of all that is ready; False after the last.
+
+    What `spin_once` does, which does not tell: so that all that waits is done within some messages, one thing in the
+    pause after each, and with one look at all entities.
+    """
+    try:
+        task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=0.0)
+    except (TimeoutException, ShutdownException):
+        return False
+    task()
+    task.result()  # raises what the callback has raised
+    return True
 
 
 def take(subscription: Subscription, kind: type) -> tuple[Any, dict[str, Any]] | None:

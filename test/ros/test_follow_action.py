@@ -1,0 +1,402 @@
+"""The action ~/follow_joint_trajectory and ~/controller_state: real nodes, a real client, a simulated arm."""
+
+from __future__ import annotations
+
+import math
+import signal
+import time
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+if find_spec("control_msgs") is None:
+    pytest.skip("control_msgs is not on PyPI; it comes with a ROS 2 installation", allow_module_level=True)
+
+from action_msgs.msg import GoalStatus
+from control_msgs.action import FollowJointTrajectory
+from control_msgs.msg import JointComponentTolerance, JointTolerance, JointTrajectoryControllerState
+from lifecycle_msgs.msg import Transition
+from rclpy.action import ActionClient
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
+
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import START
+
+NODE = "computed_torque_controller"
+ACTION = f"{NODE}/follow_joint_trajectory"
+JOINTS = ["joint1", "joint2"]
+HOME = np.array([-0.7, 0.4])
+SECOND = 1_000_000_000
+Result = FollowJointTrajectory.Result
+
+
+def home(*off: float) -> np.ndarray:
+    """Positions so far from home."""
+    return HOME + np.array(off)
+
+
+class Goal:
+    """A goal that has been sent: its feedback, and its result when it comes."""
+
+    def __init__(self, rig: Rig, message: FollowJointTrajectory.Goal) -> None:
+        self._rig = rig
+        self.feedback: list[FollowJointTrajectory.Feedback] = []
+        future = rig.client.send_goal_async(message, lambda m: self.feedback.append(m.feedback))
+        rig.spin_until(future.done, "the answer to the goal")
+        self.handle = future.result()
+        assert self.handle.accepted
+        self._future = self.handle.get_result_async()
+
+    @property
+    def over(self) -> bool:
+        self._rig.spin()
+        return self._future.done()
+
+    def result(self) -> tuple[int, int, str]:
+        """Its status, error code and text."""
+        self._rig.spin_until(self._future.done, "the goal's result")
+        answer = self._future.result()
+        return answer.status, answer.result.error_code, answer.result.error_string
+
+    def aborted(self) -> tuple[int, str]:
+        """The error code and text of a goal that must have been aborted."""
+        status, code, text = self.result()
+        assert status == GoalStatus.STATUS_ABORTED, text
+        return code, text
+
+    def cancel(self) -> int:
+        """Ask for it; how many goals the server says it cancels."""
+        future = self.handle.cancel_goal_async()
+        self._rig.spin_until(future.done, "the answer to the cancel request")
+        return len(future.result().goals_canceling)
+
+
+class Rig:
+    """Simulator, controller and client."""
+
+    def __init__(self, start, peer) -> None:
+        self.peer = peer
+        self.simulator = start(
+            "simulator", robot_description="planar2", gravity=[0.0, -9.81, 0.0], rate=500.0, friction=False,
+            initial_position=dict(zip(JOINTS, HOME.tolist(), strict=True)),
+        )
+        self.controller = start(
+            NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=2.0,
+            friction_compensation=0.0, gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS},
+            start={"ramp_time": 0.0}, startup_check={"duration": 0.1}, torque_divisor=5,
+            stop={"brake_time": 0.5, "hold_time": 0.1, "ramp_time": 0.1}, diagnostics_period=0.5,
+            constraints={"goal_time": 0.5, **{j: {"trajectory": 0.1, "goal": 1e-3} for j in JOINTS}},
+        )
+        self.processes = [self.simulator, self.controller]
+        self.states = TopicRecorder(peer.node, JointState, "joint_states")
+        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
+        self.client = ActionClient(peer.caller, FollowJointTrajectory, ACTION)
+        wait_until(lambda: self.trajectories.get_subscription_count() and peer.efforts(), START, "efforts",
+                   self.processes)
+        self.spin_until(self.client.server_is_ready, "the action server")
+        self.go_home()
+
+    def go_home(self) -> None:
+        """Go there as soon as motions are allowed."""
+        last = ""
+
+        def arrived() -> bool:
+            nonlocal last
+            _, code, last = self.goal().result()
+            return code == Result.SUCCESSFUL
+
+        try:
+            self.spin_until(arrived, "the way home")
+        except RneDynamicsError as error:
+            raise AssertionError(last) from error
+
+    def spin(self) -> None:
+        self.peer.executor.spin_once(timeout_sec=0.0)
+
+    def spin_until(self, condition, what: str, seconds: float = 20.0) -> None:
+        def met() -> bool:
+            self.spin()
+            return condition()
+
+        wait_until(met, seconds, what, self.processes, period=0.001)
+
+    def spin_for(self, seconds: float) -> None:
+        deadline = time.monotonic() + seconds
+        self.spin_until(lambda: time.monotonic() > deadline, "the time")
+
+    def state(self) -> JointState:
+        self.states.drain()
+        self.states.samples.clear()
+        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        return self.states.latest()
+
+    def trajectory(self, goal, seconds: float = 0.5, names=JOINTS, begin: int = 0) -> JointTrajectory:
+        zero = [0.0] * len(goal)
+        point = JointTrajectoryPoint(
+            positions=[float(v) for v in goal], velocities=zero, accelerations=zero,
+            time_from_start=duration_message(seconds),
+        )
+        message = JointTrajectory(joint_names=list(names), points=[point])
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, SECOND)
+        return message
+
+    def goal(self, target=HOME, seconds: float = 0.5, names=JOINTS, begin: int = 0, **fields) -> Goal:
+        """Send a goal; `fields` are further fields of the message."""
+        trajectory = self.trajectory(target, seconds, names, begin)
+        return Goal(self, FollowJointTrajectory.Goal(**{"trajectory": trajectory, **fields}))
+
+    def at(self, target, tolerance: float = 1e-3) -> bool:
+        return bool(np.abs(np.array(self.state().position) - target).max() < tolerance)
+
+    def moving(self) -> bool:
+        return bool(np.abs(self.state().velocity).max() > 0.05)
+
+    def call(self, name: str) -> Trigger.Response:
+        return self.peer.call(Trigger, f"{NODE}/{name}", Trigger.Request(), attempts=1)
+
+
+@pytest.fixture(scope="module")
+def rig(start, make_peer):
+    return Rig(start, make_peer(JOINTS))
+
+
+@pytest.fixture(autouse=True)
+def _home(rig):
+    assert rig.goal().result()[1] == Result.SUCCESSFUL
+
+
+def test_a_goal_leads_the_arm_and_says_so(rig):
+    target = home(0.3, -0.4)
+    goal = rig.goal(target, 0.8)
+    status, code, text = goal.result()
+    assert (status, code) == (GoalStatus.STATUS_SUCCEEDED, Result.SUCCESSFUL)
+    assert "goal reached" in text
+    assert rig.at(target)
+
+
+def test_feedback_comes_while_the_goal_is_under_way(rig):
+    begin = time.monotonic()
+    goal = rig.goal(home(0.3, -0.4), 1.0)
+    goal.result()
+    most = (time.monotonic() - begin) / FEEDBACK_PERIOD + 1.0
+    assert 0.4 * most < len(goal.feedback) <= most, "a busy machine is late with some"
+    stamps = [stamp_of(f) for f in goal.feedback]
+    assert (np.diff(stamps) > 0).all()
+    for f in goal.feedback:
+        assert f.joint_names == JOINTS
+        for what in ("positions", "velocities"):
+            desired, actual, error = (np.array(getattr(p, what)) for p in (f.desired, f.actual, f.error))
+            np.testing.assert_allclose(error, desired - actual, atol=1e-15)
+        assert np.abs(f.error.positions).max() < 0.01
+        assert len(f.desired.accelerations) == 2
+    assert np.ptp([f.actual.positions[0] for f in goal.feedback]) > 0.2
+    rig.spin_for(0.3)
+    assert stamp_of(goal.feedback[-1]) == stamps[-1], "none after the end"
+
+
+def tolerance(joint: str = "joint1", **values: float) -> JointTolerance:
+    return JointTolerance(name=joint, **values)
+
+
+@pytest.mark.parametrize(("fields", "code", "said"), [
+    ({"names": ["joint1", "elbow"]}, Result.INVALID_JOINTS, "'elbow'"),
+    ({"trajectory": JointTrajectory(joint_names=JOINTS)}, Result.INVALID_GOAL, "no points"),
+    ({"target": home(9.0, 0.0), "seconds": 0.2}, Result.INVALID_GOAL, "'joint1'"),
+    ({"target": [math.nan, 0.0]}, Result.INVALID_GOAL, "nan"),
+    ({"path_tolerance": [tolerance(position=-0.5)]}, Result.INVALID_GOAL, "path_tolerance of joint 'joint1'"),
+    ({"goal_tolerance": [tolerance(velocity=math.nan)]}, Result.INVALID_GOAL, "nan"),
+    ({"goal_tolerance": [tolerance("elbow", position=0.1)]}, Result.INVALID_GOAL, "'elbow'"),
+    ({"path_tolerance": [tolerance(), tolerance()]}, Result.INVALID_GOAL, "twice"),
+    ({"path_tolerance": [tolerance(acceleration=1.0)]}, Result.INVALID_GOAL, "accelerations are not measured"),
+    ({"goal_time_tolerance": duration_message(-0.5)}, Result.INVALID_GOAL, "goal_time_tolerance"),
+    ({"component_path_tolerance": [JointComponentTolerance()]}, Result.INVALID_GOAL, "degrees of freedom"),
+])
+def test_what_cannot_be_followed_is_refused_with_its_reason_and_disturbs_nothing(rig, fields, code, said):
+    running = rig.goal(home(0.2, 0.1), 0.6)
+    found, text = rig.goal(**fields).aborted()
+    assert found == code
+    assert said in text
+    assert running.result()[1] == Result.SUCCESSFUL
+
+
+def test_joints_of_several_degrees_of_freedom_are_refused(rig):
+    message = FollowJointTrajectory.Goal(trajectory=rig.trajectory(HOME))
+    message.multi_dof_trajectory.points = [MultiDOFJointTrajectoryPoint()]
+    assert Goal(rig, message).aborted()[0] == Result.INVALID_GOAL
+
+
+def test_a_start_in_the_past_joins_the_trajectory_or_is_too_old(rig):
+    now = stamp_of(rig.state())
+    code, text = rig.goal(HOME, 0.5, begin=now - 2 * SECOND).aborted()
+    assert code == Result.OLD_HEADER_TIMESTAMP
+    assert "ended already" in text
+
+
+def test_a_start_in_the_future_is_waited_for(rig):
+    begin = stamp_of(rig.state()) + SECOND // 2
+    goal = rig.goal(home(0.2, 0.0), 0.3, begin=begin)
+    while stamp_of(rig.state()) < begin - SECOND // 20:
+        assert rig.at(HOME)
+        rig.spin()
+    assert goal.result()[1] == Result.SUCCESSFUL
+    assert stamp_of(rig.state()) > begin + 3 * SECOND // 10
+
+
+def test_some_joints_may_be_left_out(rig):
+    assert rig.goal([0.6], names=["joint2"]).result()[1] == Result.SUCCESSFUL
+    assert rig.at([HOME[0], 0.6])
+
+
+def test_the_path_tolerance_of_a_goal_goes_before_the_parameters(rig):
+    tight = rig.goal(home(0.5, 0.0), 0.4, path_tolerance=[tolerance("joint1", position=1e-9)])
+    code, text = tight.aborted()
+    assert code == Result.PATH_TOLERANCE_VIOLATED
+    assert "'joint1'" in text
+    assert "allowed is 1e-09 (the request's path_tolerance)" in text
+
+
+def test_zero_is_the_default_and_minus_one_is_off(rig):
+    assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=1e-9).successful
+    try:
+        for given in ([], [tolerance("joint2")]):
+            code, text = rig.goal(home(0.0, 0.5), 0.4, path_tolerance=given).aborted()
+            assert code == Result.PATH_TOLERANCE_VIOLATED
+            assert "constraints.joint2.trajectory" in text or "path_tolerance" in text
+        off = rig.goal(HOME, 0.4, path_tolerance=[tolerance("joint2", position=-1.0)])
+        assert off.result()[1] == Result.SUCCESSFUL
+    finally:
+        assert rig.peer.set_parameters(NODE, constraints__joint2__trajectory=0.1).successful
+
+
+def test_a_missed_goal_waits_for_its_time_and_names_the_joint(rig):
+    begin = time.monotonic()
+    goal = rig.goal(home(0.0, 0.5), 0.3, goal_tolerance=[tolerance("joint2", position=1e-15)],
+                    goal_time_tolerance=duration_message(0.4))
+    code, text = goal.aborted()
+    assert code == Result.GOAL_TOLERANCE_VIOLATED
+    assert "'joint2'" in text
+    assert "1e-15" in text
+    assert time.monotonic() - begin > 0.3 + 0.4
+    assert rig.at(home(0.0, 0.5)), "the arm is held there"
+
+
+def test_the_newest_goal_has_the_arm(rig):
+    first = rig.goal(home(0.5, 0.0), 2.0)
+    rig.spin_until(rig.moving, "the motion")
+    second = rig.goal(home(0.0, 0.3), 0.5)
+    assert second.result()[1] == Result.SUCCESSFUL
+    code, text = first.aborted()
+    assert code == Result.INVALID_GOAL
+    assert text.startswith("replaced")
+    assert rig.at(home(0.0, 0.3))
+
+
+def test_a_trajectory_on_the_topic_has_the_arm_too(rig):
+    goal = rig.goal(home(0.5, 0.0), 2.0)
+    rig.spin_until(rig.moving, "the motion")
+    rig.trajectories.publish(rig.trajectory(HOME, 0.5))
+    code, text = goal.aborted()
+    assert code == Result.INVALID_GOAL
+    assert text.startswith("replaced")
+    rig.spin_until(lambda: rig.at(HOME), "the end of what came on the topic")
+
+
+def test_a_cancelled_goal_ends_when_the_arm_rests(rig):
+    goal = rig.goal(home(1.0, 0.0), 1.5)
+    rig.spin_until(lambda: abs(rig.state().velocity[0]) > 0.5, "the motion")
+    assert goal.cancel() == 1
+    assert not goal.over, "the arm still moves"
+    status, _, text = goal.result()
+    assert status == GoalStatus.STATUS_CANCELED
+    assert text.startswith("cancelled")
+    assert not rig.moving()
+    assert not rig.at(home(1.0, 0.0), 0.1)
+    assert goal.cancel() == 0, "it is over"
+
+
+def test_a_goal_that_waits_for_its_start_can_be_cancelled(rig):
+    goal = rig.goal(home(0.5, 0.0), begin=stamp_of(rig.state()) + 5 * SECOND)
+    assert goal.cancel() == 1
+    assert goal.result()[0] == GoalStatus.STATUS_CANCELED
+    assert rig.at(HOME)
+
+
+@pytest.mark.parametrize("service", ["cancel", "stop"])
+def test_others_may_end_the_motion(rig, service):
+    goal = rig.goal(home(0.5, 0.0), 1.5)
+    rig.spin_until(rig.moving, "the motion")
+    assert rig.call(service).success
+    code, text = goal.aborted()
+    assert code == Result.INVALID_GOAL
+    assert f"~/{service} was called" in text
+    if service == "stop":
+        code, text = rig.goal().aborted()
+        assert code == Result.INVALID_GOAL
+        recover(rig)
+
+
+def recover(rig) -> None:
+    """Back to holding, once the arm has been let down."""
+    rig.spin_until(lambda: rig.call("recover").success, "recovery")
+    rig.go_home()
+
+
+def test_deactivation_ends_the_goal_and_the_server_survives_a_clean_restart(rig):
+    goal = rig.goal(home(0.5, 0.0), 2.0)
+    rig.spin_until(rig.moving, "the motion")
+    assert rig.peer.transition(NODE, Transition.TRANSITION_DEACTIVATE)
+    code, text = goal.aborted()
+    assert code == Result.INVALID_GOAL
+    assert "deactivated" in text
+    code, text = rig.goal().aborted()
+    assert "inactive" in text
+    for transition in (Transition.TRANSITION_CLEANUP, Transition.TRANSITION_CONFIGURE,
+                       Transition.TRANSITION_ACTIVATE):
+        assert rig.peer.transition(NODE, transition)
+    rig.spin_until(rig.client.server_is_ready, "the action server")
+    status = f"{rig.peer.caller.get_namespace()}/{ACTION}/_action/status"
+    rig.spin_until(lambda: rig.peer.caller.count_publishers(status) == 1, "the end of the old server")
+    rig.go_home()
+
+
+def test_the_state_of_the_controller_is_told_to_those_who_listen(rig):
+    recorder = TopicRecorder(rig.peer.node, JointTrajectoryControllerState, f"{NODE}/controller_state", 10_000)
+    goal = rig.goal(home(0.4, 0.2), 0.6)
+    goal.result()
+    recorder.drain()
+    messages = [recorder.decode(s) for s in recorder.samples]
+    stamps = [stamp_of(m) for m in messages]
+    assert np.median(np.diff(stamps)) == 5 * SECOND // 500, "every fifth state"
+    for m in messages:
+        assert m.joint_names == JOINTS
+        assert m.speed_scaling_factor == 1.0
+        np.testing.assert_allclose(
+            np.array(m.error.positions), np.array(m.reference.positions) - m.feedback.positions, atol=1e-15
+        )
+        assert np.abs(m.error.positions).max() < 0.01
+        assert len(m.output.effort) == 2
+        assert len(m.reference.accelerations) == 2
+    assert np.ptp([m.reference.positions[0] for m in messages]) > 0.3
+
+
+def test_a_signal_to_the_process_still_answers_the_client(rig):
+    """Last: the controller is gone afterwards."""
+    goal = rig.goal(home(0.5, 0.0), 2.0)
+    rig.spin_until(rig.moving, "the motion")
+    rig.controller.signal(signal.SIGINT)
+    rig.processes.remove(rig.controller)
+    code, text = goal.aborted()
+    assert code == Result.INVALID_GOAL
+    assert "deactivated" in text
+    assert rig.controller.wait(10.0) == 0
