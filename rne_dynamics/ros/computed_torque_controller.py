@@ -12,12 +12,13 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
+from rne_dynamics.control.motion.acceptance import check_path
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
-from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.output import Effort
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
@@ -167,7 +168,12 @@ class ComputedTorqueController(EffortNode):
             if on_end is not None:
                 on_end(ending, text)
 
-        supervisor.follow(motion, ended)
+        limits, deferred = self._limits, accepted.start > supervisor.stamp
+
+        def check(now: Reference) -> None:
+            check_path(motion.path, now, limits, accepted.blend_time)
+
+        supervisor.follow(motion, ended, check if deferred else None)
         self.get_logger().info(
             f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
         )

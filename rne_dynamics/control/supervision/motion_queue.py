@@ -12,6 +12,7 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.rest import rest
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold, Trajectory
+from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
 NANOSECONDS = 1_000_000_000
@@ -30,12 +31,15 @@ class Ending(Enum):
 
 #: Told once for each motion: how it ended, and a text for people.
 OnEnd = Callable[[Ending, str], None]
+#: Given what the arm is asked to do when a motion begins; raises `TrajectoryError` where it cannot begin from there.
+Check = Callable[[Reference], None]
 
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
     motion: Motion
     on_end: OnEnd
+    check: Check | None
 
 
 class MotionQueue:
@@ -76,11 +80,14 @@ class MotionQueue:
         self._stand(stamp, now)
         self.reference = now
 
-    def put(self, motion: Motion, on_end: OnEnd) -> None:
-        """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come."""
+    def put(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
+        """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come.
+
+        `check` is for one that begins later: what the arm does then may not be what was foreseen.
+        """
         if self._next is not None:
             self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
-        self._next = _Entry(motion, on_end)
+        self._next = _Entry(motion, on_end, check)
 
     def advance(self, stamp: int, speed: float) -> Reference:
         """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease."""
@@ -91,8 +98,18 @@ class MotionQueue:
             self._end(Ending.REPLACED, "another trajectory took over")
             self._now, self._cancelled = entry, ""
             entry.motion.begin(stamp, now, rate=rate, slope=slope)
+            self._look_again(stamp, now, entry)
         self.reference = self._advance(stamp, speed)
         return self.reference
+
+    def _look_again(self, stamp: int, now: Reference, entry: _Entry) -> None:
+        if entry.check is None:
+            return
+        try:
+            entry.check(now)
+        except TrajectoryError as error:
+            self._stand(stamp, now)
+            self._end(Ending.STOPPED, f"it cannot begin from what the arm does by now: {error}")
 
     def path_rate(self, speed: float) -> tuple[float, float]:
         """The rate of path time now and its change, 1/s: of the motion under way, or what `speed` asks of the next."""

@@ -13,10 +13,12 @@ import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
+from rne_dynamics.control.motion import motion as motions
 from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
@@ -93,6 +95,8 @@ class Supervisor:
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
         StartGate(self.settings, self._torques.posture).warm_up()
+        warm_up_motion(n)
+        motions.warm_up(n)
 
     def _new_queue(self) -> MotionQueue:
         return MotionQueue(self.q, *self._range(), self.settings.stop.brake_time)
@@ -148,8 +152,8 @@ class Supervisor:
         elif ending:
             self._enter(Mode.INACTIVE, why)
 
-    def follow(self, motion: Motion, on_end: OnEnd) -> None:
-        """Follow `motion` from its start on.
+    def follow(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
+        """Follow `motion` from its start on; see `MotionQueue.put`.
 
         Raises
         ------
@@ -157,7 +161,7 @@ class Supervisor:
             The controller does not accept motions now; the message says why.
         """
         self.ready()
-        self.queue.put(motion, on_end)
+        self.queue.put(motion, on_end, check)
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""

@@ -9,12 +9,14 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.errors import ControlError
+from rne_dynamics.errors import ControlError, TrajectoryError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 
@@ -392,3 +394,21 @@ def test_speed_scaling_slows_a_motion_down():
         with pytest.raises(ControlError, match="speed scaling"):
             r.supervisor.scale_speed(bad)
     assert r.supervisor.speed == 0.25
+
+
+def test_a_motion_that_begins_later_is_looked_at_again():
+    r = rig()
+    r.run(0.2)
+
+    def no(now):
+        raise TrajectoryError("too far by now")
+
+    trajectory = SampledTrajectory(np.array([0.0, 0.5]), np.stack([START, GOAL]), joint_names=ROBOT.joint_names)
+    motion = Motion(trajectory, r.supervisor.stamp + 100_000_000, Tolerances(ROBOT.joint_names), blend_time=0.2)
+    r.supervisor.follow(motion, lambda ending, text: r.endings.append((ending, text)), no)
+    r.run(0.5)
+    (ending, text), = r.endings
+    assert ending is Ending.STOPPED
+    assert "too far by now" in text
+    assert r.mode is Mode.HOLDING
+    held(r)
