@@ -6,7 +6,7 @@
 Two processes over real DDS, as `rne demo` runs them; moves go out one after the other. This process looks on without
 taking part in the exchange: it reads what both say of themselves on /diagnostics, and /proc. Exit code 1 where memory
 was not flat within 5 MB after the first minute, where overruns or missed replies became more, or where a motion failed.
-Of a run of less than three minutes memory and overruns are shown, not judged.
+A run of less than three minutes shows all this and judges nothing.
 """
 
 from __future__ import annotations
@@ -34,23 +34,17 @@ from rclpy.node import Node
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import plan_moves
-from rne_dynamics.ros.demonstration import (
-    CONTROLLER,
-    SIMULATOR,
-    START_PATIENCE,
-    Run,
-    Session,
-    move_message,
-    parameter_files,
-)
+from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, START_PATIENCE, Run, Session, parameter_files
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.listening import PATIENCE
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
 
 NAMESPACE = "/rne_soak"
 #: Time of three moves together, s, and how often it is looked whether one has ended.
@@ -97,7 +91,8 @@ class Reports:
     def __init__(self, node: Node) -> None:
         self._recorder = TopicRecorder(node, DiagnosticArray, "/diagnostics", 50)
         self.by_node: dict[str, list[tuple[float, dict[str, float]]]] = {SIMULATOR: [], CONTROLLER: []}
-        self.message = ""
+        self.state = self.message = ""
+        self.locked = "nothing has been heard"
 
     def read(self, now: float) -> None:
         """Take what has come."""
@@ -108,13 +103,10 @@ class Reports:
             namespace, _, name = status.name.rpartition("/")
             if namespace != NAMESPACE or name not in self.by_node:
                 continue
+            texts = {item.key: item.value for item in status.values}
             if name == CONTROLLER:
-                self.message = status.message
-            values = {}
-            for item in status.values:
-                with contextlib.suppress(ValueError):  # texts
-                    values[item.key] = float(item.value)
-            self.by_node[name].append((now, values))
+                self.state, self.locked, self.message = texts["state"], texts["motion locked"], status.message
+            self.by_node[name].append((now, {key: x for key, text in texts.items() if (x := number(text)) is not None}))
 
     def latest(self, name: str, key: str) -> float:
         """The newest value; NaN where there is none yet."""
@@ -126,14 +118,26 @@ class Reports:
         return np.array([t for t, _ in rows]), np.array([value for _, value in rows])
 
 
+def number(text: str) -> float | None:
+    """A value of a diagnostic status as a number; None where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 @dataclass
 class Soak:
     """A run: what was seen of the processes and heard of the nodes, by times since its start, s."""
 
-    seconds: float
+    asked: float
     series: dict[str, Series]
     reports: Reports
     sent: int = 0
+    failure: str = ""
+
+    def __post_init__(self) -> None:
+        self.seconds = self.asked  # less where a motion fails, which ends the run
 
     @property
     def row(self) -> float:
@@ -161,15 +165,15 @@ class Soak:
         for key, name in COUNTS.items():
             figures[key] = self._count(key.split(" ", 1)[1] if key.endswith("overruns") else key, name, start, end)
         for name, key, shown, over in (
-            (SIMULATOR, "recent reply latency p50 (ms)", "reply p50 (ms)", np.median),
-            (SIMULATOR, "recent reply latency p99 (ms)", "reply p99 (ms)", np.median),
-            (CONTROLLER, "reply latency p50 (ms)", "compute p50 (ms)", np.median),
-            (CONTROLLER, "reply latency p99 (ms)", "compute p99 (ms)", np.median),
+            (SIMULATOR, "recent reply latency p50 (ms)", "reply p50 (ms)", np.nanmedian),
+            (SIMULATOR, "recent reply latency p99 (ms)", "reply p99 (ms)", np.nanmedian),
+            (CONTROLLER, "reply latency p50 (ms)", "compute p50 (ms)", np.nanmedian),
+            (CONTROLLER, "reply latency p99 (ms)", "compute p99 (ms)", np.nanmedian),
             (CONTROLLER, "longest reply (ms)", "longest (ms)", np.max),
         ):
             times, values = self.reports.column(name, key)
             inside = values[(times >= start) & (times < end)]
-            figures[shown] = float(over(inside)) if inside.size else np.nan
+            figures[shown] = float(over(inside)) if np.isfinite(inside).any() else np.nan
         return figures
 
     def _count(self, key: str, name: str, start: float, end: float) -> float:
@@ -202,12 +206,12 @@ def soak(robot: str, rate: float, seconds: float, progress: Progress) -> Soak:
             for name in (SIMULATOR, CONTROLLER)
         ]
 
-        def heard() -> bool:
+        def ready() -> bool:
             reports.read(0.0)
-            return all(reports.by_node.values()) and reports.latest(SIMULATOR, "answered states") > 0
+            return bool(reports.by_node[SIMULATOR]) and reports.state == "holding" and not reports.locked
 
         wait_until(trajectories.get_subscription_count, START_PATIENCE, "the controller", processes)
-        wait_until(heard, START_PATIENCE, "the first efforts", processes, period=LOOK)
+        wait_until(ready, START_PATIENCE, "the arm to be held and checked", processes, period=LOOK)
         result = Soak(seconds, {p.module: Series(p) for p in processes}, reports)
         _run(result, run, planned.joints, trajectories, processes, progress)
         for process in reversed(processes):
@@ -236,22 +240,32 @@ def _run(
             for series in result.series.values():
                 series.look(now)
             progress.update(task, completed=now)
-        ended = sum(reports.latest(CONTROLLER, key) for key in ENDED)
-        if ended >= result.sent:  # not while nothing is known (NaN)
+        if sum(reports.latest(CONTROLLER, key) for key in ENDED) >= result.sent and reports.state == "holding":
             move = run.moves[result.sent % len(run.moves)]
-            trajectories.publish(move_message(joints, move, 0))
+            trajectories.publish(towards(joints, move))
             result.sent += 1
             late_at = now + 3.0 * move.duration + PATIENCE
-        elif now > late_at:
-            raise SystemExit(f"move {result.sent} does not end; the controller says: {reports.message}")
+        elif now > late_at or reports.state in ("fault", "released"):
+            result.failure = f"move {result.sent} does not end: {reports.message}"
+            result.seconds = now
         time.sleep(LOOK)
     for series in result.series.values():
         series.look(result.seconds)
 
 
+def towards(joints: Sequence[str], move: Trajectory) -> JointTrajectory:
+    """The message that leads to the end of a move from wherever the arm is held."""
+    end = move.sample(move.duration)
+    point = JointTrajectoryPoint(
+        positions=end.q.tolist(), velocities=end.qd.tolist(), accelerations=end.qdd.tolist(),
+        time_from_start=duration_message(move.duration),
+    )
+    return JointTrajectory(joint_names=list(joints), points=[point])
+
+
 def verdicts(result: Soak) -> dict[str, Any]:
     """What the run was for, in words and numbers; `passed` is None of what is not judged."""
-    judged = result.seconds >= JUDGED
+    judged = result.asked >= JUDGED
     found: dict[str, Any] = {}
     for name, series in result.series.items():
         times, memory = np.array(series.times), np.array(series.memory)
@@ -274,9 +288,11 @@ def verdicts(result: Soak) -> dict[str, Any]:
             "first_per_minute": first, "last_per_minute": last,
             "percent": 100.0 * sum(r[key] for r in rows) / states,
         }
-    reached = result.reports.latest(CONTROLLER, "goals reached")
+    ends = {key: result.reports.latest(CONTROLLER, key) for key in (*ENDED, "stops", "lost streams")}
     found["motions"] = {
-        "passed": reached >= result.sent - 1, "sent": result.sent, "goals_reached": int(reached),  # one is under way
+        "passed": not result.failure and ends["goals reached"] >= result.sent - 1 if judged else None,  # one under way
+        "sent": result.sent, **{key.replace(" ", "_"): int(value) for key, value in ends.items()},
+        **({"failure": result.failure} if result.failure else {}),
     }
     return found
 

@@ -13,7 +13,6 @@ import numpy as np
 
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
-from rne_dynamics.control.motion import motion as motions
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
@@ -96,7 +95,6 @@ class Supervisor:
         other.tick(100.0)
         StartGate(self.settings, self._torques.posture).warm_up()
         warm_up_motion(n)
-        motions.warm_up(n)
 
     def _new_queue(self) -> MotionQueue:
         return MotionQueue(self.q, *self._range(), self.settings.stop.brake_time)

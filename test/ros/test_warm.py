@@ -1,0 +1,77 @@
+"""Nothing is compiled, or loaded from numba's cache, once a controller is active: the arm would hang meanwhile."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from lifecycle_msgs.msg import Transition
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.spatial.jit import COMPILED
+
+if not COMPILED:
+    pytest.skip("numba is not installed", allow_module_level=True)
+
+JOINTS = ["joint1", "joint2"]
+#: numba says what it loads and compiles, and at once.
+TALKATIVE = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
+
+
+def run(module: str, namespace: str) -> NodeProcess:
+    parameters = {"robot_description": "planar2", "gravity": "[0.0, -9.81, 0.0]", "stop.hold_time": "0.1",
+                  "stop.ramp_time": "0.1", "startup_check.duration": "0.1", "state_timeout": "0.2"}
+    words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
+    return NodeProcess(module, ["--ros-args", "-r", f"__ns:={namespace}", *words], TALKATIVE)
+
+
+def stream(peer, seconds: float, qd: float = 0.0) -> None:
+    """Joint states every 2 ms; both joints move at `qd` from where they were."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        peer.q = peer.q + 0.002 * qd
+        peer.state(peer.q, [qd, qd])
+        time.sleep(0.002)
+
+
+@pytest.mark.parametrize("module", ["computed_torque_controller", "gravity_compensation"])
+def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
+    peer = make_peer(JOINTS)
+    peer.q = np.array([0.3, -0.5])
+    trajectories = peer.node.create_publisher(JointTrajectory, f"{module}/joint_trajectory", 1)
+    with run(module, namespace) as process:
+        peer.connect(process)
+        ready = len(process.output())
+        for _ in range(20):
+            stream(peer, 0.2)
+            if "not checked" in process.output():  # the start-up check is over: no efforts are reported here
+                break
+        if module == "computed_torque_controller":
+            wait_until(trajectories.get_subscription_count, 20.0, "the controller's topic", [process])
+            point = JointTrajectoryPoint(positions=[0.35, -0.45])
+            point.time_from_start.nanosec = 300_000_000
+            trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+            stream(peer, 0.6, 0.05)
+            peer.call(SetBool, f"{module}/hand_guide", SetBool.Request(data=True))
+            stream(peer, 0.2)
+            peer.call(SetBool, f"{module}/hand_guide", SetBool.Request(data=False))
+        stream(peer, 0.2)
+        assert peer.set_parameters(module, payload__link="tool0", payload__mass=0.1).successful
+        stream(peer, 0.2)
+        time.sleep(1.0)  # the stream is lost: stopped without states
+        stream(peer, 0.2)
+        peer.call(Trigger, f"{module}/recover", Trigger.Request())
+        stream(peer, 0.3)
+        peer.call(Trigger, f"{module}/stop", Trigger.Request())
+        stream(peer, 0.5)
+        assert peer.transition(module, Transition.TRANSITION_DEACTIVATE)
+        text = process.output()
+        assert process.stop() == 0
+    said = text[ready:]
+    seen = ("holding", "stopping", "released") + (("tracking", "floating") if module != "gravity_compensation" else ())
+    assert all(f"{mode}: " in said for mode in seen), said
+    assert "[cache]" in text[:ready], "numba does not tell what it does any more"
+    assert "[cache]" not in said, said
