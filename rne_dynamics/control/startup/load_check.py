@@ -24,8 +24,9 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.spatial.jit import kernel
 
-#: Movement from where the check began that starts it anew, rad or m; it is far above encoder noise.
-STILL = 0.01
+#: Movement from where the check began that starts it anew, rad or m. A hand exceeds it at once; an arm that nearly
+#: floats may drift less, which changes gravity by less than tolerances are.
+STILL = 0.05
 #: Starts after which the check gives up.
 MOST_STARTS = 10
 #: States without which a mean is not believed, and the share of them that must hold an effort.

@@ -351,8 +351,8 @@ def test_a_hand_on_the_arm_starts_it_anew_and_in_the_end_refuses():
     check = LoadCheck(robot, 0.1)
     # while it moves the efforts are wild; what counts is what comes after
     for k in range(10):
-        check.add(k * 100 * MS, q + 0.02 * k, zero, np.full(2, 99.0))
-    rest = q + 0.02 * 9
+        check.add(k * 100 * MS, q + 0.06 * k, zero, np.full(2, 99.0))
+    rest = q + 0.06 * 9
     for k in range(10, 20):
         assert not check.finished
         check.add(k * 100 * MS, rest, zero, gravity_torque(robot, rest))
@@ -360,7 +360,7 @@ def test_a_hand_on_the_arm_starts_it_anew_and_in_the_end_refuses():
 
     restless = LoadCheck(robot, 0.1)
     for k in range(3 * MOST_STARTS):
-        restless.add(k * 100 * MS, q + np.array([0.0, 0.05 * k]), zero, zero)
+        restless.add(k * 100 * MS, q + np.array([0.0, 0.1 * k]), zero, zero)
     assert restless.finished
     found = restless.verdict()
     assert not found.agrees
