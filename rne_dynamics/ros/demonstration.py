@@ -22,6 +22,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros import parent
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.listening import PATIENCE, Ear, Recording, Taken
 from rne_dynamics.ros.messages import NANOSECONDS
@@ -132,7 +133,10 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
         # entered last, ended first: the controller sets the arm down while the simulator still answers
         processes = [
             stack.enter_context(
-                NodeProcess(name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}"])
+                NodeProcess(
+                    name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}"],
+                    {parent.VARIABLE: "1"},
+                )
             )
             for name in (SIMULATOR, CONTROLLER)
         ]
