@@ -1,0 +1,60 @@
+"""docs/diagnostics.md names what the nodes say of themselves, and nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
+#: Of mechanisms with closed loops only; test_mechanism.py reads it.
+LOOPS = "distance to a singular posture"
+
+
+def told(root, *sections: str) -> list[str]:
+    """The keys in the tables of these sections of the page."""
+    page = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8")
+    parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
+    return [key for section in sections for key in re.findall(r"^\| `([^`]+)` \|", parts[section], re.M)]
+
+
+@pytest.fixture(scope="module")
+def statuses(start, make_peer, namespace):
+    """The last status of each node."""
+    peer = make_peer(["joint1", "joint2"])
+    recorder = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 50)
+    processes = [start(node, robot_description="planar2", diagnostics_period=0.5) for node in NODES]
+    found = {}
+
+    def all_heard() -> bool:
+        recorder.drain()
+        samples, recorder.samples = recorder.samples, []
+        for sample in samples:
+            status = recorder.decode(sample).status[0]
+            found[status.name] = {item.key: item.value for item in status.values}
+        return all(f"{namespace}/{node}" in found for node in NODES)
+
+    wait_until(all_heard, 120.0, "a status of each node", processes)
+    return {node: found[f"{namespace}/{node}"] for node in NODES}
+
+
+@pytest.mark.parametrize(("node", "sections"), [
+    ("computed_torque_controller", ("Both controllers", "computed_torque_controller")),
+    ("gravity_compensation", ("Both controllers",)),
+    ("simulator", ("simulator",)),
+])
+def test_the_page_names_every_value_of_a_status(statuses, root, node, sections):
+    keys = told(root, *sections)
+    assert len(set(keys)) == len(keys)
+    assert set(keys) - {LOOPS} == set(statuses[node])
+
+
+def test_numbers_are_numbers(statuses):
+    for node, values in statuses.items():
+        for key, value in values.items():
+            if "(" in key or key in ("efforts", "overruns", "stops", "periods"):
+                assert isinstance(float(value), float), (node, key)
