@@ -21,7 +21,7 @@ from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.controller_report import ControllerReport
-from rne_dynamics.ros.diagnostics import Diagnostics
+from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
@@ -32,6 +32,8 @@ from rne_dynamics.ros.parameters import Values
 
 #: How often the watchdog looks at the age of the state, s.
 WATCH_PERIOD = 0.01
+#: Shortest time between two lines of log about what the diagnostics warn of, s.
+LOG_PERIOD = 10.0
 #: Time between two efforts of a stop without states, s.
 BLIND_PERIOD = 0.004
 
@@ -228,6 +230,8 @@ class EffortNode(ArmNode):
 
     def _report(self) -> None:
         level, message, values = self._account.next()
+        if level == WARN:
+            self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
         self.diagnostics.publish(
             level, message, values | self.statistics.report(time.monotonic()) | self.status()
         )
