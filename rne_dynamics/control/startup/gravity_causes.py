@@ -38,7 +38,7 @@ def tilted(evidence: Evidence) -> Iterator[Cause]:
     about = f" about ({vector_text(axis / length)})" if length > 1e-9 * size**2 else ""
     text = (
         f"the base is tilted by {angle:.0f} degrees{about} in its own axes: if it is meant to stand so, set gravity to "
-        f"[{vector_text(found)}]"
+        f"[{vector_text(found)}]{_both(evidence, 'the mounting')}"
     )
     yield Cause("tilt", load.field @ found - np.where(evidence.seen, evidence.effort, 0.0), 5.0, text)
 
@@ -93,8 +93,14 @@ def payload(evidence: Evidence) -> Iterator[Cause]:
         text = (
             f"{abs(mass):.2g} kg {more} at link {flange.link!r} than modelled, its mass centre about {aside:.2f} m off "
             "the link's origin across gravity: set payload.mass and payload.com, or take it off"
+            f"{_both(evidence, 'it')}"
         )
         yield Cause("payload", residual, price, text)
+
+
+def _both(evidence: Evidence, what: str) -> str:
+    """Where the mend belongs besides here."""
+    return f", and set {what} in the arm's own software, which compensates gravity too" if evidence.compensated else ""
 
 
 def vector_text(vector: Array) -> str:

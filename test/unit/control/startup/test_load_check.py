@@ -251,6 +251,17 @@ def test_a_payload_is_weighed_exactly_where_nothing_rubs():
     assert cause_of(found, "payload").text.startswith("3 kg more at link 'wrist_3_link'")
 
 
+def test_where_the_hardware_compensates_it_has_to_know_too():
+    robot = rne.load_urdf(wheel_urdf("ur5_robot.urdf"))
+    q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+    loaded = with_payload(robot, Payload("wrist_3_link", 3.0, np.array([0.02, 0.05, 0.06])))
+    beyond = gravity_torque(loaded, q) - gravity_torque(robot, q)
+    found = held(LoadCheck(robot, 0.01, compensated=frozenset({"gravity"})), q, beyond)
+    assert "without the gravity" in found.text
+    assert cause_of(found, "payload").text.startswith("3 kg more at link 'wrist_3_link'")
+    assert "the arm's own software" in found.text
+
+
 def test_a_payload_that_is_missing_is_said_to_be_less():
     robot = with_payload(rne.load_urdf(wheel_urdf("ur5_robot.urdf")), Payload("wrist_3_link", 2.0, np.zeros(3)))
     q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
