@@ -26,13 +26,15 @@ from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import RateWatch
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
+from rne_dynamics.errors import ControlError, RneDynamicsError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
 #: How often the inertia that walls and dampers are made of is looked at again, s.
 WEIGH_PERIOD = 0.2
 #: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
 OVERSPEED = 1.5
+#: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
+BACK = 5
 
 
 class Supervisor:
@@ -60,7 +62,8 @@ class Supervisor:
         self.gate = StartGate(settings)
         self._stop: Stop | None = None
         self._after = Mode.INACTIVE
-        self._blind = self._lost = self._stopped_by_loss = False
+        self._blind = self._lost = self._stopped_by_loss = self._jumped = False
+        self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
         self._integrated, self._weigh_at, self._feedback_from = 0, -math.inf, 0
         self.settings = settings
@@ -230,12 +233,14 @@ class Supervisor:
         if self.mode in (Mode.FAULT, Mode.RELEASED):
             if not (self._lost and self.settings.recover_automatically):
                 return False
-            self._wait(now, "joint states are back")
+            self._wait(now, "joint states are back", needed=BACK)
         try:
             fresh = self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         except StateError as error:
             self.counters.refuse(error.problem, str(error))
+            self._good, self._jumped = 0, error.problem is StateProblem.POSITION_JUMP
             return False
+        self._good, self._jumped = self._good + 1, False
         self.stamp, self.arrival = self._filter.stamp, now
         np.copyto(self.q, q)
         np.copyto(self.qd, qd)
@@ -246,10 +251,13 @@ class Supervisor:
         """Count a message that could not even be read."""
         self.counters.states += 1
         self.counters.refuse(error.problem, str(error))
+        self._good = 0
 
     def _arrived(self, now: float, reported: Array, fresh: bool) -> None:
         """What a usable state changes."""
         if self.mode is Mode.WAITING:
+            if self._good < self._needed:
+                return
             self._output.start_from(reported)
             self._hold("joint states have come")
             self._begin_check()
@@ -270,7 +278,7 @@ class Supervisor:
 
     def _see_again(self, now: float, reported: Array) -> None:
         """States are back while the arm is stopped blind."""
-        if not self._lost:
+        if not self._lost or self._good < BACK:
             return  # what failed with the last state may fail with this one
         self._blind = self._lost = False
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
@@ -393,7 +401,9 @@ class Supervisor:
         if self.mode is not Mode.STOPPING:
             self._begin_stop(now, why, after=Mode.FAULT)
             self._stopped_by_loss = True
-        self._blind = self._lost = True
+        # a place that no motion leads to is none to hold by itself: somebody has to look, and to recover
+        self._blind, self._lost = True, not self._jumped
+        self._good = 0
 
     def _fail(self, now: float, why: str) -> None:
         """A state that has no answer: stop blind and stay out of it."""
@@ -438,7 +448,8 @@ class Supervisor:
         self.mode, self.cause = mode, cause
         self._on_change(mode, cause)
 
-    def _wait(self, now: float, cause: str) -> None:
+    def _wait(self, now: float, cause: str, needed: int = 1) -> None:
+        self._good, self._needed, self._jumped = 0, needed, False
         self._filter.reset()
         self._watch.restart(math.nan)
         self._stop, self._blind, self._lost = None, False, False
