@@ -15,16 +15,20 @@ if find_spec("control_msgs") is None:
     pytest.skip("control_msgs is not on PyPI; it comes with a ROS 2 installation", allow_module_level=True)
 
 from action_msgs.msg import GoalStatus
+from builtin_interfaces.msg import Duration
 from control_msgs.action import FollowJointTrajectory
 from control_msgs.msg import JointComponentTolerance, JointTolerance, JointTrajectoryControllerState
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from lifecycle_msgs.msg import Transition
 from rclpy.action import ActionClient
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJointTrajectoryPoint
 
-from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.errors import RneDynamicsError, TrajectoryError
+from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
@@ -108,12 +112,14 @@ class Rig:
         self.go_home()
 
     def go_home(self) -> None:
-        """Go there as soon as motions are allowed."""
+        """Go there as soon as motions are allowed; recover where the arm has been let down."""
         last = ""
 
         def arrived() -> bool:
             nonlocal last
             _, code, last = self.goal().result()
+            if code != Result.SUCCESSFUL:
+                self.call("recover")
             return code == Result.SUCCESSFUL
 
         try:
@@ -172,8 +178,30 @@ def rig(start, make_peer):
 
 
 @pytest.fixture(autouse=True)
-def _home(rig):
-    assert rig.goal().result()[1] == Result.SUCCESSFUL
+def _home(request):
+    if "rig" in request.fixturenames:
+        assert request.getfixturevalue("rig").goal().result()[1] == Result.SUCCESSFUL
+
+
+numbers = st.floats(width=64) | st.sampled_from([0.0, -1.0, 0.1])
+tolerances = st.lists(st.builds(
+    JointTolerance, name=st.sampled_from([*JOINTS, "elbow", ""]), position=numbers, velocity=numbers,
+    acceleration=numbers | st.just(0.0),
+), max_size=3)
+durations = st.builds(Duration, sec=st.integers(-(2**31), 2**31 - 1), nanosec=st.integers(0, 2**32 - 1))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(tolerances, tolerances, durations | st.just(Duration()))
+def test_hostile_tolerances_are_refused_or_are_tolerances(path, goal, goal_time):
+    message = FollowJointTrajectory.Goal(path_tolerance=path, goal_tolerance=goal, goal_time_tolerance=goal_time)
+    message.trajectory.points = [JointTrajectoryPoint()]
+    try:
+        _, found = read_goal(message, Tolerances(tuple(JOINTS), path=0.1, goal=0.1, goal_time=0.5))
+    except TrajectoryError:
+        return
+    for values in (found.path, found.path_velocity, found.goal, found.goal_velocity, found.goal_time):
+        assert (np.asarray(values) > 0.0).all(), "above 0, or infinite for none"
 
 
 def test_a_goal_leads_the_arm_and_says_so(rig):
@@ -343,13 +371,7 @@ def test_others_may_end_the_motion(rig, service):
     if service == "stop":
         code, text = rig.goal().aborted()
         assert code == Result.INVALID_GOAL
-        recover(rig)
-
-
-def recover(rig) -> None:
-    """Back to holding, once the arm has been let down."""
-    rig.spin_until(lambda: rig.call("recover").success, "recovery")
-    rig.go_home()
+        rig.go_home()
 
 
 def test_deactivation_ends_the_goal_and_the_server_survives_a_clean_restart(rig):
@@ -370,6 +392,20 @@ def test_deactivation_ends_the_goal_and_the_server_survives_a_clean_restart(rig)
     rig.go_home()
 
 
+def test_lost_joint_states_end_the_goal(rig):
+    goal = rig.goal(home(0.5, 0.0), 4.0)
+    rig.spin_until(rig.moving, "the motion")
+    rig.simulator.signal(signal.SIGSTOP)
+    try:
+        code, text = goal.aborted()
+    finally:
+        rig.simulator.signal(signal.SIGCONT)
+    assert code == Result.INVALID_GOAL
+    assert text.startswith("stopped")
+    assert "joint state" in text
+    rig.go_home()
+
+
 def test_the_state_of_the_controller_is_told_to_those_who_listen(rig):
     recorder = TopicRecorder(rig.peer.node, JointTrajectoryControllerState, f"{NODE}/controller_state", 10_000)
     goal = rig.goal(home(0.4, 0.2), 0.6)
@@ -377,7 +413,7 @@ def test_the_state_of_the_controller_is_told_to_those_who_listen(rig):
     recorder.drain()
     messages = [recorder.decode(s) for s in recorder.samples]
     stamps = [stamp_of(m) for m in messages]
-    assert np.median(np.diff(stamps)) == 5 * SECOND // 500, "every fifth state"
+    assert np.diff(stamps).min() >= 5 * SECOND // 500, "every fifth state at most"
     for m in messages:
         assert m.joint_names == JOINTS
         assert m.speed_scaling_factor == 1.0
