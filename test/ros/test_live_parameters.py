@@ -1,0 +1,131 @@
+"""Parameters of a controller that holds an arm, changed through its services by friend and foe."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
+from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomically
+
+import rne_dynamics as rne
+from rne_dynamics.ros.parameter_page import NODES
+from rne_dynamics.ros.parameters import JOINT
+
+NODE = "computed_torque_controller"
+JOINTS = ["joint1", "joint2"]
+HOME = [0.4, -0.7]
+GRAVITY = (0.0, -9.81, 0.0)
+ROBOT = rne.load_urdf("planar2", gravity=GRAVITY)
+
+
+@pytest.fixture(scope="module")
+def peer(start, make_peer):
+    process = start(NODE, robot_description="planar2", gravity=list(GRAVITY), state_timeout=4.0)
+    peer = make_peer(JOINTS)
+    peer.connect(process)
+    return peer
+
+
+def value(content: object) -> ParameterValue:
+    """As it goes over the wire, whatever it is."""
+    if isinstance(content, list):
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE_ARRAY, double_array_value=content)
+    if isinstance(content, bool):
+        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=content)
+    if isinstance(content, int):
+        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=content)
+    if isinstance(content, float):
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=content)
+    return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=str(content))
+
+
+def each(peer, changes):
+    """`set_parameters`: as many requests as parameters."""
+    request = SetParameters.Request(parameters=[Parameter(name=n, value=v) for n, v in changes])
+    return peer.call(SetParameters, f"{NODE}/set_parameters", request).results
+
+
+def together(peer, changes):
+    """`set_parameters_atomically`."""
+    request = SetParametersAtomically.Request(parameters=[Parameter(name=n, value=v) for n, v in changes])
+    return peer.call(SetParametersAtomically, f"{NODE}/set_parameters_atomically", request).result
+
+
+def held(peer, robot) -> None:
+    """The arm is held: the effort settles on its gravity torque."""
+    wanted = rne.gravity_torque(robot, np.array(HOME))
+    for _ in range(200):
+        effort = peer.answer(HOME)
+        assert np.isfinite(effort).all()
+        if np.allclose(effort, wanted, rtol=1e-9):
+            return
+    raise AssertionError(f"{effort} is not {wanted}")
+
+
+def test_it_declares_what_the_page_says(peer):
+    listed = peer.call(ListParameters, f"{NODE}/list_parameters", ListParameters.Request()).result.names
+    wanted = {p.name.replace(JOINT, joint) for p in NODES[NODE] for joint in JOINTS}
+    assert set(listed) - {"use_sim_time", "start_type_description_service"} == wanted  # but for rclpy's own
+
+
+def test_a_change_takes_effect_at_once_and_whole(peer):
+    held(peer, ROBOT)
+    loaded = rne.load_urdf("planar2", gravity=GRAVITY, payload=rne.Payload("tool0", 1.5))
+    good = [("payload.link", value("tool0")), ("payload.mass", value(1.5))]
+    assert not together(peer, [*good, ("stop.damping", value(math.nan))]).successful
+    held(peer, ROBOT)
+    assert together(peer, good).successful
+    held(peer, loaded)
+    assert together(peer, [("payload.link", value("")), ("payload.mass", value(0))]).successful
+    held(peer, ROBOT)
+
+
+def test_one_request_each_is_judged_each(peer):
+    results = each(peer, [
+        ("gains.joint1.p", value(100.0)), ("gains.joint1.d", value(math.nan)), ("gains.joint2.p", value(200)),
+        ("joints", value("joint1")), ("no.such.parameter", value(1.0)),
+    ])
+    assert [r.successful for r in results] == [True, False, True, False, False]
+    assert "gains.joint1.d" in results[1].reason
+    assert "nan" in results[1].reason
+    assert peer.get_double(NODE, "gains.joint1.p") == 100.0
+    assert peer.get_double(NODE, "gains.joint1.d") == 40.0
+    held(peer, ROBOT)
+
+
+def test_what_does_not_fit_together_is_refused(peer):
+    for changes, said in (
+        ([("payload.mass", value(1.0))], "payload.link"),
+        ([("payload.link", value("nowhere")), ("payload.mass", value(1.0))], "nowhere"),
+        ([("effort_scale.joint1", value(0.0))], "effort_scale.joint1"),
+        ([("limits.joint1.position_margin", value(9.0))], "joint1"),
+    ):
+        result = together(peer, changes)
+        assert not result.successful
+        assert said in result.reason
+    held(peer, ROBOT)
+
+
+@pytest.mark.parametrize("set_parameters", [each, together])
+def test_a_type_that_does_not_exist_is_refused(peer, set_parameters):
+    result = set_parameters(peer, [("gains.joint1.p", ParameterValue(type=77, double_value=1.0))])
+    result = result[0] if isinstance(result, list) else result
+    assert not result.successful
+    assert "77" in result.reason
+    held(peer, ROBOT)
+
+
+def test_a_storm_of_hostile_requests_changes_nothing(peer):
+    held(peer, ROBOT)
+    dice = random.Random(6)
+    names = sorted({p.name.replace(JOINT, joint) for p in NODES[NODE] for joint in JOINTS} | {"", "no.such", "gains"})
+    hostile = [math.nan, math.inf, -math.inf, -1e300, 1e300, -(2**63), 2**63 - 1, "\x7f", [], [math.nan], [1.0] * 9]
+    for _ in range(40):
+        changes = [(dice.choice(names), value(dice.choice(hostile))) for _ in range(5)]
+        # one among them that no parameter takes, so that whatever else is drawn must not be taken either
+        changes.insert(dice.randrange(6), ("gains.joint1.p", value(dice.choice(hostile[:5]))))
+        assert not together(peer, changes).successful, changes
+    held(peer, ROBOT)
