@@ -33,6 +33,8 @@ from rne_dynamics.model.inertia import Array
 WEIGH_PERIOD = 0.2
 #: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
 OVERSPEED = 1.5
+#: Time without a usable joint state after which a stop goes on blind, whatever `state_timeout` is: it must end, s.
+SILENCE = 1.0
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
 BACK = 5
 
@@ -388,9 +390,11 @@ class Supervisor:
         return self._blind
 
     def _stale(self, now: float) -> bool:
-        timeout = self.settings.states.timeout
+        timeout = self.settings.states.timeout or math.inf
+        if self.mode is Mode.STOPPING:
+            timeout = min(timeout, SILENCE)
         seeing = not self._blind and (self.mode in DRIVING or self.mode is Mode.STOPPING)
-        return seeing and timeout > 0.0 and now - self.arrival >= timeout
+        return seeing and now - self.arrival >= timeout
 
     def _lose(self, now: float) -> None:
         """No usable state any more: stop blind."""
@@ -481,8 +485,9 @@ class Supervisor:
         if self.gate.failed and self.settings.tracking is None:
             self._begin_stop(now, self.cause, after=Mode.FAULT)
             return
-        self._on_change(self.mode, self.cause)
         self._go_on()
+        if self.mode is Mode.HOLDING:
+            self._on_change(self.mode, self.cause)
 
     def _go_on(self) -> None:
         """The arm is held: a controller that knows nothing else lets it float as soon as it may move."""
