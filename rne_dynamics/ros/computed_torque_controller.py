@@ -25,7 +25,7 @@ from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, velocity_limits
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.effort_node import EffortNode
-from rne_dynamics.ros.follow_action import follow_action
+from rne_dynamics.ros.follow_action import FollowAction, follow_action
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
@@ -64,6 +64,8 @@ class ComputedTorqueController(EffortNode):
     whatever the way here took. On activation the arm stays where it is.
     """
 
+    _action: FollowAction | None = None
+
     def __init__(self) -> None:
         super().__init__("computed_torque_controller", SCHEMA)
 
@@ -78,6 +80,8 @@ class ComputedTorqueController(EffortNode):
         self.keep(self.create_service(Trigger, "~/cancel", self._on_cancel))
         self.keep(self.create_service(SetBool, "~/hand_guide", self._on_hand_guide))
         self._tracking = ControllerState(self, robot.joint_names, int(self.parameters.number("torque_divisor")))
+        if self._action is not None:
+            self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
 
     # -- parameters ---------------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ class FollowAction:
     A client that is told how its goal ended has the arm at rest or held: a cancelled goal ends when the arm has come
     to rest, not when the request came. Cancelling a goal that is to begin later brakes what is under way as well.
 
+    A node that is cleaned up keeps the server until it is configured again: the results of goals that its deactivation
+    has ended go out in the executor's next turns, and a new goal hears why it is refused.
+
     Parameters
     ----------
     node
@@ -139,9 +142,7 @@ def follow_action(node: Any, joints: tuple[str, ...]) -> FollowAction | None:
     """The action of a node that is a `Controller`; None where control_msgs is not installed."""
     if FollowJointTrajectory is None:
         return None
-    action = FollowAction(node, node, joints)
-    node.keep(action.server)
-    return action
+    return FollowAction(node, node, joints)
 
 
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:

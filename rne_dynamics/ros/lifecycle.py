@@ -11,7 +11,6 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
-from rclpy.action import ActionServer
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -132,7 +131,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     # -- topics and timers that live from configure to cleanup --------------------------------------------------------
 
     def keep(self, entity: Entity) -> Entity:
-        """Note a publisher, subscription, service, action server or timer for `release`; returns it."""
+        """Note a publisher, subscription, service or timer for `release`; returns it."""
         self._entities.append(entity)
         return entity
 
@@ -151,9 +150,9 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def release(self) -> None:
         """Destroy what was kept."""
-        destroy: dict[type, Callable[[Any], object]] = {
+        destroy: dict[type, Callable[[Any], bool]] = {
             Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
-            Service: self.destroy_service, Timer: self.destroy_timer, ActionServer: ActionServer.destroy,
+            Service: self.destroy_service, Timer: self.destroy_timer,
         }
         for entity in reversed(self._entities):
             next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
