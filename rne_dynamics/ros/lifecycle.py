@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
+from lifecycle_msgs.srv import ChangeState
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
@@ -110,6 +111,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
+        self._make_transition = self._service_change_state.callback
+        self._service_change_state.callback = self._on_change_state
 
     @classmethod
     def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -190,6 +193,19 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         return bool(self._state_machine.current_state[0] == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
 
     # -- transitions --------------------------------------------------------------------------------------------------
+
+    def _on_change_state(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
+        """As rclpy, which raises where the present state has no such transition: that would end the process."""
+        wanted = request.transition
+        there = [label if wanted.label else number for number, label, *_ in self._state_machine.available_transitions]
+        if (wanted.label or wanted.id) in there:
+            return self._make_transition(request, response)
+        self.get_logger().warning(
+            f"transition {wanted.label or wanted.id!r} is refused: state {self._state_machine.current_state[1]!r} has "
+            f"{', '.join(map(str, there)) or 'none'}"
+        )
+        response.success = False
+        return response
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the description, build the model, warm the kernels."""
