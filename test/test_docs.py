@@ -31,7 +31,7 @@ NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "mov
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
 )  # fmt: skip
-PARSED_ONLY = ("demo",)
+PARSED_ONLY = ("demo", "faults")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 

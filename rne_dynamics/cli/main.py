@@ -18,6 +18,7 @@ COMMANDS = {
     "check": "lint a robot description: what in it would mislead a controller, with line and mend",
     "verify": "all formulations on random states: largest disagreement, operation counts, time each",
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
+    "faults": "inject faults into a running controller and judge every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")

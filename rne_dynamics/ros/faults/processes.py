@@ -1,0 +1,130 @@
+"""Faults of processes: the controller ended, killed, frozen; the drives gone; no arm at all."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+
+import numpy as np
+from lifecycle_msgs.msg import Transition
+
+from rne_dynamics.ros.faults.arm import description
+from rne_dynamics.ros.faults.controller import PATIENCE
+from rne_dynamics.ros.faults.driver import COMMAND_TIMEOUT
+from rne_dynamics.ros.faults.fault import Faults
+from rne_dynamics.ros.faults.rig import Rig
+
+FAULTS = Faults("process")
+fault = FAULTS.fault
+
+LET_DOWN = "decelerates, holds, lets down, zeros; exit code 0"
+TIMED_OUT = "no more efforts; the drives' time-out lets the last one go"
+#: When a controller is killed, s after a motion began, is up to chance; the same chance each time.
+SEEDS = (1, 2, 3)
+MOTION = 1.2
+
+
+def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, moving: bool) -> None:
+    """Signals that a process is ended with."""
+
+    def inject(rig: Rig) -> None:
+        if moving:
+            rig.move()
+        for number in signals:
+            rig.controller.process.signal(number)
+            rig.run(0.02)
+        rig.until(lambda: rig.controller.process.exit_code is not None, "the process to end")
+        code = rig.controller.process.exit_code
+        rig.check(code == 0, f"its exit code is {code}")
+        rig.let_down_by_end()
+
+    FAULTS.add(name, injected, LET_DOWN, inject, own=True)
+
+
+ended("sigterm-in-motion", (signal.SIGTERM,), "SIGTERM in motion", moving=True)
+ended("sigint-while-held", (signal.SIGINT,), "SIGINT (Ctrl-C) while the arm is held", moving=False)
+ended("impatient-signals", (signal.SIGINT,) * 3 + (signal.SIGTERM,) * 2, "SIGINT three times and SIGTERM twice in "
+      "motion", moving=True)
+
+
+def killed(name: str, injected: str, *, moving: bool, seed: int = 0, stopping: bool = False) -> None:
+    """SIGKILL, which no process can do anything about."""
+
+    def inject(rig: Rig) -> None:
+        if moving:
+            rig.move(seconds=MOTION)
+        if seed:
+            rig.run(random.Random(seed).uniform(0.0, MOTION))
+        if stopping:
+            rig.trigger("stop")
+            rig.reach("stopping")
+        rig.controller.process.signal(signal.SIGKILL)
+        before = time.monotonic()
+        rig.until(lambda: not rig.driver.driven, "the drives to let the last effort go")
+        rig.check(time.monotonic() - before < COMMAND_TIMEOUT + 0.5, "the last effort stood for too long")
+        rig.run(0.1)
+        rig.check(not rig.driver.driven, "an effort drives the arm")
+        rig.check(not rig.driver.qd.any(), "the arm moves")
+
+    FAULTS.add(name, injected, TIMED_OUT, inject, own=True)
+
+
+killed("killed-while-held", "SIGKILL while the arm is held", moving=False)
+killed("killed-in-a-stop", "SIGKILL while the arm is being let down", moving=True, stopping=True)
+for chance in SEEDS:
+    killed(f"killed-at-random-{chance}", f"SIGKILL at a random time of a motion, {chance} of {len(SEEDS)}", moving=True,
+           seed=chance)
+
+
+@fault("the drives let go meanwhile; then no stale motion is caught up: within the effort rate, held")
+def frozen(rig: Rig) -> None:
+    """The process is frozen for 0.6 s in motion (SIGSTOP, SIGCONT)."""
+    goal = rig.move(seconds=MOTION)
+    rig.controller.process.signal(signal.SIGSTOP)
+    rig.run(0.6)
+    rig.check(not rig.driver.driven, "an effort drives the arm")
+    rig.controller.process.signal(signal.SIGCONT)
+    rig.run(0.3)
+    rig.reach("holding")
+    rig.check(np.abs(rig.driver.q - goal).max() > 0.01 or "stopping" in rig.passed, "the motion was caught up")
+    rig.mark()
+    rig.run(0.2)
+    rig.held()
+
+
+@fault("stopped blind, fault; ~/recover holds it there")
+def drives_gone(rig: Rig) -> None:
+    """The drives are gone for good, and back with the arm elsewhere."""
+    until = time.monotonic() + PATIENCE
+    while rig.controller.state != "fault" and time.monotonic() < until:  # nobody reads efforts, nobody reports
+        time.sleep(0.01)
+        rig.controller.listen()
+    rig.check(rig.controller.state == "fault", "no fault")
+    rig.driver.listen()
+    rig.driver.restart()
+    rig.recover()
+
+
+def no_arm(name: str, injected: str, text: str) -> None:
+    """A description that no arm can be made of."""
+
+    def inject(rig: Rig) -> None:
+        rig.check(not rig.controller.transition(Transition.TRANSITION_CONFIGURE, seconds=60.0), "it is configured")
+        rig.run(0.1)
+        rig.check(rig.controller.lifecycle_state() == "unconfigured", "it is configured")
+        rig.check(rig.controller.process.exit_code is None, "the process has ended")
+        rig.check("cannot configure" in rig.controller.process.output(), "no line says why")
+        rig.check(not len(rig.driver.heard), "efforts came")
+
+    FAULTS.add(
+        name, injected, "not configured, one line says why; silent", inject, start={"robot_description": text},
+        before="unconfigured",
+    )
+
+
+no_arm("description-garbage", "the robot description is no XML", "no robot & no <arm")
+no_arm("description-without-joints", "the robot description has no joints",
+       '<robot name="stump"><link name="base"/></robot>')
+no_arm("description-nan", "a mass in the robot description is NaN",
+       description().replace('<mass value="1.0"/>', '<mass value="nan"/>'))

@@ -1,0 +1,320 @@
+"""One controller and the arm it believes to drive: what faults are injected with, and what is then looked at."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import rclpy
+from lifecycle_msgs.msg import Transition
+from numpy.typing import ArrayLike
+from rcl_interfaces.msg import SetParametersResult
+from rclpy.context import Context
+from std_msgs.msg import Float64
+from std_srvs.srv import SetBool, Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.faults.arm import HOME, STOP, load_arm, parameters, promise
+from rne_dynamics.ros.faults.controller import NODE, PATIENCE, START, Controller
+from rne_dynamics.ros.faults.driver import RATE, Driver
+from rne_dynamics.ros.faults.fault import Fault, ReactionError
+from rne_dynamics.ros.faults.judge import Heard, breaches
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.trajectory_message import duration_message
+
+#: Until an arm that has just been activated is at rest, s.
+SETTLE = 0.16
+#: How far an arm that is held may be from where it was, and an arm in motion from its goal, rad.
+HELD = 0.05
+#: How near home, rad and rad/s, an arm that nothing has happened to is.
+NEAR = 0.005
+#: The move that faults disturb: how far each joint goes, rad, and how long it takes, s.
+FAR, MOVE = (-0.5, 0.4), 0.8
+_numbers = itertools.count()
+
+
+class Rig:
+    """One controller in a process and a namespace of its own, and the arm behind its topics.
+
+    Parameters
+    ----------
+    context
+        Of the campaign's own nodes.
+    start
+        Parameters of the controller, beside the campaign's.
+    halted
+        Whether everything is to end at once.
+    """
+
+    def __init__(self, context: Context, start: Mapping[str, Any], halted: Callable[[], bool]) -> None:
+        self._halted = halted
+        self.robot: RobotModel = load_arm()
+        self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
+        self.driver = Driver(self.node, self.robot, np.array(HOME))
+        self.trajectories = self.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
+        self._speeds = self.node.create_publisher(Float64, f"{NODE}/speed_scaling", OFFERED)
+        self.controller = Controller(self.node, {**parameters(self.robot), **start}, self.turn)
+        self._undisturbed = False
+        self.mark()
+
+    def close(self) -> None:
+        """End the process and the node."""
+        self.controller.close()
+        self.node.destroy_node()
+
+    # -- one fault after the other ------------------------------------------------------------------------------------
+
+    def begin(self, fault: Fault) -> None:
+        """The arm back home; the controller in the state in which the fault finds it."""
+        usual = fault.before == "holding" and not fault.parameters and fault.plant is None
+        if self._undisturbed and usual:
+            self.driver.heard = self.driver.heard.last()
+            self.mark()
+            return
+        if fault.before != "unconfigured":
+            self.configure()
+            self.rest()
+            self.controller.set_back()
+        if fault.parameters:
+            answer = self.controller.set(fault.parameters)
+            self.check(answer.successful, f"the parameters {dict(fault.parameters)} are refused: {answer.reason}")
+        self.driver.restart(None if fault.plant is None else fault.plant(self.robot))
+        self.driver.heard = Heard()
+        if fault.before == "holding":
+            self.activate()
+        self.mark()
+
+    def configure(self) -> None:
+        """Configure the controller if it is not."""
+        if self.controller.lifecycle_state() == "unconfigured":
+            self.transition(Transition.TRANSITION_CONFIGURE, START)
+
+    def end(self, fault: Fault) -> None:
+        """Back to rest; `ReactionError` where the efforts have broken the promise, or one is left standing.
+
+        A controller that holds the arm at home as if nothing had been goes on doing so for the next fault.
+        """
+        self.driver.restart_reports()
+        home = np.abs(self.driver.q - self.driver.home).max() < NEAR and np.abs(self.driver.qd).max() < NEAR
+        self._undisturbed = bool(
+            home and not self.passed and not self._counted and fault.plant is None and not self.controller.changed
+            and self.controller.state == "holding"
+        )
+        if self._undisturbed:
+            found = self.broken()
+        else:
+            self.rest()
+            found = self.broken()
+            if self.driver.driven:
+                found.append(f"the effort {self.driver.simulator.applied_effort.tolist()} is left standing")
+        if found:
+            raise ReactionError("; ".join(found))
+
+    def rest(self) -> None:
+        """Deactivate the controller if it is active."""
+        self._undisturbed = False
+        if self.controller.process.exit_code is None and self.controller.lifecycle_state() == "active":
+            self.transition(Transition.TRANSITION_DEACTIVATE)
+        self.run(2.0 / RATE)
+
+    def broken(self) -> list[str]:
+        """What of the promise the efforts that reached the topic have broken so far."""
+        return breaches(self.driver.heard, promise(self.robot))
+
+    # -- what is done to the controller -------------------------------------------------------------------------------
+
+    def turn(self) -> None:
+        """One period of the arm."""
+        if self._halted():
+            raise ReactionError("stopped before its end")
+        self.driver.turn()
+        self.controller.listen()
+
+    def run(self, seconds: float) -> None:
+        """Let the arm's time pass."""
+        for _ in range(round(seconds * RATE)):
+            self.turn()
+
+    def until(self, condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+        """Let time pass until a condition holds; `ReactionError` with `what` if it does not."""
+        deadline = time.monotonic() + seconds
+        while not condition():
+            self.turn()
+            if time.monotonic() > deadline:
+                raise ReactionError(f"waited {seconds:g} s for {what}; {self.story()}")
+
+    def activate(self) -> None:
+        """Activate the controller and wait until it holds the arm still."""
+        self.transition(Transition.TRANSITION_ACTIVATE)
+        self.reach("holding")
+        self.run(SETTLE)
+
+    def transition(self, number: int, seconds: float = PATIENCE) -> None:
+        """A lifecycle transition, which must not be refused."""
+        done = self.controller.transition(number, seconds=seconds)
+        self.check(done, f"transition {number} is refused in state {self.controller.lifecycle_state()!r}")
+
+    def trigger(self, name: str) -> Trigger.Response:
+        """Call one of the controller's Trigger services."""
+        return self.controller.call(Trigger, name, Trigger.Request())
+
+    def hand_guide(self, on: bool) -> SetBool.Response:
+        """Ask for hand guiding, or for its end."""
+        return self.controller.call(SetBool, "hand_guide", SetBool.Request(data=on))
+
+    def change(self, **values: object) -> SetParametersResult:
+        """Set parameters, ``__`` for a dot; before the next fault they are what they were."""
+        return self.controller.set({name.replace("__", "."): value for name, value in values.items()})
+
+    def speed(self, fraction: float) -> None:
+        """Publish on ~/speed_scaling."""
+        self.until(self._speeds.get_subscription_count, "a listener of ~/speed_scaling")
+        self._speeds.publish(Float64(data=fraction))
+
+    def send(self, message: JointTrajectory) -> None:
+        """Publish a trajectory."""
+        self.until(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
+        self.trajectories.publish(message)
+
+    def trajectory(self, to: ArrayLike | None = None, seconds: float = MOVE) -> JointTrajectory:
+        """A quintic from where the arm is, to `FAR` away or `to` another place, rad, (n,)."""
+        start = self.driver.q
+        end = start + np.array(FAR) if to is None else np.asarray(to, dtype=np.float64)
+        move = Quintic(start, end, seconds)
+        message = JointTrajectory(joint_names=list(self.robot.joint_names))
+        message.points = [
+            JointTrajectoryPoint(
+                positions=there.q.tolist(), velocities=there.qd.tolist(), accelerations=there.qdd.tolist(),
+                time_from_start=duration_message(t),
+            )
+            for t, there in ((t, move.sample(t)) for t in (0.0, seconds))
+        ]
+        return message
+
+    def move(self, to: ArrayLike | None = None, seconds: float = MOVE) -> Array:
+        """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
+        message = self.trajectory(to, seconds)
+        self.send(message)
+        self.reach("tracking")
+        speed = 0.2 * float(np.abs(np.array(FAR)).max()) / seconds
+        self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")
+        return np.array(message.points[-1].positions)
+
+    # -- what is looked at --------------------------------------------------------------------------------------------
+
+    def mark(self) -> None:
+        """From here on it counts: efforts, places, states."""
+        self._first_effort = len(self.driver.heard)
+        self._first_place = max(len(self.driver.way) - 1, 0)
+        self._first_state = len(self.controller.states)
+        self._place = self.driver.q
+        self._counted = False
+
+    def check(self, condition: object, what: str) -> None:
+        """`ReactionError` with `what` was seen, unless the condition holds."""
+        if not condition:
+            raise ReactionError(f"{what}; {self.story()}")
+
+    def story(self) -> str:
+        """States since the mark, and the cause of the last."""
+        states = " > ".join(self.controller.states[max(self._first_state - 1, 0):]) or "no state"
+        cause = self.controller.report.get("cause", "")
+        return f"states: {states}{f' ({cause})' if cause else ''}"
+
+    @property
+    def passed(self) -> list[str]:
+        """States since the mark, without the one at the mark."""
+        return self.controller.states[self._first_state:]
+
+    @property
+    def efforts(self) -> Array:
+        """Efforts since the mark, (k, n)."""
+        return self.driver.heard.table(self._first_effort).reshape(-1, self.robot.n)
+
+    def reach(self, *states: str, seconds: float = PATIENCE) -> None:
+        """Wait until the controller is in one of these states."""
+        self.until(lambda: self.controller.state in states, " or ".join(states), seconds)
+
+    def held(self, within: float = HELD) -> None:
+        """The controller holds the arm, and it has not left its place by more than `within`, rad."""
+        self.check(self.controller.state == "holding", "the arm is not held")
+        strayed = self.strayed()
+        self.check(strayed <= within, f"the arm has strayed by {strayed:.4f} rad; {within:g} is allowed")
+        self.check(self.driver.driven, "no effort drives the arm")
+
+    def undisturbed(self, within: float = HELD) -> None:
+        """As `held`, and the state has not changed."""
+        self.check(not self.passed, "the state has changed")
+        self.held(within)
+
+    def strayed(self) -> float:
+        """Largest distance of any joint from its place at the mark, since then, rad."""
+        return float(np.abs(np.array(self.driver.way[self._first_place:]) - self._place).max())
+
+    def arrive(self, goal: Array, within: float = HELD, seconds: float = PATIENCE) -> None:
+        """Wait until the motion is over; it must have led to its goal, (n,), without a stop."""
+        self.reach("holding", seconds=seconds)
+        self.check("stopping" not in self.passed, "the motion was stopped")
+        self.until(
+            lambda: np.abs(self.driver.q - goal).max() <= within and np.abs(self.driver.qd).max() <= within,
+            f"the arm to be within {within:g} rad of its goal, where it is {self.driver.q - goal} away",
+        )
+
+    def let_down(self, state: str = "fault", seconds: float = PATIENCE) -> None:
+        """Wait until the arm is released; it must have been held first, and the last effort be zero."""
+        self.reach(state, seconds=seconds)
+        self.let_down_by_end()
+
+    def let_down_by_end(self) -> None:
+        """The arm was stopped since the mark, held for `stop.hold_time` at least, and the last effort is zero."""
+        self.run(0.1)
+        self.check("stopping" in self.passed, "the arm was released without a stop")
+        began = self.controller.times[self._first_state + self.passed.index("stopping")]
+        heard = self.driver.heard
+        ended = max((t for t, effort in zip(heard.times, heard.efforts, strict=True) if any(effort)), default=began)
+        self.check(ended - began > 0.8 * STOP["hold_time"], f"the arm was held for {ended - began:.3f} s")
+        self.silent()
+
+    def silent(self) -> None:
+        """Nothing but zeros has come last, and nothing comes any more."""
+        before = len(self.driver.heard)
+        self.check(before and not any(self.driver.heard.efforts[-1]), "the last effort is not zero")
+        self.run(0.1)
+        self.check(not any(any(e) for e in self.driver.heard.efforts[before:]), "efforts still come")
+
+    def recover(self, within: float = HELD) -> None:
+        """~/recover leads back to an arm that is held where it is."""
+        self.driver.restart_reports()
+        answer = self.trigger("recover")
+        self.check(answer.success, f"~/recover is refused: {answer.message}")
+        self.reach("holding")
+        self.mark()
+        self.run(SETTLE)
+        self.held(within)
+
+    def count(self, key: str, at_least: int = 1) -> int:
+        """A number of the diagnostics, once it is as large as it should be."""
+        before, self._counted = self.controller.reports, True
+
+        def number() -> int:
+            return int(float(self.controller.report.get(key, 0)))
+
+        try:
+            self.until(lambda: self.controller.reports > before and number() >= at_least, "", seconds=2.5)
+        except RneDynamicsError:
+            told = ", ".join(f"{k} {v}" for k, v in self.controller.report.items() if "refused" in k)
+            raise ReactionError(
+                f"the diagnostics count {number()} of {key!r}, not {at_least}: {told}; {self.story()}"
+            ) from None
+        return number()
+
+    def refused(self, problem: str, at_least: int = 1) -> None:
+        """The diagnostics count so many joint states refused for this reason."""
+        self.count(f"refused: {problem}", at_least)

@@ -1,0 +1,67 @@
+"""The fault campaign, one test a fault; all run in the background, several controllers beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+
+from rne_dynamics.ros.faults import campaign
+from rne_dynamics.ros.faults.campaign import FAULTS, Campaign
+from rne_dynamics.ros.faults.table import inserted
+
+#: For one fault behind all others, with a cold numba cache, s.
+LONGEST = 900.0
+
+
+@pytest.fixture(scope="module")
+def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
+    """The faults that are asked for, and no others."""
+    wanted = {item.callspec.params["name"] for item in request.session.items
+              if getattr(item, "callspec", None) and item.path == Path(__file__) and "name" in item.callspec.params}
+    with Campaign([fault for fault in FAULTS if fault.name in wanted]) as campaign:
+        yield campaign
+
+
+@pytest.mark.parametrize("name", [fault.name for fault in FAULTS])
+def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
+    result = running.results[name].result(LONGEST)
+    assert result.passed, result.failure
+
+
+def test_there_are_enough_and_no_two_of_a_name() -> None:
+    assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
+    assert {"joint states", "time", "trajectory", "arm", "parameter", "request", "process"} == {f.kind for f in FAULTS}
+
+
+def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
+    page = (root / "docs/safety.md").read_text(encoding="utf-8")
+    assert inserted(page, FAULTS) == page, "write it with: rne faults --table docs/safety.md"
+
+
+def test_a_failure_is_told_and_spoils_no_other() -> None:
+    """A reaction that does not come, and one that raises: the campaign goes on."""
+    from rne_dynamics.ros.faults.fault import Faults
+    from rne_dynamics.ros.faults.rig import Rig
+
+    faults = Faults("test")
+
+    @faults.fault("the arm is let down")
+    def nothing_at_all(rig: Rig) -> None:
+        """Nothing."""
+        rig.reach("fault", seconds=0.5)
+
+    @faults.fault("held")
+    def nothing_again(rig: Rig) -> None:
+        """Nothing."""
+        rig.undisturbed()
+
+    told = []
+    bad, good = campaign.run(tuple(faults), told.append, workers=1)
+    assert "waited 0.5 s for fault; states: holding" in bad.failure
+    assert good.passed, good.failure
+    assert good.efforts > 10
+    assert {r.fault.name for r in told} == {"nothing-at-all", "nothing-again"}
