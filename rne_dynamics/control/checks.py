@@ -75,7 +75,7 @@ def frozen_vector(
 def measured(value: ArrayLike, n: int, what: str) -> Array:
     """A joint vector of one control cycle as the kernels need it; only its shape is checked, for speed.
 
-    A number that is not finite passes and makes the effort non-finite, which `limit_effort` refuses.
+    A number that is not finite passes and makes the effort non-finite, which `EffortLimiter` refuses.
     """
     # always a copy: kernels compile anew for read-only or strided arrays, which would stall a running loop
     array = np.array(value, dtype=np.float64)

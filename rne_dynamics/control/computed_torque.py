@@ -73,7 +73,7 @@ class ComputedTorque:
         Raises
         ------
         ControlError
-            A wrong shape. NaN is not looked for here: it makes the torque NaN, which `limit_effort` refuses.
+            A wrong shape. NaN is not looked for here: it makes the torque NaN, which `EffortLimiter` refuses.
         AssemblyError, SingularPostureError
             Of a mechanism: a measured position where its loops do not close, or where the motors do not hold it.
         """

@@ -11,9 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.description.model_file import load_model, names_model_file
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
@@ -113,13 +111,6 @@ def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine:
 def follower(machine: Machine, posture: Array | None = None) -> Follower | None:
     """What follows a mechanism's loops from `posture` on, by default its own; None for an open arm."""
     return Follower(machine, posture) if isinstance(machine, Mechanism) else None
-
-
-def inertia(machine: Machine, q: Array, posture: Array | None) -> Array:
-    """The mass matrix, (n, n), of a mechanism on the branch of `posture`; q of shape (n,)."""
-    if isinstance(machine, Mechanism):
-        return closed_mass_matrix(machine, q, start=posture)
-    return mass_matrix(machine, q)
 
 
 def with_effort_limit(machine: AnyMachine, limit: ArrayLike) -> AnyMachine:
