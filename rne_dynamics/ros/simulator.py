@@ -27,13 +27,15 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
 from rne_dynamics.simulation.stepping import StepMethod
 
 #: Longest time a simulator that is told to stop still answers a controller that drives it, s.
 FAREWELL = 4.0
 #: Wrenches that may wait until they are served: 20 times a second, and different links may be pushed at once.
 WRENCHES = 100
+#: Reactions to a command that is too old, by the parameter's value.
+REACTIONS: dict[str, TimeoutReaction] = {"zero_effort": "zero_effort", "brake": "brake"}
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("rate", 1000.0, "Joint states per second.", "Hz", 1.0, 10000.0, read_only=True),
@@ -45,6 +47,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("limit_effort", True, "Saturate efforts at the description's limits.", read_only=True),
     Parameter("command_timeout", 0.2, "Age at which a command no longer drives the arm; 0 never.", "s", 0.0, 60.0,
               read_only=True),
+    Parameter("on_command_timeout", "zero_effort", "What then acts: no effort (zero_effort), or brakes that hold the "
+              "joints until the next command (brake).", choices=tuple(REACTIONS), read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
@@ -97,6 +101,7 @@ class SimulatorNode(ArmNode):
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
             method=METHODS[values.text("method")],
             command_timeout=values.number("command_timeout") or None,
+            on_timeout=REACTIONS[values.text("on_command_timeout")],
         )
         self._order = [self.commanded.index(j) for j in robot.joint_names]
         self._names, self._places = driven_first(robot)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
+import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
@@ -21,14 +24,18 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 
-from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
 DISCOVERY = 20.0
-START = 60.0  # a cold numba cache compiles first
+START = 180.0  # a cold numba cache compiles first, a busy machine slowly
+#: Parameters of a controller that answers in full from the first state on, for tests about something else.
+AT_ONCE: dict[str, object] = {"startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.0}}
+#: And of one that goes on by itself after a gap in the states.
+SEES_AGAIN: dict[str, object] = {**AT_ONCE, "recover_automatically": True}
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -43,8 +50,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def namespace() -> str:
-    """A namespace that no other test of this process uses."""
-    return f"/test{next(_numbers)}"
+    """A namespace that no other test uses, of this process or of one beside it."""
+    return f"/test{os.getpid()}_{next(_numbers)}"
 
 
 Start = Callable[..., NodeProcess]
@@ -77,6 +84,7 @@ class Peer:
         self.node = rclpy.create_node(f"peer{number}", namespace=namespace)
         self.caller = rclpy.create_node(f"caller{number}", namespace=namespace)
         self.clients: dict[str, Client] = {}
+        self.modes: dict[str, list[String]] = {}
         self.executor = SingleThreadedExecutor()
         self.executor.add_node(self.caller)
         self.states = self.node.create_publisher(JointState, "joint_states", OFFERED)
@@ -114,12 +122,20 @@ class Peer:
         samples, self.commands.samples = self.commands.samples, []
         return [list(self.commands.decode(s).data) for s in samples]
 
+    def quiet(self) -> None:
+        """Wait until what was asked before is answered; not for ever, where efforts come of themselves."""
+        for _ in range(10):
+            self.efforts()
+            time.sleep(0.02)
+            if not self.efforts():
+                return
+
     def answer(
         self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
         seconds: float = DISCOVERY,
     ) -> list[float]:
         """The effort that answers a state; the state is repeated every 5 ms until then."""
-        self.efforts()
+        self.quiet()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.state(q, qd, names)
@@ -128,15 +144,38 @@ class Peer:
                 return got[-1]
         raise AssertionError("no effort came")
 
+    def lead(self, start: Sequence[float], end: Sequence[float], step: float = 0.02) -> list[list[float]]:
+        """Publish states on the way from one place to another, at most `step` apart; the efforts that came."""
+        self.quiet()
+        efforts = []
+        for q in np.linspace(start, end, 1 + math.ceil(np.abs(np.subtract(end, start)).max() / step)):
+            self.state(q)
+            time.sleep(0.005)
+            efforts += self.efforts()
+        return efforts
+
     def silence(
         self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None
     ) -> None:
         """Publish a state some times and see that no effort answers."""
-        self.efforts()
+        self.quiet()
         for _ in range(4):
             self.state(q, qd, names)
             time.sleep(0.005)
         assert self.efforts() == []
+
+    def mode(self, node: str) -> str:
+        """The newest state that a controller has told of itself; empty where it has told none yet."""
+        if node not in self.modes:
+            self.modes[node] = []
+            self.caller.create_subscription(String, f"{node}/state", self.modes[node].append, LATCHED)
+        self.executor.spin_once(0.01)
+        return self.modes[node][-1].data if self.modes[node] else ""
+
+    def let_down(self, node: str, mode: str = "fault") -> None:
+        """Wait until a controller has let the arm down and is silent."""
+        wait_until(lambda: self.mode(node) == mode, 10.0, f"the end of a stop of {node}")
+        time.sleep(0.15)  # its zeros go out several times, over 50 ms
 
     def client(self, kind: type, name: str) -> Client:
         """A client whose service is there; made once."""
@@ -145,7 +184,9 @@ class Peer:
         assert self.clients[name].wait_for_service(DISCOVERY), f"no service {name}"
         return self.clients[name]
 
-    def call(self, kind: type, name: str, request: object, attempts: int = 5) -> object:
+    def call(
+        self, kind: type, name: str, request: object, attempts: int = 5, seconds: float = DISCOVERY
+    ) -> object:
         """Call a service of this namespace.
 
         A server may be seen before it sees the client, and its answer is lost then (a known race of ROS 2 services):
@@ -153,7 +194,7 @@ class Peer:
         """
         for _ in range(attempts):
             future = self.client(kind, name).call_async(request)
-            self.executor.spin_until_future_complete(future, DISCOVERY / attempts)
+            self.executor.spin_until_future_complete(future, seconds / attempts)
             if future.done():
                 return future.result()
         raise AssertionError(f"no answer from {name}")
@@ -162,7 +203,7 @@ class Peer:
         request = ChangeState.Request(transition=Transition(id=number))
         self.client(ChangeState, f"{node}/change_state")
         self.lifecycle_state(node)  # answers only once both sides know each other
-        return self.call(ChangeState, f"{node}/change_state", request, attempts=1).success
+        return self.call(ChangeState, f"{node}/change_state", request, attempts=1, seconds=START).success
 
     def lifecycle_state(self, node: str) -> str:
         return self.call(GetState, f"{node}/get_state", GetState.Request()).current_state.label

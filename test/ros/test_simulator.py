@@ -15,8 +15,10 @@ from std_srvs.srv import SetBool, Trigger
 import rne_dynamics as rne
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+
+from .conftest import START, Peer
 
 ROBOT = rne.load_urdf("puma560")
 JOINTS = ["joint3", "joint1", "joint2", "joint4", "joint5", "joint6"]  # not the model's order, on purpose
@@ -32,7 +34,7 @@ class Arm:
         self.clock = TopicRecorder(peer.node, Clock, "/clock")
         self.commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
         self.wrenches = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
-        wait_until(lambda: self.states.latest() is not None and self.commands.get_subscription_count(), 60.0,
+        wait_until(lambda: self.states.latest() is not None and self.commands.get_subscription_count(), START,
                    "the simulator", [process])
 
     def now(self) -> JointState:
@@ -207,6 +209,28 @@ def test_a_command_that_is_not_renewed_times_out(arm):
     arm.command([0.0, 60.0, 30.0, 0.0, 0.0, 0.0])
     wait_until(lambda: any(arm.now().effort), 5.0, "the command", [arm.process])
     wait_until(lambda: not any(arm.now().effort), 5.0, "the time-out", [arm.process])
+
+
+@pytest.fixture
+def braked(namespace):
+    """A simulator whose brakes bite when commands stay away, beside the other one."""
+    options = {"robot_description": "puma560", "rate": 500.0, "on_command_timeout": "brake"}
+    values = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
+    peer = Peer(f"{namespace}/braked", ROBOT.joint_names)
+    with NodeProcess("simulator", ["--ros-args", *values, "-r", f"__ns:={namespace}/braked"]) as process:
+        yield Arm(process, peer)
+    peer.close()
+
+
+def test_brakes_bite_after_the_time_out_where_they_are_asked_to(braked):
+    braked.command([0.0] * 6)
+    wait_until(lambda: any(braked.now().velocity), 5.0, "the arm to fall", [braked.process])
+    wait_until(lambda: not any(braked.now().velocity), 5.0, "the brakes", [braked.process])
+    held = braked.now()
+    assert held.position[1] != 0.0
+    time.sleep(0.3)
+    assert braked.now().position == held.position
+    assert not any(held.effort), "brakes hold it, not motors"
 
 
 def test_the_description_is_published_for_whoever_comes_late(arm):
