@@ -17,6 +17,8 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
+from .conftest import AT_ONCE, START
+
 ROBOT = rne.load_urdf("scara")
 JOINTS = list(ROBOT.joint_names)
 NODE = "computed_torque_controller"
@@ -34,13 +36,13 @@ class Rig:
         self.simulator = start("simulator", robot_description="scara", rate=250.0, joints=JOINTS, friction=False)
         self.controller = start(
             NODE, gains={j: {"p": 2500, "d": 100.0} for j in JOINTS}, state_timeout=2.0, stop={"brake_time": 0.1},
-            friction_compensation=0,
+            friction_compensation=0, **AT_ONCE,
         )
         self.processes = [self.simulator, self.controller]
         self.states = TopicRecorder(peer.node, JointState, "joint_states")
         self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
         peer.commands.drain()
-        wait_until(lambda: self.trajectories.get_subscription_count() and peer.efforts(), 60.0, "efforts",
+        wait_until(lambda: self.trajectories.get_subscription_count() and peer.efforts(), START, "efforts",
                    self.processes)
         self.said = 0
 
@@ -126,6 +128,11 @@ def test_joints_in_another_order_and_points_with_positions_only(rig):
     rig.arrive(goal)
 
 
+def test_of_some_joints_the_others_hold(rig):
+    rig.send([(0.5, [0.2, 0.1])], names=[JOINTS[3], JOINTS[0]])
+    rig.arrive(np.array([0.1, HOME[1], HOME[2], 0.2]))
+
+
 def test_several_points_with_velocities(rig):
     rig.send([(0.3, [0.1, 0.1, 0.06, 0.1], [0.3, 0.3, 0.02, 0.3]), (0.6, [0.2, 0.2, 0.07, 0.2], [0.0] * 4)])
     rig.arrive(np.array([0.2, 0.2, 0.07, 0.2]))
@@ -135,9 +142,8 @@ GOAL = [0.2, 0.2, 0.1, 0.2]
 
 
 @pytest.mark.parametrize(("points", "names", "begin", "said"), [
-    ([(1.0, GOAL[:3])], JOINTS[:3], 0, "missing: joint4"),
-    ([(1.0, GOAL)], ["joint1", "joint2", "joint3", "wrist"], 0, "unknown: wrist"),
-    ([(1.0, GOAL)], ["joint1", "joint2", "joint3", "joint3"], 0, "missing: joint4"),
+    ([(1.0, GOAL)], ["joint1", "joint2", "joint3", "wrist"], 0, "unknown joints: 'wrist'"),
+    ([(1.0, GOAL)], ["joint1", "joint2", "joint3", "joint3"], 0, "'joint3' more than once"),
     ([(1.0, [0.2, float("nan"), 0.1, 0.2])], None, 0, "finite"),
     ([(1.0, GOAL), (1.0, GOAL)], None, 0, "increase"),
     ([(1.0, GOAL), (0.5, GOAL)], None, 0, "increase"),
@@ -187,7 +193,7 @@ def test_a_trajectory_replaces_the_one_in_motion(rig):
 
 def test_the_move_command_takes_the_arm_there_and_says_so(rig, start):
     process = start("move", ["joint1=0.3", "joint3=0.1", "--duration", "0.6"])
-    assert process.wait(60.0) == 0, process.output()
+    assert process.wait(START) == 0, process.output()
     assert "arrived" in process.output()
     rig.arrive(np.array([0.3, 0.0, 0.1, 0.0]))
 
@@ -201,7 +207,7 @@ def test_the_move_command_takes_the_arm_there_and_says_so(rig, start):
 ])
 def test_the_move_command_that_cannot_be_done_fails_with_a_reason(rig, start, arguments, said):
     process = start("move", arguments)
-    assert process.wait(60.0) == 1
+    assert process.wait(START) == 1
     assert said in process.output()
     assert "Traceback" not in process.output()
 

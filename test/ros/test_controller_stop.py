@@ -12,13 +12,13 @@ from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
 
-from .conftest import START
+from .conftest import SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("puma560")
 Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
 HELD = rne.gravity_torque(ROBOT, np.array(Q))
 NODE = "computed_torque_controller"
-STOP = {"hold_time": 0.2, "ramp_time": 0.6}
+STOP = {"brake_time": 0.1, "hold_time": 0.2, "ramp_time": 0.6}
 #: A state time-out that a busy machine's pauses do not reach, where a test is not about it, s.
 PATIENT = 1.0
 
@@ -46,7 +46,7 @@ def assert_soft_end(efforts: np.ndarray) -> None:
 
 @pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT] * 3 + [signal.SIGTERM]])
 def test_signals_let_the_arm_down(start, make_peer, signals):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT)
+    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT, **SEES_AGAIN)
     peer = make_peer(ROBOT.joint_names)
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
@@ -62,7 +62,7 @@ def test_signals_let_the_arm_down(start, make_peer, signals):
 
 
 def test_a_signal_while_states_are_missing_still_ends_it(start, make_peer):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=0.1)
+    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=0.1, **SEES_AGAIN)
     peer = make_peer(ROBOT.joint_names)
     peer.connect(process)
     peer.answer(Q)
@@ -86,7 +86,7 @@ def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(start, ma
 
 
 def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT)
+    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT, **SEES_AGAIN)
     peer = make_peer(ROBOT.joint_names)
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)

@@ -8,11 +8,12 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.computed_torque_controller import SETTLING
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import SEES_AGAIN
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]
@@ -30,9 +31,9 @@ class Rig:
         peer.connect(process)
         wait_until(self.trajectories.get_subscription_count, 20.0, "the trajectory topic", [process])
 
-    def send(self, goal: list[float]) -> None:
+    def send(self, goal: list[float], duration: float = DURATION) -> None:
         point = JointTrajectoryPoint(
-            positions=goal, velocities=[0.0, 0.0], time_from_start=duration_message(DURATION)
+            positions=goal, velocities=[0.0, 0.0], time_from_start=duration_message(duration)
         )
         self.trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
 
@@ -67,7 +68,8 @@ class Rig:
 def rig(start, make_peer):
     process = start(
         NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=1.0, diagnostics_period=0.5,
-        constraints={"joint1": {"goal": 0.01}, "joint2": {"goal": 0.05}}, stop={"hold_time": 0.0, "ramp_time": 0.05},
+        constraints={"joint1": {"goal": 0.01}, "joint2": {"goal": 0.05}},
+        stop={"brake_time": 0.05, "hold_time": 0.0, "ramp_time": 0.05}, **SEES_AGAIN,
     )
     yield Rig(process, make_peer(JOINTS))
     process.stop()
@@ -83,12 +85,12 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
 
     rig.send([near[0], HOME[1] + 0.06])
     warning = rig.stay(HOME, "goal missed", 1)
-    assert "'joint2' is 0.06 away" in warning
+    assert "'joint2' is 0.06 off its goal" in warning
     assert "allowed is 0.05 (constraints.joint2.goal)" in warning
     assert rig.counts() == (1, 1)
 
     rig.send([HOME[0] - 0.02, HOME[1]])
-    assert "'joint1' is -0.02 away" in rig.stay(HOME, "goal missed", 2)
+    assert "'joint1' is -0.02 off its goal" in rig.stay(HOME, "goal missed", 2)
 
     assert peer.set_parameters(NODE, constraints__joint1__goal=0.0).successful
     peer.answer(HOME)
@@ -99,12 +101,25 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
 
 def test_a_motion_that_is_called_off_is_not_judged(rig):
     rig.peer.answer(HOME)
-    rig.send(HOME)
+    rig.send(HOME, 5.0)
     rig.stay(HOME, "following a trajectory", 1)
     rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
-    end = time.monotonic() + 2 * (DURATION + SETTLING)
+    rig.stay(HOME, "trajectory cancelled", 1)
+    end = time.monotonic() + 0.3
     while time.monotonic() < end:
         rig.peer.state(HOME)
         time.sleep(0.005)
     assert "goal" not in rig.process.output()
     assert rig.counts() == (0, 0)
+
+
+def test_trajectories_are_refused_until_the_startup_check_is_over(start, make_peer):
+    process = start(NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=1.0)
+    rig = Rig(process, make_peer(JOINTS))
+    rig.peer.answer(HOME)
+    rig.send(HOME)
+    assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)
+    rig.stay(HOME, "not checked: the arm reports no efforts", 1)
+    rig.send(HOME)
+    rig.stay(HOME, "goal reached", 1)
+    process.stop()

@@ -14,6 +14,8 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
+from .conftest import AT_ONCE, START
+
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
 Q = np.array([START_AT.get(j, 0.0) for j in ROBOT.joint_names])
@@ -27,7 +29,7 @@ def peer(make_peer):
 def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
     process = start(
         "gravity_compensation", robot_description="panda", gains={j: {"d": 2.0} for j in ROBOT.joint_names},
-        friction_compensation=0, stop={"hold_time": 0.1, "ramp_time": 0.2},
+        friction_compensation=0, stop={"hold_time": 0.1, "ramp_time": 0.2}, state_timeout=1.0, **AT_ONCE,
     )
     peer.connect(process)
     gravity = rne.gravity_torque(ROBOT, Q)
@@ -35,6 +37,7 @@ def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
     qd = np.linspace(-0.5, 0.5, 7)
     np.testing.assert_allclose(peer.answer(Q, qd), gravity - 2.0 * qd, atol=1e-12)
     moved = Q + 0.3
+    peer.lead(Q, moved)
     np.testing.assert_allclose(peer.answer(moved), rne.gravity_torque(ROBOT, moved), atol=1e-12, err_msg="no spring")
     process.signal(signal.SIGINT)
     assert process.wait(10.0) == 0
@@ -43,7 +46,7 @@ def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
 
 def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, peer):
     simulator = start("simulator", robot_description="panda", rate=250.0, initial_position=START_AT)
-    node = start("gravity_compensation", friction_compensation=0.5, state_timeout=2.0)
+    node = start("gravity_compensation", friction_compensation=0.5, state_timeout=2.0, **AT_ONCE)
     states = TopicRecorder(peer.node, JointState, "joint_states")
     wrench = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
     both = [simulator, node]
@@ -55,7 +58,7 @@ def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, peer):
         return np.array(states.latest().position)
 
     peer.efforts()
-    wait_until(lambda: wrench.get_subscription_count() and peer.efforts(), 60.0, "efforts", both)
+    wait_until(lambda: wrench.get_subscription_count() and peer.efforts(), START, "efforts", both)
     np.testing.assert_allclose(q(), Q, atol=1e-4, err_msg="it has not sunk when the brakes came off")
     push = WrenchStamped()
     push.header.frame_id = "panda_link2"
