@@ -338,7 +338,8 @@ def plot(path: Path, result: Soak, title: str) -> None:
     latency.set_yscale("log")
     rows = result.rows()
     for key in COUNTS:
-        counts.plot([r["minute"] for r in rows], [r[key] * 60.0 / result.row for r in rows], "o-", label=f"{key} a minute")
+        a_minute = [r[key] * 60.0 / result.row for r in rows]
+        counts.plot([r["minute"] for r in rows], a_minute, "o-", label=f"{key} a minute")
     counts.set_yscale("symlog")
     counts.set_xlabel("minutes")
     for axes in (memory, latency, counts):
