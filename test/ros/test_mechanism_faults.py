@@ -20,7 +20,7 @@ from rne_dynamics.ros.machine import load_machine
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import START
+from .conftest import AT_ONCE, START
 
 FIVE_BAR = rne.load_model("five_bar")
 JOINTS = list(FIVE_BAR.joint_names)
@@ -78,20 +78,24 @@ SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", 
     ("gravity_compensation", SHORT, "cannot close"),
     ("computed_torque_controller", SHORT, "cannot close"),
 ])
-def test_positions_where_the_loops_cannot_close_release_the_arm(start, peer, node, model, said):
+def test_positions_where_the_loops_cannot_close_let_the_arm_down(start, peer, node, model, said):
     machine = assembled(rne.load_model(model))
-    process = start(node, model=model, state_timeout=5.0)
+    process = start(
+        node, model=model, state_timeout=5.0, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2}, **AT_ONCE
+    )
     wait_until(lambda: "ready: " in process.output(), COLD, "the node", [process])
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
-    apart = [math.pi, 0.0]
-    peer.state(apart)
-    wait_until(lambda: "the arm is released" in process.output(), 10.0, "the fault", [process])
+    efforts = peer.lead(HOME, [math.pi, 0.0], 0.04)
+    peer.let_down(node)
     assert said in process.output()
-    efforts = np.array(peer.efforts())
+    efforts = np.array(efforts + peer.efforts())
     assert np.isfinite(efforts).all()
+    assert (np.abs(efforts) <= machine.effort_limit).all()
     assert (efforts[-1] == 0.0).all()
     peer.silence(HOME)
+    assert peer.call(Trigger, f"{node}/recover", Trigger.Request()).success
+    np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
     process.signal(signal.SIGINT)
     assert process.wait(20.0) == 0
 
