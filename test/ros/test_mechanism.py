@@ -21,7 +21,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import START
+from .conftest import AT_ONCE, START
 
 ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
@@ -92,7 +92,10 @@ def test_all_joints_are_published_the_driven_ones_first_and_their_loops_closed(r
 
 @pytest.fixture(scope="module")
 def gravity(rig):
-    process = rig.start("gravity_compensation", model="pantograph", stop={"hold_time": 0.1, "ramp_time": 0.1})
+    process = rig.start(
+        "gravity_compensation", model="pantograph", stop={"hold_time": 0.1, "ramp_time": 0.1}, state_timeout=2.0,
+        **AT_ONCE,
+    )
     wait_until(lambda: any(rig.now().effort), COLD, "efforts", [process, rig.simulator])
     return process
 
@@ -115,7 +118,7 @@ def tracking(rig, gravity):
     assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
     process = rig.start(
         CONTROLLER, model="pantograph", gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS}, state_timeout=2.0,
-        stop={"brake_time": 0.1},
+        stop={"brake_time": 0.1}, **AT_ONCE,
     )
     wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
                "the controller", [process, rig.simulator])
