@@ -21,11 +21,13 @@ class StartGate:
         self._required = check.required
         self._check: LoadCheck | None = None
         self.failed, self.text = False, ""
+        # made where there is no check too, to be warmed up: the next activation may have one
+        self._spare = LoadCheck(
+            settings.robot, check.tolerance * settings.limits.effort, check.duration or 1.0, settings.compensated,
+            posture,
+        )
         if check.duration > 0.0:
-            self._check = LoadCheck(
-                settings.robot, check.tolerance * settings.limits.effort, check.duration, settings.compensated, posture
-            )
-            self.text = "the start-up check is not over"
+            self._check, self.text = self._spare, "the start-up check is not over"
 
     @property
     def open(self) -> bool:
@@ -38,9 +40,8 @@ class StartGate:
         return self._check is not None and not self.failed
 
     def warm_up(self) -> None:
-        """Compile what the check needs."""
-        if self._check is not None:
-            self._check.warm_up()
+        """Compile what a check needs."""
+        self._spare.warm_up()
 
     def add(self, stamp: int, q: Array, qd: Array, reported: Array) -> bool:
         """One state while the arm is held, as for `LoadCheck.add`; whether it ended the check."""

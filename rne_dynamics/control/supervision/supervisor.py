@@ -37,6 +37,9 @@ OVERSPEED = 1.5
 SILENCE = 1.0
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
 BACK = 5
+#: A stream that was lost for these is not taken for good again unasked: after a jump the place may be wrong, and how
+#: old late states are shows against earlier ones only. An arm held by such moves off or swings; somebody has to look.
+DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED})
 
 
 class Supervisor:
@@ -64,7 +67,7 @@ class Supervisor:
         self.gate = StartGate(settings)
         self._stop: Stop | None = None
         self._after = Mode.INACTIVE
-        self._blind = self._lost = self._stopped_by_loss = self._jumped = False
+        self._blind = self._lost = self._stopped_by_loss = self._doubted = False
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
         self._integrated, self._weigh_at, self._feedback_from = 0, -math.inf, 0
@@ -240,9 +243,9 @@ class Supervisor:
             fresh = self._filter.accept(stamp, now, q, qd, velocity_missing=velocity_missing, sequence=sequence)
         except StateError as error:
             self.counters.refuse(error.problem, str(error))
-            self._good, self._jumped = 0, error.problem is StateProblem.POSITION_JUMP
+            self._good, self._doubted = 0, error.problem in DOUBTED
             return False
-        self._good, self._jumped = self._good + 1, False
+        self._good, self._doubted = self._good + 1, False
         self.stamp, self.arrival = self._filter.stamp, now
         np.copyto(self.q, q)
         np.copyto(self.qd, qd)
@@ -405,8 +408,7 @@ class Supervisor:
         if self.mode is not Mode.STOPPING:
             self._begin_stop(now, why, after=Mode.FAULT)
             self._stopped_by_loss = True
-        # a place that no motion leads to is none to hold by itself: somebody has to look, and to recover
-        self._blind, self._lost = True, not self._jumped
+        self._blind, self._lost = True, not self._doubted
         self._good = 0
 
     def _fail(self, now: float, why: str) -> None:
@@ -453,7 +455,7 @@ class Supervisor:
         self._on_change(mode, cause)
 
     def _wait(self, now: float, cause: str, needed: int = 1) -> None:
-        self._good, self._needed, self._jumped = 0, needed, False
+        self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._watch.restart(math.nan)
         self._stop, self._blind, self._lost = None, False, False

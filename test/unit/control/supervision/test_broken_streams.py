@@ -8,6 +8,7 @@ from support.supervised import Rig, settings
 
 import rne_dynamics as rne
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.errors import StateProblem
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([0.3, 0.8])
@@ -75,3 +76,22 @@ def test_a_slipped_encoder_is_taken_for_true_when_somebody_says_so():
     rig.supervisor.recover(rig.now)
     rig.run(0.3, corrupt=lambda state: state | {"q": state["q"] + slip})
     assert rig.mode is Mode.HOLDING
+
+
+def test_late_states_are_not_held_by_unasked():
+    """A delay that stays is no delay any more to a filter that begins anew; the arm would swing up."""
+    rig = held()
+    rig.run(2.2)
+    queue = []
+
+    def late(length):
+        def corrupt(state):
+            queue.append(state)
+            return queue.pop(0) if len(queue) > length else None
+
+        return corrupt
+
+    rig.run(0.09, corrupt=late(75))
+    rig.run(1.0, corrupt=late(150))
+    let_down(rig)
+    assert rig.supervisor.counters.refused[StateProblem.DELAYED] > 0
