@@ -193,7 +193,7 @@ def one_stamp_ahead(rig: Rig) -> None:
     rig.held()
 
 
-@fault("refused as delayed, so stopped blind; held again once that delay is all there is")
+@fault("refused as delayed: stopped blind, let down, fault")
 def delayed_states(rig: Rig) -> None:
     """Joint states queue up on the way, for 0.35 s and then for 0.7 s."""
     rig.run(2.2)
@@ -208,10 +208,7 @@ def delayed_states(rig: Rig) -> None:
 
         rig.driver.falsify = through
         rig.run(0.45)
-    rig.reach("stopping")
-    rig.reach("holding")
-    rig.run(0.2)
-    rig.held(BLIND)
+    rig.let_down()
     rig.refused("delayed")
 
 
