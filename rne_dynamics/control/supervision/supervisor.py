@@ -401,7 +401,8 @@ class Supervisor:
 
     def _lose(self, now: float) -> None:
         """No usable state any more: stop blind."""
-        last = f" (the last one was refused: {self.counters.refusal})" if self.counters.refusal else ""
+        refused = self._good == 0 and self.counters.refusal  # after the last usable one
+        last = f" (the last one was refused: {self.counters.refusal})" if refused else ""
         why = f"no usable joint state for {now - self.arrival:.3f} s{last}"
         self.counters.lost += 1
         self._filter.reset()
