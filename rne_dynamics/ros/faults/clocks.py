@@ -193,7 +193,7 @@ def one_stamp_ahead(rig: Rig) -> None:
     rig.held()
 
 
-@fault("refused as delayed: stopped blind, let down, fault")
+@fault("refused as delayed: stopped, let down, fault")
 def delayed_states(rig: Rig) -> None:
     """Joint states queue up on the way, for 0.35 s and then for 0.7 s."""
     rig.run(2.2)
@@ -209,7 +209,6 @@ def delayed_states(rig: Rig) -> None:
         rig.driver.falsify = through
         rig.run(0.45)
     rig.let_down()
-    rig.refused("delayed")
 
 
 @fault("the motion reaches its goal")

@@ -200,9 +200,16 @@ class Rig:
 
     def move(self, to: ArrayLike | None = None, seconds: float = MOVE) -> Array:
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
-        message = self.trajectory(to, seconds)
-        self.send(message)
-        self.reach("tracking")
+        for attempt in (1, 2, 3):  # a busy machine may be late enough for a stop, in which trajectories are refused
+            self.reach("holding")
+            message = self.trajectory(to, seconds)
+            self.send(message)
+            try:
+                self.reach("tracking", seconds=3.0)
+                break
+            except ReactionError:
+                if attempt == 3:
+                    raise
         speed = 0.2 * float(np.abs(np.array(FAR)).max()) / seconds
         self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")
         return np.array(message.points[-1].positions)

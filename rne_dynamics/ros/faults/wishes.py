@@ -207,9 +207,10 @@ def activated_again_and_again(rig: Rig) -> None:
         rig.transition(Transition.TRANSITION_DEACTIVATE)
         rig.transition(Transition.TRANSITION_ACTIVATE)
     rig.reach("holding")
+    rig.run(0.4)
     rig.mark()
-    rig.run(0.3)
-    rig.held(0.1)
+    rig.run(0.2)
+    rig.held()
 
 
 @wish("from zeros to zeros; held again")
@@ -221,9 +222,10 @@ def through_the_whole_lifecycle(rig: Rig) -> None:
     ):
         rig.transition(number, 60.0)
     rig.reach("holding")
+    rig.run(0.4)
     rig.mark()
-    rig.run(0.3)
-    rig.held(0.1)
+    rig.run(0.2)
+    rig.held()
 
 
 @wish("decelerates, holds, lets down, zeros; the process ends", own=True)
