@@ -44,7 +44,7 @@ def gap_in_motion(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("stopped blind; held again without a jump")
+@fault("stopped blind; held again without a jump", stop__hold_time=1.0)
 def states_come_back(rig: Rig) -> None:
     """No joint states until the arm is stopped, then they are back."""
     rig.driver.falsify = silence
@@ -56,7 +56,7 @@ def states_come_back(rig: Rig) -> None:
     rig.held(BLIND)
 
 
-@fault("braked blind; held without a jump where the arm then is; the rest of the motion is off")
+@fault("braked blind; held without a jump where the arm then is; the rest of the motion is off", stop__hold_time=1.0)
 def states_come_back_in_motion(rig: Rig) -> None:
     """The same in motion."""
     goal = rig.move()
