@@ -130,7 +130,7 @@ def cancel_in_motion(rig: Rig) -> None:
     answer = rig.trigger("cancel")
     rig.check(answer.success, f"refused: {answer.message}")
     rig.reach("holding")
-    rig.run(0.1)
+    rig.run(0.3)
     rig.mark()
     rig.run(0.2)
     rig.held()
