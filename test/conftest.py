@@ -1,7 +1,8 @@
 """What every test shares: the checkout's root, an environment that stays on this machine, and who runs what.
 
 Node tests wait most of their time, for real time to pass. Where pytest-xdist is installed and the whole suite is asked
-for, one process runs them in their order while a second one begins with the rest; whoever is done takes what is left.
+for, one process runs them in their order, a second one begins with the fault campaign and a third one with the rest;
+whoever is done takes what is left.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-NODE_TESTS = "test/ros/"
-PROCESSES = 2
+NODE_TESTS, CAMPAIGN = "test/ros/", "test/ros/test_faults.py"
+#: One more than cores: node tests and the fault campaign wait most of the time.
+PROCESSES, CORES = 3, 2
 #: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
 NICE = 5
-#: Of pytest-xdist's processes "gw0" or "gw1"; empty in the process that starts them, and where there is one only.
+#: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the process that starts them, and where there is one only.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine
@@ -41,12 +43,12 @@ def root() -> Path:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_cmdline_main(config: pytest.Config) -> None:
-    """Two processes for the whole suite, unless the command line says how many or wants to watch."""
+    """Three processes for the whole suite, unless the command line says how many or wants to watch."""
     option = config.option
     whole = [Path(argument).resolve() for argument in config.args] == [TESTS]
     watched = option.usepdb or option.capture == "no"
     chosen = getattr(option, "numprocesses", 0) is not None  # 0: there is no pytest-xdist
-    if whole and not (watched or chosen or WORKER) and (os.cpu_count() or 1) >= PROCESSES:
+    if whole and not (watched or chosen or WORKER) and (os.cpu_count() or 1) >= CORES:
         option.numprocesses = PROCESSES
     option.loadscopereorder = False  # as `pytest_collection_modifyitems` has them
 
@@ -60,12 +62,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file's tests share fixtures and stay together; so do all node tests, which must not run beside each other."""
+    """A file's tests share fixtures and stay together; so do all node tests, which must not run beside each other.
+
+    The fault campaign may run beside anything: the arm behind it waits for its controllers.
+    """
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return NODE_TESTS if nodeid.startswith(NODE_TESTS) else super()._split_scope(nodeid)
+            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(CAMPAIGN)
+            return NODE_TESTS if together else super()._split_scope(nodeid)
 
         def schedule(self) -> None:
             first_to_last = sorted(self.assigned_work, key=lambda worker: worker.gateway.id)

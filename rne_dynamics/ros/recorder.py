@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
 
@@ -30,11 +30,15 @@ class TopicRecorder:
         Message class and name.
     depth
         Messages that may wait.
+    latched
+        Whether what was published last before this one listened is wanted too, of a topic that keeps it.
     """
 
-    def __init__(self, node: Node, kind: type, topic: str, depth: int = 2000) -> None:
+    def __init__(self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False) -> None:
         self.kind = kind
         profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
+        if latched:
+            profile.reliability, profile.durability = ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL
         self._subscription = node.create_subscription(kind, topic, lambda message: None, profile, raw=True)
         self.topic = self._subscription.topic_name
         self.samples: list[Sample] = []

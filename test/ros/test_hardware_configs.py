@@ -117,7 +117,7 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
         "-p", f"robot_description:={robot}", *LENIENT,
     ]
     peer = make_peer(joints).node
-    modes = TopicRecorder(peer, String, f"{at}/{node}/state")
+    modes = TopicRecorder(peer, String, f"{at}/{node}/state", 10, latched=True)
     states = TopicRecorder(peer, JointState, f"{at}/joint_states")
     with NodeProcess(node, controller) as law, NodeProcess("simulator", simulator) as plant:
         driving = "floating" if node == "gravity_compensation" else "holding"
