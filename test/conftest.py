@@ -19,7 +19,7 @@ NODE_TESTS, CAMPAIGN = "test/ros/", "test/ros/test_faults.py"
 PROCESSES, CORES = 3, 2
 #: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
 NICE = 5
-#: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the process that starts them, and where there is one only.
+#: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the one that starts them, and where there is no other.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 
 # before rclpy is imported anywhere: one domain for each test process, and no discovery beyond this machine
