@@ -17,10 +17,10 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.generated import chain
 from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.counting import count_operations
-from rne_dynamics.verification.mechanisms import chain
 from rne_dynamics.verification.operations import OperationCounter, Operations
 
 #: What document 003, section 6, quotes for its example: 6 joints, two flexible links with three modes each.

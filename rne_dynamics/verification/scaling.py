@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from rne_dynamics.model.generated import chain, tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.counting import Driven, count_operations
 from rne_dynamics.verification.engines import ENGINES
-from rne_dynamics.verification.mechanisms import chain, tree
 from rne_dynamics.verification.states import bare_states
 from rne_dynamics.verification.timing import seconds_per_state
 
