@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -28,25 +27,14 @@ COMPILED: bool = _njit is not None
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
-def _package_stamp() -> tuple[float, int]:
-    """Newest change and total size of this package's sources."""
-    stats = [path.stat() for path in Path(__file__).resolve().parents[1].rglob("*.py")]
-    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
-
-
-_STAMP = _package_stamp() if COMPILED else (0.0, 0)
-
-
 def kernel(function: F) -> F:
-    """Compile an entry point (arrays in, arrays filled) once and cache the machine code on disk.
-
-    numba looks for changes in the function's own file only, but the machine code holds helpers of other files too:
-    after an edit or an update it would go on with the old ones. So the cache is bound to all of the package's sources.
-    """
+    """Compile an entry point (arrays in, arrays filled) once and keep the machine code on disk; see `KernelCache`."""
     if _njit is None:
         return function
-    compiled: F = _njit(cache=True, no_cfunc_wrapper=True, **_FLAGS)(function)
-    compiled._cache._cache_file._source_stamp = _STAMP  # type: ignore[attr-defined]  # numba has no public way
+    from rne_dynamics.spatial.kernel_cache import KernelCache
+
+    compiled: F = _njit(no_cfunc_wrapper=True, **_FLAGS)(function)
+    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]  # numba has no public way
     return compiled
 
 

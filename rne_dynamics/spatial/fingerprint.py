@@ -1,0 +1,117 @@
+"""What a compiled function is made of, as a hash: the key under which its machine code is kept.
+
+Machine code of a kernel holds that of its helpers, wherever they are written, and the constants that they read. So the
+hash goes over the bytecode of all of them and over those constants, not over files: an edit anywhere else, a comment,
+a reinstall or another place on the disk keeps what was compiled, and an edit that matters never does, whatever the
+clock and the file's size say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from typing import Any
+
+import numpy as np
+
+PACKAGE = __name__.partition(".")[0]
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
+_NAMED = (type, BuiltinFunctionType, np.ufunc)
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Hash, in hexadecimal, of a function and of all functions and constants that it reads, directly or through others.
+
+    Parameters
+    ----------
+    function
+        A Python function, or what numba made of one.
+    """
+    seen: set[FunctionType] = set()
+    waiting = [_function_of(function)]
+    digest = hashlib.sha256()
+    while waiting:
+        body = waiting.pop()
+        if body is None or body in seen:
+            continue
+        seen.add(body)
+        digest.update(_local(body, waiting).encode())
+    return digest.hexdigest()
+
+
+def _function_of(value: object) -> FunctionType | None:
+    """The Python function behind `value`, if it is one or was compiled from one."""
+    inner = getattr(value, "py_func", value)
+    return inner if isinstance(inner, FunctionType) else None
+
+
+def _local(function: FunctionType, found: list[FunctionType | None]) -> str:
+    """One function by itself; the functions that it names are added to `found`, in the order of their names there."""
+    code = function.__code__
+    cells = function.__closure__ or ()
+    values = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
+    parts = [function.__module__, function.__qualname__, _code(code), _value(function.__defaults__)]
+    for name, value in (*values.items(), *_read(code, function.__globals__)):
+        inner = _function_of(value)
+        if inner is None:
+            parts.append(f"{name}={_value(value)}")
+        else:
+            parts.append(f"{name}->{inner.__module__}.{inner.__qualname__} {_options(value)}")
+            found.append(inner)
+    return "\n".join(parts)
+
+
+def _code(code: CodeType) -> str:
+    """Bytecode with its names and constants, without places in the source."""
+    constants = [_code(c) if isinstance(c, CodeType) else _value(c) for c in code.co_consts]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags)
+    return f"{code.co_code.hex()} {names!r} {constants!r}"
+
+
+def _read(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Names and values of what `code`, or code inside it, may read from its module and from modules of this package."""
+    for name in code.co_names:
+        if name in scope:
+            value = scope[name]
+            yield name, value
+            if isinstance(value, ModuleType) and value.__name__.partition(".")[0] == PACKAGE:
+                for attribute in code.co_names:
+                    if attribute in vars(value):
+                        yield f"{name}.{attribute}", vars(value)[attribute]
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _read(constant, scope)
+
+
+def _options(value: object) -> str:
+    """How numba was asked to compile a function."""
+    return _value(getattr(value, "targetoptions", None))
+
+
+def _value(value: object) -> str:
+    """A constant as text that is the same in every process, and another one for any other constant."""
+    if isinstance(value, Enum):
+        return f"{type(value).__qualname__}.{value.name}={_value(value.value)}"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype.str}{value.shape}{hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()}"
+    if isinstance(value, tuple):
+        return f"{type(value).__qualname__}({','.join(map(_value, value))})"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{','.join(sorted(map(_value, value)))}}}"
+    if isinstance(value, dict):
+        return f"{{{','.join(sorted(f'{_value(k)}:{_value(v)}' for k, v in value.items()))}}}"
+    if isinstance(value, ModuleType):
+        return f"module {value.__name__}"
+    if isinstance(value, _NAMED):
+        fields = getattr(value, "_fields", "")
+        return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}{fields}"
+    if isinstance(value, (*_PLAIN, np.generic)):
+        return f"{type(value).__name__} {value!r}"
+    try:
+        return f"{type(value).__qualname__} {hashlib.sha256(pickle.dumps(value, 4)).hexdigest()}"
+    except (pickle.PickleError, TypeError, AttributeError):
+        return secrets.token_hex(16)  # no text for it: what is made of it is compiled in every process
