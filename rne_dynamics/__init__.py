@@ -6,52 +6,80 @@
 (6,)
 """
 
-from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import (
-    BaseMotion,
-    ForwardDynamicsDerivatives,
-    InverseDynamicsDerivatives,
-    JointReactions,
-    LagrangeTerms,
-    LinkPoses,
-    Momentum,
-    ReducedEquations,
-    centroidal_momentum_matrix,
-    coriolis_matrix,
-    forward_dynamics_derivatives,
-    friction_torque,
-    inertial_parameters,
-    integrate_configuration,
-    inverse_dynamics_derivatives,
-    jacobian,
-    jacobian_rate,
-    joint_reactions,
-    lagrange_terms,
-    momentum,
-    random_configuration,
-    reduced_equations,
-    regressor,
-)
-from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.model.assembly import assemble, with_lock, with_payload
-from rne_dynamics.model.generalized_inertia import rotor_inertia
-from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Payload
-from rne_dynamics.plants import (
-    bias_torque,
-    center_of_mass,
-    forward_dynamics,
-    forward_kinematics,
-    gravity_torque,
-    inverse_dynamics,
-    kinetic_energy,
-    mass_matrix,
-    potential_energy,
-)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # for type checkers and editors; at run time a name is imported when it is used
+    from rne_dynamics.description.model_file import load_model
+    from rne_dynamics.description.urdf import load_urdf
+    from rne_dynamics.dynamics import (
+        BaseMotion,
+        ForwardDynamicsDerivatives,
+        InverseDynamicsDerivatives,
+        JointReactions,
+        LagrangeTerms,
+        LinkPoses,
+        Momentum,
+        ReducedEquations,
+        centroidal_momentum_matrix,
+        coriolis_matrix,
+        forward_dynamics_derivatives,
+        friction_torque,
+        inertial_parameters,
+        integrate_configuration,
+        inverse_dynamics_derivatives,
+        jacobian,
+        jacobian_rate,
+        joint_reactions,
+        lagrange_terms,
+        momentum,
+        random_configuration,
+        reduced_equations,
+        regressor,
+    )
+    from rne_dynamics.errors import RneDynamicsError
+    from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+    from rne_dynamics.model.generalized_inertia import rotor_inertia
+    from rne_dynamics.model.inertia import Inertia
+    from rne_dynamics.model.robot import RobotModel
+    from rne_dynamics.model.tree import Payload
+    from rne_dynamics.plants import (
+        bias_torque,
+        center_of_mass,
+        forward_dynamics,
+        forward_kinematics,
+        gravity_torque,
+        inverse_dynamics,
+        kinetic_energy,
+        mass_matrix,
+        potential_energy,
+    )
 
 __version__ = "0.1.0"
+
+#: Modules and the public names that they have: what a node or command does not use, it does not wait for.
+_HOMES = {
+    "rne_dynamics.description.model_file": "load_model",
+    "rne_dynamics.description.urdf": "load_urdf",
+    "rne_dynamics.dynamics": (
+        "BaseMotion ForwardDynamicsDerivatives InverseDynamicsDerivatives JointReactions LagrangeTerms "
+        "LinkPoses Momentum ReducedEquations centroidal_momentum_matrix coriolis_matrix "
+        "forward_dynamics_derivatives friction_torque inertial_parameters integrate_configuration "
+        "inverse_dynamics_derivatives jacobian jacobian_rate joint_reactions lagrange_terms momentum "
+        "random_configuration reduced_equations regressor"
+    ),
+    "rne_dynamics.errors": "RneDynamicsError",
+    "rne_dynamics.model.assembly": "assemble with_lock with_payload",
+    "rne_dynamics.model.generalized_inertia": "rotor_inertia",
+    "rne_dynamics.model.inertia": "Inertia",
+    "rne_dynamics.model.robot": "RobotModel",
+    "rne_dynamics.model.tree": "Payload",
+    "rne_dynamics.plants": (
+        "bias_torque center_of_mass forward_dynamics forward_kinematics gravity_torque inverse_dynamics "
+        "kinetic_energy mass_matrix potential_energy"
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "BaseMotion",
@@ -97,3 +125,14 @@ __all__ = [
     "with_lock",
     "with_payload",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

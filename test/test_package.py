@@ -187,3 +187,34 @@ print(len(names))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 40
+
+
+def test_the_front_has_one_list_of_names() -> None:
+    front = ast.parse(Path(rne_dynamics.__file__).read_text(encoding="utf-8"))
+    shown = {
+        alias.name: node.module for node in ast.walk(front) if isinstance(node, ast.ImportFrom)
+        and str(node.module).startswith("rne_dynamics") for alias in node.names
+    }  # fmt: skip
+    assert shown == rne_dynamics._HOME, "what type checkers are shown is what is imported"
+    assert sorted(shown) == rne_dynamics.__all__
+    assert set(shown) <= set(dir(rne_dynamics))
+    for name in shown:
+        assert getattr(rne_dynamics, name).__module__.startswith("rne_dynamics.")
+    with pytest.raises(AttributeError, match="'nothing'"):
+        rne_dynamics.nothing  # noqa: B018
+
+
+def test_a_controller_imports_only_what_it_uses() -> None:
+    """Each of these takes long, and a controller of a rigid arm described by a URDF needs none of them."""
+    pytest.importorskip("rclpy")
+    heavy = {"scipy.linalg", "scipy.sparse", "matplotlib", "rich", "xacro", "http.client", "pytest"}
+    program = (
+        "import sys; from rne_dynamics.ros import computed_torque_controller, machine; "
+        "machine.load_machine('', 'puma560', (), ()); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    there = set(done.stdout.split())
+    assert not there & heavy
+    rooms = {"verification", "flexible", "simulation", "cli"}
+    assert not {name for name in there for room in rooms if f"{name}.".startswith(f"rne_dynamics.{room}.")}
+    assert not {name for name in there if name.startswith("rne_dynamics.description.flexible_")}

@@ -8,8 +8,7 @@ import sys
 
 from rich.console import Console
 
-from rne_dynamics.description.model_file import names_model_file
-from rne_dynamics.description.sources import Source, read_source, read_stdin
+from rne_dynamics.description.sources import Source, names_model_file, read_source, read_stdin
 from rne_dynamics.errors import ArgumentError
 
 #: Width where the output is no terminal, so that tables in files and pipes are not squeezed into 80 columns.

@@ -8,11 +8,10 @@ to refuse or to print. Both its lines (PyPI's 0.0.4 on ElementTree, ROS 2's 1.2 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from xml.sax.saxutils import quoteattr
 
 from rne_dynamics.description.lint_joints import LIMITED
 from rne_dynamics.description.lint_structure import mimic_holds
-from rne_dynamics.description.markup import Element
+from rne_dynamics.description.markup import Element, quoted
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, JointOutline, Outline
 from rne_dynamics.model.tree import JointKind
 
@@ -23,9 +22,9 @@ def clean_text(outline: Outline) -> str:
 
 
 def _lines(outline: Outline) -> Iterator[str]:
-    yield f"<robot name={quoteattr(outline.name)}>\n"
+    yield f"<robot name={quoted(outline.name)}>\n"
     for link in outline.links.values():
-        yield f"<link name={quoteattr(link.name)}>"
+        yield f"<link name={quoted(link.name)}>"
         inertial = link.element.first("inertial")
         if inertial is not None:
             yield "<inertial>"
@@ -34,7 +33,7 @@ def _lines(outline: Outline) -> Iterator[str]:
             yield "</inertial>"
         yield "</link>\n"
     for joint in outline.joints.values():
-        yield f"<joint name={quoteattr(joint.name)} type={quoteattr(joint.kind.value)}>"
+        yield f"<joint name={quoted(joint.name)} type={quoted(joint.kind.value)}>"
         for tag, attributes in JOINT_ELEMENTS.items():
             if not _wanted(outline, joint, tag):
                 continue
@@ -64,4 +63,4 @@ def _element(
         return
     values = dict(extra or {})
     values.update({name: element.attributes[name] for name in attributes if name in element.attributes})
-    yield f"<{element.tag}{''.join(f' {name}={quoteattr(value)}' for name, value in values.items())}/>"
+    yield f"<{element.tag}{''.join(f' {name}={quoted(value)}' for name, value in values.items())}/>"

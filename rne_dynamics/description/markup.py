@@ -18,6 +18,10 @@ SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 MOST_ELEMENTS = 100_000
 DEEPEST = 100
 _BOM = b"\xef\xbb\xbf"
+# as xml.sax.saxutils, which would bring Python's HTTP client with it
+_QUOTED = str.maketrans({
+    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
+})  # fmt: skip
 
 
 @dataclass(eq=False)
@@ -51,6 +55,11 @@ class Element:
     def first(self, tag: str) -> Element | None:
         """The first child of a tag, `None` where there is none."""
         return next(self.all(tag), None)
+
+
+def quoted(value: str) -> str:
+    """An attribute's value with its quotes."""
+    return f'"{value.translate(_QUOTED)}"'
 
 
 def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:

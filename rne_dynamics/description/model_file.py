@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rne_dynamics.description import sources
 from rne_dynamics.description.findings import (
     FaultyDescriptionError,
     Finding,
@@ -33,7 +32,7 @@ from rne_dynamics.description.model_parts import (
 from rne_dynamics.description.model_schema import SCHEMA
 from rne_dynamics.description.schema import WHOLE, Marked
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
-from rne_dynamics.description.sources import Source, SourceLike, is_model_file, read_source
+from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import line_of, read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
@@ -152,15 +151,6 @@ def load_model(
     kept = [whole.robot.joint_index(name) for name in robot.joint_names]
     actuated = tuple(name for name in whole.joint_names if name in robot.joint_names)
     return Mechanism(robot, whole.loops, actuated, whole.posture[kept])
-
-
-def names_model_file(source: SourceLike) -> bool:
-    """Whether `load_model` will read a source as a model file; `DescriptionError` for a URI that leads nowhere."""
-    if isinstance(source, Source):
-        return is_model_file(source)
-    if isinstance(source, bytes) or (isinstance(source, str) and sources.is_text(source)):
-        return is_model_file(read_source(source))
-    return sources.find(source).suffix in sources.MODEL_SUFFIXES
 
 
 def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:

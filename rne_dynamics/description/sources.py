@@ -126,6 +126,15 @@ def find(source: str | os.PathLike[str]) -> Path:
     return path
 
 
+def names_model_file(source: SourceLike) -> bool:
+    """Whether `load_model` will read a source as a model file; `DescriptionError` for a URI that leads nowhere."""
+    if isinstance(source, Source):
+        return is_model_file(source)
+    if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
+        return is_model_file(read_source(source))
+    return find(source).suffix in MODEL_SUFFIXES
+
+
 def _read_file(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import overload
 
@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.description.model_file import load_model, names_model_file
+from rne_dynamics.description.sources import names_model_file
+from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
@@ -70,7 +71,7 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
             f"parameter robot_description is {description[:80]!r}, a model file; give it as the parameter model"
         )
     source = model or description
-    machine = ready(load_model(source), gravity)
+    machine = ready(_read(source), gravity)
     if not joints:
         return Described(machine, {})
     for name in joints:
@@ -79,7 +80,16 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
         raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
     at = machine.neutral if isinstance(machine, Mechanism) else np.zeros(machine.n)
     locked = {name: float(at[j]) for j, name in enumerate(machine.joint_names) if name not in joints}
-    return Described(ready(load_model(source, lock=locked), gravity) if locked else machine, locked)
+    return Described(ready(_read(source, locked), gravity) if locked else machine, locked)
+
+
+def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyMachine:
+    if not names_model_file(source):
+        return load_urdf(source, lock=lock)
+    # late: what reads model files knows loops, beams and mode shapes, a tenth of a second that a URDF need not wait for
+    from rne_dynamics.description.model_file import load_model
+
+    return load_model(source, lock=lock)
 
 
 def ready(machine: AnyMachine, gravity: Sequence[float]) -> AnyMachine:

@@ -19,8 +19,10 @@ from typing import Any
 import numpy as np
 
 PACKAGE = __name__.partition(".")[0]
+#: Whose functions are known by name: their versions are part of the key elsewhere.
+LIBRARIES = {"numba", "llvmlite", "numpy"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
-_NAMED = (type, BuiltinFunctionType, np.ufunc)
+_NAMED = (type, FunctionType, BuiltinFunctionType, np.ufunc)
 
 
 def fingerprint(function: Callable[..., Any]) -> str:
@@ -44,9 +46,11 @@ def fingerprint(function: Callable[..., Any]) -> str:
 
 
 def _function_of(value: object) -> FunctionType | None:
-    """The Python function behind `value`, if it is one or was compiled from one."""
-    inner = getattr(value, "py_func", value)
-    return inner if isinstance(inner, FunctionType) else None
+    """The Python function behind `value`, if it is one, was compiled from one, or generates code for numba."""
+    inner = getattr(value, "py_func", getattr(value, "_defn", value))
+    if not isinstance(inner, FunctionType) or inner.__module__.partition(".")[0] in LIBRARIES:
+        return None
+    return inner
 
 
 def _local(function: FunctionType, found: list[FunctionType | None]) -> str:

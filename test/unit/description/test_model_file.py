@@ -8,10 +8,10 @@ from support.urdf_text import ARM, link, robot
 from support.urdf_text import joint as joint_text
 
 import rne_dynamics as rne
-from rne_dynamics.description.model_file import examine_model, names_model_file
+from rne_dynamics.description.model_file import examine_model
 from rne_dynamics.description.model_schema import KINDS, SCHEMA
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
-from rne_dynamics.description.sources import read_source
+from rne_dynamics.description.sources import names_model_file, read_source
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.layout import COULOMB_BACKWARD, COULOMB_FORWARD, ROTOR, VISCOUS
 from rne_dynamics.model.mechanism import Mechanism
