@@ -9,12 +9,12 @@ from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
 
 
-@kernel
+@in_place_kernel
 def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
     """One state: q (nq,), step (n,), out (nq,), which must not be q."""
     for i in range(topology.shape[0]):

@@ -35,12 +35,12 @@ from rne_dynamics.dynamics.ground_motion import (
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import in_place_helper, kernel
 from rne_dynamics.spatial.rows import vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back
 
 
-@helper
+@in_place_helper
 def _pairs(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -79,6 +79,29 @@ def _pairs(
             j = topology[j, PARENT]
 
 
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    q: Array,
+    qd: Array,
+    C: Array,
+    base: Array,
+    no_acceleration: Array,
+    first: NDArray[np.int64],
+    work: Array,
+    axes: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        C[b] = 0.0
+        ground_motion(topology, parameters, base, q[b], qd[b], no_acceleration, first, work, axes)
+        for i in range(topology.shape[0]):
+            put_body(parameters, i, work)
+        for i in range(topology.shape[0] - 1, -1, -1):
+            _pairs(topology, parameters, i, first, work, axes, C[b])
+            hand_to_parent(topology, i, work)
+
+
 @kernel
 def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, C: Array) -> None:
     """Fill C (B, n, n) for the rows of q (B, nq) and qd (B, n)."""
@@ -87,14 +110,7 @@ def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd:
     first = first_axes(topology)
     work = np.empty((bodies + 1, WORK_COLUMNS))
     axes = np.empty((first[bodies], AXIS_COLUMNS))
-    for b in range(q.shape[0]):
-        C[b] = 0.0
-        ground_motion(topology, parameters, base, q[b], qd[b], no_acceleration, first, work, axes)
-        for i in range(bodies):
-            put_body(parameters, i, work)
-        for i in range(bodies - 1, -1, -1):
-            _pairs(topology, parameters, i, first, work, axes, C[b])
-            hand_to_parent(topology, i, work)
+    _rows(topology, parameters, q, qd, C, base, no_acceleration, first, work, axes)
 
 
 def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:

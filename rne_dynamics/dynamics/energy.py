@@ -23,7 +23,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_helper, kernel
 from rne_dynamics.spatial.rows import put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
 
@@ -31,10 +31,15 @@ from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
 _V, _W, WORK_COLUMNS = columns(3, 3)
 
 
-@kernel
-def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, energy: Array) -> None:
-    """Kinetic energy over rows: q (B, nq), qd (B, n), energy (B,)."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    q: Array,
+    qd: Array,
+    energy: Array,
+    work: Array,
+) -> None:
     for b in range(q.shape[0]):
         twice = 0.0
         for i in range(topology.shape[0]):
@@ -62,6 +67,13 @@ def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Arra
             put(work, i, _V, v)
             put(work, i, _W, w)
         energy[b] = 0.5 * twice
+
+
+@kernel
+def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, energy: Array) -> None:
+    """Kinetic energy over rows: q (B, nq), qd (B, n), energy (B,)."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    _rows(topology, parameters, q, qd, energy, work)
 
 
 def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:

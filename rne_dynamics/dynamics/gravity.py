@@ -25,7 +25,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
@@ -33,7 +33,7 @@ from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 _R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
 
 
-@kernel
+@in_place_kernel
 def gravity_torque_kernel(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, work: Array, tau: Array
 ) -> None:
@@ -73,12 +73,24 @@ def gravity_torque_kernel(
             put(work, parent, _H, add(vector_at(work, parent, _H), there))
 
 
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    tau: Array,
+    work: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
+
+
 @kernel
 def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """`gravity_torque_kernel` over rows: base (1, 12), q (B, nq), tau (B, n)."""
     work = np.empty((topology.shape[0], WORK_COLUMNS))
-    for b in range(q.shape[0]):
-        gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
+    _rows(topology, parameters, base, q, tau, work)
 
 
 def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:

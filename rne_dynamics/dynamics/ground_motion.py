@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.mass_matrix import moved_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.jit import helper, in_place_helper
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
@@ -84,7 +84,7 @@ def parent_motion(work: Array, parent: int, d: Vector) -> tuple[Vector, Vector, 
     return v, w, add(vector_at(work, parent, DV), cross(dw, d)), dw
 
 
-@helper
+@in_place_helper
 def ground_motion(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -166,7 +166,7 @@ def flow_of(h: Vector, inertia: Symmetric, v: Vector, w: Vector) -> Matrix:
     return trace - a[0], -b[0], -c[0], -a[1], trace - b[1], -c[1], -a[2], -b[2], trace - c[2]
 
 
-@helper
+@in_place_helper
 def put_body(parameters: Array, i: int, work: Array) -> None:
     """m, h, J, P and T of body i alone, about its origin."""
     R = matrix_at(work, i, ROTATION)
@@ -182,7 +182,7 @@ def put_body(parameters: Array, i: int, work: Array) -> None:
     put_matrix(work, i, T, flow_of(h, inertia, v, w))
 
 
-@helper
+@in_place_helper
 def put_force(wrenches: Array, i: int, work: Array) -> None:
     """Force and moment that body i needs to move as it does, less its external load, after `put_body`."""
     v, w = vector_at(work, i, V), vector_at(work, i, W)
@@ -207,7 +207,7 @@ def composite_at(work: Array, i: int) -> Composite:
     )  # fmt: skip
 
 
-@helper
+@in_place_helper
 def hand_to_parent(topology: NDArray[np.int64], i: int, work: Array) -> None:
     """Add what hangs on joint i to its parent's composite, about the parent's origin."""
     parent = topology[i, PARENT]

@@ -52,7 +52,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
 from rne_dynamics.spatial.rows import put, vector_at
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate, rotate_back, scale
 
@@ -78,7 +78,7 @@ class InverseDynamicsDerivatives(NamedTuple):
     qdd: Array
 
 
-@helper
+@in_place_helper
 def _axis_rates(topology: NDArray[np.int64], i: int, first: NDArray[np.int64], work: Array, axes: Array) -> None:
     parent = topology[i, PARENT]
     v, w = vector_at(work, i, V), vector_at(work, i, W)
@@ -102,7 +102,7 @@ def _along(axes: Array, b: int, k: int, f: Vector, n: Vector, turning: Vector, t
     return dot(f, vector_at(axes, b, k)) + dot(n, vector_at(axes, b, k + 3)) + dot(turning, vector_at(axes, b, t))
 
 
-@helper
+@in_place_helper
 def _pairs(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -153,7 +153,7 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@helper
+@in_place_helper
 def inverse_derivatives_kernel(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -194,8 +194,8 @@ def inverse_derivatives_kernel(
         hand_force_to_parent(topology, i, work)
 
 
-@kernel
-def inverse_derivatives_batch(
+@in_place_helper
+def _rows(
     topology: NDArray[np.int64],
     parameters: Array,
     base: Array,
@@ -204,11 +204,10 @@ def inverse_derivatives_batch(
     qdd: Array,
     wrenches: Array,
     out: Array,
+    first: NDArray[np.int64],
+    work: Array,
+    axes: Array,
 ) -> None:
-    """`inverse_derivatives_kernel` over rows: shapes as for `inverse_dynamics_batch`; out (3, B, n, n): dq, dqd, M."""
-    first = first_axes(topology)
-    work = np.empty((topology.shape[0] + 1, WORK_COLUMNS))
-    axes = np.empty((first[topology.shape[0]], _COLUMNS))
     for b in range(q.shape[0]):
         inverse_derivatives_kernel(
             topology,
@@ -225,6 +224,24 @@ def inverse_derivatives_batch(
             out[1, b],
             out[2, b],
         )
+
+
+@kernel
+def inverse_derivatives_batch(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    wrenches: Array,
+    out: Array,
+) -> None:
+    """`inverse_derivatives_kernel` over rows: shapes as for `inverse_dynamics_batch`; out (3, B, n, n): dq, dqd, M."""
+    first = first_axes(topology)
+    work = np.empty((topology.shape[0] + 1, WORK_COLUMNS))
+    axes = np.empty((first[topology.shape[0]], _COLUMNS))
+    _rows(topology, parameters, base, q, qd, qdd, wrenches, out, first, work, axes)
 
 
 def inverse_dynamics_derivatives(

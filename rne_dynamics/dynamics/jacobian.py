@@ -15,7 +15,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rotate, scale, subtract
 
@@ -32,10 +32,16 @@ def _add_column(J: Array, column: int, s: float, linear: Vector, angular: Vector
         J[3 + k, column] += s * angular[k]
 
 
-@kernel
-def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
-    """Jacobians at a point fixed in a body: point (3,) in the body's frame, q (B, nq), J (B, 6, n)."""
-    poses = np.empty((topology.shape[0], POSE_COLUMNS))
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    body: int,
+    point: Array,
+    q: Array,
+    J: Array,
+    poses: Array,
+) -> None:
     for b in range(q.shape[0]):
         J[b] = 0.0
         body_poses_kernel(topology, parameters, q[b], poses)
@@ -60,6 +66,13 @@ def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, po
 
 
 @kernel
+def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
+    """Jacobians at a point fixed in a body: point (3,) in the body's frame, q (B, nq), J (B, 6, n)."""
+    poses = np.empty((topology.shape[0], POSE_COLUMNS))
+    _rows(topology, parameters, body, point, q, J, poses)
+
+
+@in_place_kernel
 def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
     """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
     for i in range(topology.shape[0]):
@@ -88,12 +101,17 @@ def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array
         put(work, i, _W, w)
 
 
-@kernel
-def jacobian_rate_batch(
-    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
+@in_place_helper
+def _rate_rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    body: int,
+    point: Array,
+    q: Array,
+    qd: Array,
+    J: Array,
+    work: Array,
 ) -> None:
-    """Time derivatives of the Jacobians at a point fixed in a body; shapes as for `jacobian_batch`."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
     for b in range(q.shape[0]):
         J[b] = 0.0
         body_motions_kernel(topology, parameters, q[b], qd[b], work)
@@ -121,6 +139,15 @@ def jacobian_rate_batch(
                     swing = add(cross(turn, arm), cross(e, arm_rate))
                     _add_column(J[b], iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
             i = topology[i, PARENT]
+
+
+@kernel
+def jacobian_rate_batch(
+    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
+) -> None:
+    """Time derivatives of the Jacobians at a point fixed in a body; shapes as for `jacobian_batch`."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    _rate_rows(topology, parameters, body, point, q, qd, J, work)
 
 
 def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:

@@ -22,10 +22,10 @@ from rne_dynamics.errors import unknown_name
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import LinkFrame, RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 
 
-@kernel
+@in_place_kernel
 def joint_reactions_batch(
     topology: NDArray[np.int64],
     parameters: Array,

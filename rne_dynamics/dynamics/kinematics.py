@@ -13,7 +13,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import add, compose, rotate
 
@@ -21,7 +21,7 @@ from rne_dynamics.spatial.vector import add, compose, rotate
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
 
 
-@kernel
+@in_place_kernel
 def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
     for i in range(topology.shape[0]):
@@ -35,7 +35,7 @@ def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, 
         put(poses, i, POSITION, p)
 
 
-@kernel
+@in_place_kernel
 def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
     for b in range(q.shape[0]):

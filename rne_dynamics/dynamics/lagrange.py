@@ -34,7 +34,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import Symmetric, Vector, add, cross, dot, rotate, rotate_back, scale, subtract, times
 
@@ -134,7 +134,7 @@ def _add_inertia(i: int, path: NDArray[np.int64], pairs: Array, W_sum: Array, W_
                 W_dot[column, row] += z_rate
 
 
-@kernel
+@in_place_kernel
 def lagrange_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -30,7 +30,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Symmetric,
@@ -63,7 +63,7 @@ def moved_inertia(J: Symmetric, h: Vector, m: float, p: Vector) -> Symmetric:
     )
 
 
-@kernel
+@in_place_kernel
 def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, work: Array, M: Array) -> None:
     """Fill M, shape (n, n), for one state; work has shape (bodies, WORK_COLUMNS)."""
     bodies = topology.shape[0]
@@ -128,12 +128,23 @@ def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array,
                 work[parent, _J + k] = J[k]
 
 
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    q: Array,
+    M: Array,
+    work: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        mass_matrix_kernel(topology, parameters, q[b], work, M[b])
+
+
 @kernel
 def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
     """`mass_matrix_kernel` over rows: q (B, nq), M (B, n, n)."""
     work = np.empty((topology.shape[0], WORK_COLUMNS))
-    for b in range(q.shape[0]):
-        mass_matrix_kernel(topology, parameters, q[b], work, M[b])
+    _rows(topology, parameters, q, M, work)
 
 
 Method = Literal["composite", "columns"]

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel, kernel
 
 
-@kernel
+@in_place_kernel
 def mass_matrix_columns_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -24,7 +24,7 @@ from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
 
@@ -33,7 +33,7 @@ from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
 ROTATION, POSITION, ANGULAR, RELATIVE_LINEAR, RELATIVE_ANGULAR, MOTION_COLUMNS = columns(9, 3, 3, 3, 3)
 
 
-@kernel
+@in_place_kernel
 def joint_motion_kernel(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, motion: Array
 ) -> None:
@@ -62,7 +62,7 @@ def joint_motion_kernel(
         put(motion, i, ANGULAR, w)
 
 
-@kernel
+@in_place_kernel
 def free_body_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -49,7 +49,7 @@ from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, subtract
 
@@ -57,7 +57,7 @@ from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, sc
 WORK_COLUMNS = LINK_COLUMNS
 
 
-@helper
+@in_place_helper
 def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: Array) -> int:
     """A* and B* of every link from the free ends to the base; −1, or the body whose motion has no inertia."""
     for i in range(topology.shape[0] - 1, -1, -1):
@@ -107,7 +107,7 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
     return -1
 
 
-@kernel
+@in_place_kernel
 def nasser_kernel(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -164,8 +164,8 @@ def nasser_kernel(
     return -1
 
 
-@kernel
-def nasser_batch(
+@in_place_helper
+def _rows(
     topology: NDArray[np.int64],
     parameters: Array,
     base: Array,
@@ -174,9 +174,8 @@ def nasser_batch(
     tau: Array,
     wrenches: Array,
     qdd: Array,
+    work: Array,
 ) -> int:
-    """`nasser_kernel` over rows, shapes as for `inverse_dynamics_batch`; −1, or a body without inertia."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
     for b in range(q.shape[0]):
         singular = nasser_kernel(
             topology,
@@ -192,6 +191,22 @@ def nasser_batch(
         if singular >= 0:
             return singular
     return -1
+
+
+@kernel
+def nasser_batch(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrenches: Array,
+    qdd: Array,
+) -> int:
+    """`nasser_kernel` over rows, shapes as for `inverse_dynamics_batch`; −1, or a body without inertia."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    return _rows(topology, parameters, base, q, qd, tau, wrenches, qdd, work)
 
 
 def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:

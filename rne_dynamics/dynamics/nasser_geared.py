@@ -38,7 +38,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, rotate_back, scale, subtract
 
@@ -192,7 +192,7 @@ def _outbound(
         put(sets, row, _DW, add(dw, sw))
 
 
-@kernel
+@in_place_kernel
 def geared_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -13,7 +13,7 @@ from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.jit import helper, in_place_helper
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import Matrix, Symmetric, Vector, add, cross, rotate_back, scale, subtract, times
 
@@ -88,7 +88,7 @@ def floating_is_singular(M: Symmetric, C: Matrix, J: Symmetric) -> bool:
     )
 
 
-@helper
+@in_place_helper
 def velocities(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, work: Array
 ) -> None:

@@ -26,7 +26,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
@@ -36,7 +36,7 @@ _R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
 
 
-@kernel
+@in_place_kernel
 def inverse_dynamics_kernel(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -137,6 +137,32 @@ def inverse_dynamics_kernel(
             put(work, parent, _N, add(vector_at(work, parent, _N), n_there))
 
 
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    wrenches: Array,
+    work: Array,
+    tau: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        inverse_dynamics_kernel(
+            topology,
+            parameters,
+            base[b if base.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            qdd[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            work,
+            tau[b],
+        )
+
+
 @kernel
 def inverse_dynamics_batch(
     topology: NDArray[np.int64],
@@ -153,18 +179,7 @@ def inverse_dynamics_batch(
     Shapes: base (1 or B, 12), q (B, nq), qd, qdd, tau (B, n), wrenches (1 or B, bodies or 0, 6).
     """
     work = np.empty((topology.shape[0], WORK_COLUMNS))
-    for b in range(q.shape[0]):
-        inverse_dynamics_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            qdd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            work,
-            tau[b],
-        )
+    _rows(topology, parameters, base, q, qd, qdd, wrenches, work, tau)
 
 
 def inverse_dynamics(

@@ -18,12 +18,12 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
 
 
-@kernel
+@in_place_kernel
 def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, transfer: Array, arm: Array) -> None:
     """The blocks X_i for one state.
 
@@ -42,7 +42,7 @@ def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, tr
                 transfer[i, row + 3, k + 3] = axis[k]
 
 
-@kernel
+@in_place_kernel
 def velocity_terms_kernel(
     topology: NDArray[np.int64],
     parameters: Array,

@@ -35,7 +35,7 @@ from rne_dynamics.dynamics.ground_motion import (
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
 from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
 
@@ -61,19 +61,23 @@ def _add_powers(
     Y[row, column + 9] += s * (b[2] * dw[2] + c[2] * w[2])
 
 
-@kernel
-def regressor_batch(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, Y: Array
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    Y: Array,
+    first: NDArray[np.int64],
+    work: Array,
+    axes: Array,
 ) -> None:
-    """Fill Y (B, n, 10·bodies); base (1 or B, 12), q (B, nq), qd and qdd (B, n)."""
-    bodies = topology.shape[0]
-    first = first_axes(topology)
-    work = np.empty((bodies + 1, M))
-    axes = np.empty((first[bodies], AXIS_COLUMNS))
     for b in range(q.shape[0]):
         Y[b] = 0.0
         ground_motion(topology, parameters, base[b if base.shape[0] > 1 else 0], q[b], qd[b], qdd[b], first, work, axes)
-        for i in range(bodies):
+        for i in range(topology.shape[0]):
             R = matrix_at(work, i, ROTATION)
             w, dw = vector_at(work, i, W), vector_at(work, i, DW)
             dv = add(vector_at(work, i, DV), cross(w, vector_at(work, i, V)))  # the origin's acceleration as a point
@@ -90,6 +94,18 @@ def regressor_batch(
                     row += 1
                 arm = add(arm, vector_at(work, j, OFFSET))
                 j = topology[j, PARENT]
+
+
+@kernel
+def regressor_batch(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, Y: Array
+) -> None:
+    """Fill Y (B, n, 10·bodies); base (1 or B, 12), q (B, nq), qd and qdd (B, n)."""
+    bodies = topology.shape[0]
+    first = first_axes(topology)
+    work = np.empty((bodies + 1, M))
+    axes = np.empty((first[bodies], AXIS_COLUMNS))
+    _rows(topology, parameters, base, q, qd, qdd, Y, first, work, axes)
 
 
 def regressor(

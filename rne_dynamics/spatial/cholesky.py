@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 
 Array = NDArray[np.float64]
 
@@ -13,7 +13,7 @@ Array = NDArray[np.float64]
 SINGULAR = 1e-13
 
 
-@kernel
+@in_place_kernel
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
     n = b.shape[0]

@@ -29,22 +29,43 @@ _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 def kernel(function: F) -> F:
     """Compile an entry point (arrays in, arrays filled) once and keep the machine code on disk; see `KernelCache`."""
-    if _njit is None:
-        return function
-    from rne_dynamics.spatial.kernel_cache import KernelCache
+    return function if _njit is None else _entry(function)
 
-    compiled: F = _njit(no_cfunc_wrapper=True, **_FLAGS)(function)
-    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]  # numba has no public way
-    return compiled
+
+def in_place_kernel(function: F) -> F:
+    """As `kernel`, for functions that make no arrays: work memory and results come in as arguments.
+
+    They are compiled without reference counts. Counting nine arrays up and down takes as long as a recursion over two
+    joints, and a call from Python half of its time. numba refuses what makes an array in such a function ("NRT
+    required"); an array that a helper made and returned would never be freed.
+    """
+    return function if _njit is None else _entry(function, _nrt=False)
 
 
 def helper(function: F) -> F:
-    """Compile a function that only kernels and other helpers call.
+    """Compile a function that only kernels and other helpers call, as a part of each of them.
 
     Without the wrappers that Python needs to call it: they would take a third of the time that a first start
     spends compiling.
     """
-    if _njit is None:
-        return function
-    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **_FLAGS)(function)
+    return function if _njit is None else _part(function)
+
+
+def in_place_helper(function: F) -> F:
+    """As `helper`, for long functions that make no arrays (`in_place_kernel`)."""
+    return function if _njit is None else _part(function, _nrt=False)
+
+
+def _entry(function: F, **options: Any) -> F:
+    from rne_dynamics.spatial.kernel_cache import KernelCache
+
+    assert _njit is not None
+    compiled: F = _njit(no_cfunc_wrapper=True, **options, **_FLAGS)(function)
+    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]  # numba has no public way
+    return compiled
+
+
+def _part(function: F, **options: Any) -> F:
+    assert _njit is not None
+    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **options, **_FLAGS)(function)
     return compiled
