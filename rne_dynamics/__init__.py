@@ -54,6 +54,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
         mass_matrix,
         potential_energy,
     )
+    from rne_dynamics.simulation.rollout import Rollout
 
 __version__ = "0.1.0"
 
@@ -78,6 +79,7 @@ _HOMES = {
         "bias_torque center_of_mass forward_dynamics forward_kinematics gravity_torque inverse_dynamics "
         "kinetic_energy mass_matrix potential_energy"
     ),
+    "rne_dynamics.simulation.rollout": "Rollout",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -94,6 +96,7 @@ __all__ = [
     "ReducedEquations",
     "RneDynamicsError",
     "RobotModel",
+    "Rollout",
     "assemble",
     "bias_torque",
     "center_of_mass",

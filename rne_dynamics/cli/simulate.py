@@ -39,9 +39,10 @@ from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.plants import mass_matrix
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion, simulate
+from rne_dynamics.simulation.rollout import simulate
 
 EXAMPLES = """\
 examples:

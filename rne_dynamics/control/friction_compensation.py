@@ -6,9 +6,30 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rne_dynamics.control.checks import measured
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import in_place_kernel
+
+
+@in_place_kernel
+def compensation_kernel(
+    scale: float,
+    threshold: float,
+    viscous: Array,
+    forward: Array,
+    backward: Array,
+    viscous_velocity: Array,
+    coulomb_velocity: Array,
+    passive: Array,
+    torque: Array,
+) -> None:
+    """`FrictionCompensation.torque` into `torque`; arrays of shape (n,)."""
+    for j in range(torque.shape[0]):
+        smooth = np.tanh(coulomb_velocity[j] / threshold)
+        coulomb = forward[j] if smooth > 0.0 else backward[j]
+        torque[j] = scale * (viscous[j] * viscous_velocity[j] + passive[j] + coulomb * smooth)
 
 
 @dataclass(frozen=True)
@@ -48,7 +69,7 @@ class FrictionCompensation:
         friction: JointFriction,
         viscous_velocity: Array,
         coulomb_velocity: Array,
-        passive: Array | float = 0.0,
+        passive: Array | None = None,
     ) -> Array:
         """Compensating torque, N·m or N; shape (n,).
 
@@ -63,7 +84,11 @@ class FrictionCompensation:
         passive
             What a mechanism's passive joints take from its motors by viscous friction, N·m or N; shape (n,).
         """
-        smooth = np.tanh(coulomb_velocity * (1.0 / self.velocity_threshold))
-        coulomb = np.where(smooth > 0.0, friction.coulomb_forward, friction.coulomb_backward)
-        torque: Array = self.scale * (friction.viscous * viscous_velocity + passive + coulomb * smooth)
+        n = len(friction.viscous)
+        torque = np.empty(n)
+        compensation_kernel(
+            float(self.scale), float(self.velocity_threshold), *friction,
+            measured(viscous_velocity, n, "the velocity"), measured(coulomb_velocity, n, "the velocity"),
+            np.zeros(n) if passive is None else passive, torque,
+        )  # fmt: skip
         return torque

@@ -7,6 +7,31 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import in_place_kernel
+
+
+@in_place_kernel
+def integral_kernel(
+    gain: Array,
+    clamp: Array,
+    integral: Array,
+    error: Array,
+    dt: float,
+    saturated: NDArray[np.bool_],
+    after: Array,
+) -> None:
+    """∫e dt one cycle later into `after`, which may be `integral`; see `integrate_error`. Each of shape (n,)."""
+    for j in range(after.shape[0]):
+        if not gain[j] > 0.0:
+            after[j] = 0.0
+            continue
+        before, step = integral[j], error[j] * dt
+        x = before + step if np.isfinite(step) else before
+        if saturated[j]:  # shrink only: between where it is and zero
+            low, high = (0.0, before) if before >= 0.0 else (before, 0.0)
+            x = low if x < low else (high if x > high else x)
+        bound = clamp[j] / gain[j]
+        after[j] = bound if x > bound else (-bound if x < -bound else x)
 
 
 def integrate_error(
@@ -34,14 +59,9 @@ def integrate_error(
     Array
         The new ∫e; shape (n,).
     """
-    before = np.asarray(integral, dtype=np.float64)
-    step = np.asarray(error, dtype=np.float64) * dt
-    step = np.where(np.isfinite(step), step, 0.0)
-    after = before + step
-    if saturated is not None:
-        # shrink only: between where it is and zero
-        shrunk = np.where(before >= 0.0, np.clip(after, 0.0, before), np.clip(after, before, 0.0))
-        after = np.where(saturated, shrunk, after)
-    active = gains.i > 0.0
-    bound = np.divide(gains.i_clamp, gains.i, out=np.full(gains.n, np.inf), where=active)
-    return np.where(active, np.clip(after, -bound, bound), 0.0)
+    n = gains.n
+    before = np.array(integral, dtype=np.float64)
+    after = np.empty(n)
+    clamped = np.zeros(n, dtype=np.bool_) if saturated is None else np.array(saturated, dtype=np.bool_)
+    integral_kernel(gains.i, gains.i_clamp, before, np.array(error, dtype=np.float64), float(dt), clamped, after)
+    return after

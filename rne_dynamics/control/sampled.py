@@ -88,6 +88,13 @@ class SampledTrajectory:
             return self.path.in_piece(len(self.times) - 2, t - float(self.times[-2]))
         return self.path.sample(t)
 
+    def samples(self, times: Array) -> Array:
+        """`sample` at many times, shape (rows,): positions, velocities, accelerations, shape (rows, 3, n)."""
+        out = self.path.samples(times)
+        if len(self.times) > 1:
+            out[times == self.duration] = self.sample(self.duration)
+        return out
+
     def departure(self, what: Literal["position", "velocity"], lower: Array, upper: Array) -> Departure | None:
         """An early time at which a joint's position or velocity is outside its bounds, each (n,); None for never.
 

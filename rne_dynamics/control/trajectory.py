@@ -107,6 +107,12 @@ class Quintic:
             (60.0 * s * r * (r - s) / (T * T)) * way,
         )
 
+    def samples(self, times: Array) -> Array:
+        """`sample` at many times, shape (rows,): positions, velocities, accelerations, shape (rows, 3, n)."""
+        points = np.array([self.start, self.end])
+        rest = np.zeros_like(points)
+        return SampledTrajectory(np.array([0.0, self.duration]), points, rest, rest).samples(times)
+
 
 def quintic_duration(
     start: ArrayLike,

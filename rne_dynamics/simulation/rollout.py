@@ -1,46 +1,167 @@
-"""Whole simulations: an arm under a controller along a trajectory, or left to itself."""
+"""Whole simulations: an arm under a controller along a trajectory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Literal, Protocol
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.coordinates import tree_velocity
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.references import references
 from rne_dynamics.control.trajectory import Trajectory
-from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
-from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.stiffness import elastic_matrix
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, open_tree
-from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.closed_loop import DONE, Clock, Course, closed_loops
+from rne_dynamics.simulation.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.packed_loop import PackedLoop, course, packed_loop
 from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.recorder import count, log_of, whole
 from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
-from rne_dynamics.simulation.stepping import StepMethod, step
+from rne_dynamics.simulation.stepping import StepMethod, chosen_method, step
 
 Progress = Callable[[float], None]
 
+#: Cycles that are run without looking at the progress or at Ctrl-C.
+_CYCLES = 500
+_TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
-class Controller(Protocol):
-    """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
 
-    def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
-    ) -> TorqueTerms:
-        """The torque for one cycle; `posture` is given where the plant is a mechanism: `State.posture`."""
+@dataclass(frozen=True, eq=False)
+class Rollout:
+    """An arm, its controller and what it is to follow, ready to be run from any start: `run`.
 
-    def next_integral(
-        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None
-    ) -> Array:
-        """∫e dt one cycle later."""
+    The torque is held from one control cycle to the next. Under `ComputedTorque` or `PdGravity` a rigid open arm is
+    run by one compiled loop (`compiled`), along a trajectory of any kind; everything else (laws of one's own,
+    mechanisms, flexible links) cycle by cycle from Python, with the same result and some tens of microseconds more a
+    cycle.
+
+    Parameters
+    ----------
+    plant
+        The arm; it may differ from the controller's model.
+    controller, trajectory
+        The law and what it is to follow. Of an arm with flexible links the law is given what encoders see: joints.
+    dt
+        Step of the simulation, s.
+    control_dt
+        Period of the controller, s, a whole multiple of `dt`; `dt` by default.
+    seconds
+        How long; the trajectory's duration by default.
+    method
+        See `step`; the robot's own by default.
+
+    Raises
+    ------
+    SimulationError
+        Periods that do not fit, or a method that there is not.
+    ControlError
+        A trajectory or a controller for another number of joints.
+    """
+
+    plant: ArmPlant
+    controller: Controller
+    trajectory: Trajectory
+    dt: float = 1e-3
+    control_dt: float | None = None
+    seconds: float | None = None
+    method: StepMethod | None = None
+    #: the desired motion at every cycle; shape (cycles + 1, 3, n)
+    references: Array = field(init=False, repr=False)
+    clock: Clock = field(init=False, repr=False)
+    _packed: PackedLoop | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        method = chosen_method(self.plant.robot, self.method)
+        substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
+        period = self.dt if self.control_dt is None else self.control_dt
+        cycles = count(self.trajectory.duration if self.seconds is None else self.seconds, period)
+        clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
+        packed = packed_loop(self.plant, self.controller)
+        rows = np.zeros((0, 3, self.plant.robot.n))
+        if packed is not None:
+            rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
+        for name, value in (("clock", clock), ("_packed", packed), ("references", rows)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `run` is one compiled loop."""
+        return self._packed is not None
+
+    @property
+    def time(self) -> Array:
+        """When each control cycle begins, s; shape (cycles + 1,)."""
+        time: Array = self.clock.period * np.arange(self.clock.cycles + 1.0)
+        return time
+
+    def run(
+        self,
+        q: ArrayLike | None = None,
+        qd: ArrayLike | None = None,
+        *,
+        delta: ArrayLike | None = None,
+        deltad: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Log:
+        """One simulation.
+
+        Parameters
+        ----------
+        q, qd
+            Where the arm starts; on the trajectory by default.
+        delta, deltad
+            Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
+        progress
+            Called now and then with the simulated time, s.
+
+        Raises
+        ------
+        SimulationError
+            A start outside the stops, an effort or a motion that is not finite; others as `step` raises them.
+        """
+        plant = self.plant
+        first = self.trajectory.sample(0.0)
+        start = checked_state(
+            plant.robot, first.q if q is None else q, first.qd if qd is None else qd, delta=delta, deltad=deltad
+        )
+        if plant.stops:
+            no_joint_outside(plant.robot, start, plant.positions)
+        clock = self.clock
+        if self._packed is None:
+            return cycle_by_cycle(
+                plant, self.controller, self.trajectory, start, dt=clock.dt, substeps=clock.substeps,
+                cycles=clock.cycles, method=self.method, progress=progress,
+            )  # fmt: skip
+        rows = clock.cycles + 1
+        now = course(start.q[None], start.qd[None], rows, terms=True)
+        for begin in range(0, rows, _CYCLES):
+            end = min(begin + _CYCLES, rows)
+            closed_loops(self._packed.plants, self._packed.laws, clock, self.references, now, 0, 1, begin, end)
+            if now.status[0] != DONE:
+                self._refuse(now)
+            if progress is not None:
+                progress((end - 1) * clock.period)
+        return self._log(now)
+
+    def _refuse(self, now: Course) -> None:
+        """Raise for a run that failed: the step that did, once more from Python, tells why."""
+        cycle, done = now.at[0].tolist()
+        t = cycle * self.clock.period + done * self.clock.dt
+        step(self.plant, State(t, now.q[0], now.qd[0]), now.asked[0], self.clock.dt, method=self.method)
+        raise SimulationError(f"the simulation failed at t = {t:.6g} s, and its step does not when taken alone")
+
+    def _log(self, now: Course) -> Log:
+        nq, n = now.q.shape[1], now.qd.shape[1]
+        q, qd, effort = np.split(now.states[0], [nq, nq + n], axis=1)
+        desired, terms = self.references, now.terms[0]
+        arrays = {
+            "q": q, "qd": qd, "effort": effort,
+            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
+            **{f"torque_{name}": terms[:, row] for name, row in zip(_TERMS, (0, 1, 2, 3, 4), strict=True)},
+        }  # fmt: skip
+        return log_of(self.plant.robot, self.time, {name: rows.copy() for name, rows in arrays.items()})
 
 
 def simulate(
@@ -58,188 +179,6 @@ def simulate(
     method: StepMethod | None = None,
     progress: Progress | None = None,
 ) -> Log:
-    """Follow a trajectory in closed loop, the torque held from one control cycle to the next.
-
-    Parameters
-    ----------
-    plant
-        The arm; it may differ from the controller's model.
-    controller, trajectory
-        The law and what it is to follow. Of an arm with flexible links the law is given what encoders see: joints.
-    dt
-        Step of the simulation, s.
-    control_dt
-        Period of the controller, s, a whole multiple of `dt`; `dt` by default.
-    seconds
-        How long; the trajectory's duration by default.
-    q, qd
-        Where the arm starts; on the trajectory by default.
-    delta, deltad
-        Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
-    method
-        See `step`.
-    progress
-        Called every control cycle with the simulated time, s.
-
-    Raises
-    ------
-    SimulationError
-        Periods that do not fit, a start outside the stops, an effort or a motion that is not finite.
-    """
-    first = trajectory.sample(0.0)
-    q, qd = first.q if q is None else q, first.qd if qd is None else qd
-    state = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
-    if plant.stops:
-        no_joint_outside(plant.robot, state, plant.positions)
-    period = dt if control_dt is None else control_dt
-    substeps = _whole(period, dt)
-    cycles = _count(trajectory.duration if seconds is None else seconds, period)
-    log = _Recorder(plant)
-    integral = np.zeros(plant.robot.n)
-    for k in range(cycles + 1):
-        reference = trajectory.sample(k * period)
-        if state.posture is None:
-            terms = controller.law(state.q, state.qd, reference, integral)
-        else:
-            terms = controller.law(state.q, state.qd, reference, integral, posture=state.posture)
-        asked = terms.total
-        given = plant.limited(asked)
-        log.add(k * period, state, given, reference, terms._asdict())
-        integral = controller.next_integral(integral, state.q, reference, period, given != asked)
-        if k < cycles:
-            for _ in range(substeps):
-                state = step(plant, state, asked, dt, method=method)
-        if progress is not None:
-            progress(k * period)
-    return log.done()
-
-
-def free_motion(
-    plant: ArmPlant,
-    q: ArrayLike,
-    qd: ArrayLike | None = None,
-    *,
-    seconds: float,
-    dt: float = 1e-3,
-    record_dt: float | None = None,
-    effort: ArrayLike | None = None,
-    delta: ArrayLike | None = None,
-    deltad: ArrayLike | None = None,
-    method: StepMethod | Literal["adaptive"] | None = None,
-    progress: Progress | None = None,
-) -> Log:
-    """Let the arm go from a state, under no effort or a constant one.
-
-    Parameters
-    ----------
-    plant, q, qd
-        The arm and its start.
-    seconds, dt, record_dt
-        How long, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
-    effort
-        Constant effort, N·m or N; shape (n,).
-    delta, deltad
-        As for `simulate`.
-    method
-        See `step`; ``"adaptive"`` is `integrate`, for smooth motion only, and takes no notice of `dt`.
-    progress
-        As for `simulate`.
-
-    Raises
-    ------
-    SimulationError
-        As for `simulate`, and as for `integrate`.
-    """
-    state = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
-    if plant.stops:
-        no_joint_outside(plant.robot, state, plant.positions)
-    period = dt if record_dt is None else record_dt
-    substeps, rows = _whole(period, dt), _count(seconds, period)
-    push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
-    log = _Recorder(plant)
-    if method == "adaptive":
-        for k, there in enumerate(integrate(plant, state, push, period * np.arange(rows + 1))):
-            log.add(k * period, there, plant.limited(push), None, {})
-        return log.done()
-    for k in range(rows + 1):
-        log.add(k * period, state, plant.limited(push), None, {})
-        if k < rows:
-            for _ in range(substeps):
-                state = step(plant, state, push, dt, method=method)
-        if progress is not None:
-            progress(k * period)
-    return log.done()
-
-
-class _Recorder:
-    """Rows while a simulation runs."""
-
-    def __init__(self, plant: ArmPlant) -> None:
-        self._robot = plant.robot
-        self._rows: dict[str, list[Array]] = {}
-        self._time: list[float] = []
-
-    def add(
-        self, t: float, state: State, effort: Array, reference: Reference | None, terms: Mapping[str, Array]
-    ) -> None:
-        self._time.append(t)
-        row = {"q": state.q, "qd": state.qd, "effort": effort}
-        if state.posture is not None:
-            row["tree_q"] = state.posture
-        if state.delta is not None and state.deltad is not None:
-            row.update(delta=state.delta, deltad=state.deltad)
-        if reference is not None:
-            row.update(reference_q=reference.q, reference_qd=reference.qd, reference_qdd=reference.qdd)
-        row.update({f"torque_{name}": value for name, value in terms.items()})
-        for name, value in row.items():
-            self._rows.setdefault(name, []).append(value)
-
-    def done(self) -> Log:
-        arrays: dict[str, Any] = {name: np.array(rows) for name, rows in self._rows.items()}
-        terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
-        if isinstance(self._robot, FlexibleArm):
-            return self._bent(self._robot, arrays, terms)
-        tree, q, qd = open_tree(self._robot), arrays["q"], arrays["qd"]
-        if isinstance(self._robot, Mechanism):
-            q = arrays["tree_q"]
-            qd = arrays["tree_qd"] = tree_velocity(self._robot, q, qd)
-        return Log(
-            joint_names=self._robot.joint_names,
-            time=np.array(self._time),
-            kinetic=kinetic_energy(tree, q, qd),
-            potential=potential_energy(tree, q),
-            terms=terms,
-            tree_names=tree.joint_names if "tree_q" in arrays else (),
-            **arrays,
-        )
-
-    def _bent(self, arm: FlexibleArm, arrays: dict[str, Any], terms: dict[str, Array]) -> Log:
-        q, delta = arrays["q"], arrays["delta"]
-        return Log(
-            joint_names=arm.joint_names,
-            time=np.array(self._time),
-            kinetic=flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"]),
-            potential=flexible_potential_energy(arm, q, delta),
-            terms=terms,
-            mode_names=arm.mode_names,
-            flexible_links=tuple(link.link for link in arm.links),
-            tip=tip_deflections(arm, delta),
-            elastic=0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta),
-            **arrays,
-        )
-
-
-def _whole(period: float, dt: float) -> int:
-    for name, value in (("dt", dt), ("the control or record period", period)):
-        if not (np.isfinite(value) and value > 0.0):
-            raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
-    steps = round(period / dt)
-    if steps < 1 or abs(steps * dt - period) > 1e-9 * period:
-        raise SimulationError(f"a period of {period} s is not a whole multiple of the step of {dt} s; make it one")
-    return steps
-
-
-def _count(seconds: float, period: float) -> int:
-    if not (np.isfinite(seconds) and seconds >= 0.0):
-        raise SimulationError(f"the time to simulate is {seconds} s; it must be finite and not negative")
-    return max(round(seconds / period), 0)
+    """Follow a trajectory in closed loop: a `Rollout` made and run once. Parameters and errors as there."""
+    rollout = Rollout(plant, controller, trajectory, dt, control_dt, seconds, method)
+    return rollout.run(q, qd, delta=delta, deltad=deltad, progress=progress)

@@ -42,6 +42,11 @@ def in_place_kernel(function: F) -> F:
     return function if _njit is None else _entry(function, _nrt=False)
 
 
+def threaded_kernel(function: F) -> F:
+    """As `kernel`, for long calls: other threads of Python run meanwhile. To let them costs every call a little."""
+    return function if _njit is None else _entry(function, nogil=True)
+
+
 def helper(function: F) -> F:
     """Compile a function that only kernels and other helpers call, as a part of each of them.
 

@@ -19,8 +19,8 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion
 
 PAPER = cut_as_the_paper()
 RNG = np.random.default_rng(2)

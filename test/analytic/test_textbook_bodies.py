@@ -21,8 +21,8 @@ from rne_dynamics.model.composite import composite
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import symmetry_planes
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion
 
 X, Y, Z = np.eye(3)
 RHO = 2700.0

@@ -66,6 +66,13 @@ class Path:
         piece = bisect_right(self._knots, s) - 1
         return self.in_piece(piece, s - self._knots[piece], rate, slope)
 
+    def samples(self, times: Array) -> Array:
+        """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
+        s = np.array(times, dtype=np.float64)
+        out = np.empty((len(s), 3, self.coefficients.shape[2]))
+        _evaluate_rows(self.coefficients, self.knots, s, out)
+        return out
+
     def in_piece(self, piece: int, x: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
         out = np.empty((3, self.coefficients.shape[2]))
@@ -112,3 +119,21 @@ def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: flo
         out[0, j] = q
         out[1, j] = first * rate
         out[2, j] = 2.0 * half * rate * rate + first * slope
+
+
+@kernel
+def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) -> None:
+    """`Path.sample` at many times; out (rows, 3, n)."""
+    last = knots.shape[0] - 1
+    for r in range(times.shape[0]):
+        s = times[r]
+        piece, above = 0, last + 1  # knots[piece] <= s < knots[above]
+        while above - piece > 1:
+            middle = (piece + above) // 2
+            if knots[middle] <= s:
+                piece = middle
+            else:
+                above = middle
+        moves = s >= knots[0]
+        x = s - knots[piece] if moves and piece < last else 0.0
+        _evaluate(coefficients, piece, x, 1.0 if moves else 0.0, 0.0, out[r])

@@ -16,8 +16,8 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion
 from rne_dynamics.simulation.state import State, checked_state
 from rne_dynamics.simulation.stepping import step
 

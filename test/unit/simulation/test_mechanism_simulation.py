@@ -15,8 +15,8 @@ from rne_dynamics.errors import AssemblyError, SimulationError
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion
 from rne_dynamics.simulation.simulator import Simulator
 from rne_dynamics.simulation.state import State, checked_state
 from rne_dynamics.simulation.stepping import step

@@ -14,8 +14,8 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, TreeJoint, TreeLink
 from rne_dynamics.simulation.adaptive import integrate
 from rne_dynamics.simulation.events import step_with_events
+from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import free_motion
 from rne_dynamics.simulation.state import State
 from rne_dynamics.simulation.stepping import step
 from rne_dynamics.spatial.jit import COMPILED

@@ -1,0 +1,67 @@
+"""A closed loop stepped from Python: for laws, trajectories and machines of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.recorder import Recorder
+from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.stepping import StepMethod, step
+
+
+class Controller(Protocol):
+    """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
+
+    def law(
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+    ) -> TorqueTerms:
+        """The torque for one cycle; `posture` is given where the plant is a mechanism: `State.posture`."""
+
+    def next_integral(
+        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None
+    ) -> Array:
+        """∫e dt one cycle later."""
+
+
+def cycle_by_cycle(
+    plant: ArmPlant,
+    controller: Controller,
+    trajectory: Trajectory,
+    state: State,
+    *,
+    dt: float,
+    substeps: int,
+    cycles: int,
+    method: StepMethod | None,
+    progress: Callable[[float], None] | None,
+) -> Log:
+    """`Rollout.run` from a checked state on, where it is not compiled."""
+    period = substeps * dt
+    log = Recorder(plant)
+    integral = np.zeros(plant.robot.n)
+    for k in range(cycles + 1):
+        reference = trajectory.sample(k * period)
+        if state.posture is None:
+            terms = controller.law(state.q, state.qd, reference, integral)
+        else:
+            terms = controller.law(state.q, state.qd, reference, integral, posture=state.posture)
+        asked = terms.total
+        given = plant.limited(asked)
+        log.add(k * period, state, given, reference, terms._asdict())
+        integral = controller.next_integral(integral, state.q, reference, period, given != asked)
+        if k < cycles:
+            for _ in range(substeps):
+                state = step(plant, state, asked, dt, method=method)
+        if progress is not None:
+            progress(k * period)
+    return log.done()
