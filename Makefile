@@ -12,7 +12,7 @@ unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEEL
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint clean
+.PHONY: help demo test bench lint clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
@@ -22,6 +22,10 @@ demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print 
 
 test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+bench: $(VENV)/.test  ## measure all ratios beside Pinocchio and MuJoCo (some minutes) and write docs/performance.md
+	$(BIN)/rne bench --out docs/performance.json --plot docs/images
+	$(BIN)/python -m rne_dynamics.benchmarking.page docs/performance.json docs/performance.md
 
 lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/ruff check .

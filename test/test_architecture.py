@@ -18,13 +18,13 @@ LAYER = {
     "description": 2, "dynamics": 2,
     "closed_chain": 3, "flexible": 3, "plants": 3,
     "control": 4, "simulation": 4, "identification": 4, "verification": 4,
-    "cli": 5, "ros": 5,
+    "benchmarking": 5, "cli": 5, "ros": 5,
 }  # fmt: skip
 #: same-layer imports that are meant: one room builds on another, never the other way round
 BESIDE = {
     ("spatial", "errors"), ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
-    ("identification", "control"), ("cli", "ros"), ("model", "errors"), ("plants", "closed_chain"),
-    ("plants", "flexible"),
+    ("identification", "control"), ("cli", "ros"), ("cli", "benchmarking"), ("model", "errors"),
+    ("plants", "closed_chain"), ("plants", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {room for room, layer in LAYER.items() if layer in (3, 4)}
 #: ROS packages by first name; a module below ros/ that imports one would not run without ROS

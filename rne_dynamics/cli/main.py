@@ -17,6 +17,7 @@ COMMANDS = {
     "info": "the model as a table: joints, limits, masses, gravity torque",
     "check": "lint a robot description: what in it would mislead a controller, with line and mend",
     "verify": "all formulations on random states: largest disagreement, operation counts, time each",
+    "bench": "this package beside Pinocchio and MuJoCo: answers compared, then times and ratios",
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
     "faults": "inject faults into a running controller and judge every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",

@@ -1,4 +1,4 @@
-"""Pinocchio as an oracle: the same URDF in its model, and the maps between its coordinates and ours."""
+"""Pinocchio as an oracle: what it computes for the same URDF, in our coordinates."""
 
 from __future__ import annotations
 
@@ -7,58 +7,16 @@ from pathlib import Path
 import numpy as np
 import pinocchio as pin
 
-from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, OFFSET, POSITION_INDEX, ROTOR, VELOCITY_INDEX
+from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 from rne_dynamics.model.robot import RobotModel
 
 
-class Oracle:
-    """A Pinocchio model of the same file, spoken to in our coordinates.
-
-    Pinocchio is told nothing of mimic joints: it moves them as independent ones, and the chain rule (the matrix
-    G = ∂q̇_pin/∂q̇) makes them dependent here.
-    """
+class Oracle(PinocchioModel):
+    """A Pinocchio model of the same file."""
 
     def __init__(self, robot: RobotModel, path: Path) -> None:
-        self.robot = robot
         root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-        self.model = pin.buildModelFromUrdf(str(path), *root)
-        self.model.gravity.linear = robot.gravity
-        self.data = self.model.createData()
-        self.G = np.zeros((self.model.nv, robot.n))
-        armature = np.zeros(self.model.nv)
-        for body, name in enumerate(robot.body_names):
-            k = self._joint(body, name)
-            iv = self.model.joints[k].idx_v
-            kind, jv = robot.topology[body, KIND], robot.topology[body, VELOCITY_INDEX]
-            if kind == FLOATING:
-                self.G[iv : iv + 6, jv : jv + 6] = np.eye(6)
-            else:
-                self.G[iv, jv] = robot.parameters[body, MULTIPLIER]
-                armature[iv] = robot.parameters[body, ROTOR]
-        self.model.armature = armature
-        assert self.model.njoints - 1 == robot.bodies
-
-    def _joint(self, body: int, name: str) -> int:
-        if self.robot.base == "floating" and body == 0:
-            return 1
-        k = self.model.getJointId(name)
-        assert k < self.model.njoints, f"Pinocchio knows no joint {name}"
-        return k
-
-    def q(self, q: np.ndarray) -> np.ndarray:
-        out = pin.neutral(self.model)
-        for body, name in enumerate(self.robot.body_names):
-            joint = self.model.joints[self._joint(body, name)]
-            jq = self.robot.topology[body, POSITION_INDEX]
-            if self.robot.topology[body, KIND] == FLOATING:
-                out[joint.idx_q : joint.idx_q + 7] = q[jq : jq + 7]
-                continue
-            x = self.robot.parameters[body, MULTIPLIER] * q[jq] + self.robot.parameters[body, OFFSET]
-            if joint.nq == 2:  # continuous: (cos, sin)
-                out[joint.idx_q : joint.idx_q + 2] = np.cos(x), np.sin(x)
-            else:
-                out[joint.idx_q] = x
-        return out
+        super().__init__(robot, pin.buildModelFromUrdf(str(path), *root))
 
     def _forces(self, wrenches) -> pin.StdVec_Force:
         forces = pin.StdVec_Force([pin.Force.Zero() for _ in range(self.model.njoints)])
@@ -101,29 +59,9 @@ class Oracle:
         return self.G.T @ self.data.ddq_dq @ self.G, self.G.T @ self.data.ddq_dv @ self.G
 
     def regressor(self, q, qd, qdd) -> np.ndarray:
-        """In our order and axes; Pinocchio's joint frames are not turned to have the axis along z."""
-        Y = pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.G @ qd, self.G @ qdd)
-        columns = []
-        for body, name in enumerate(self.robot.body_names):
-            k = self._joint(body, name)
-            child = next(
-                f.name for f in self.model.frames
-                if f.type == pin.FrameType.BODY and f.parentJoint == k and f.placement.isIdentity(1e-12)
-            )  # fmt: skip
-            frame = self.robot.link(child)
-            assert frame.body == body
-            assert not frame.position.any()
-            R = frame.rotation.T  # from our frame into Pinocchio's
-            theirs = np.zeros((10, 10))  # their parameters from ours
-            theirs[0, 0] = 1.0
-            theirs[1:4, 1:4] = R
-            for c, (a, b) in enumerate(((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2))):
-                S = np.zeros((3, 3))
-                S[a, b] = S[b, a] = 1.0
-                S = R @ S @ R.T
-                theirs[4:, 4 + c] = S[0, 0], S[0, 1], S[1, 1], S[0, 2], S[1, 2], S[2, 2]
-            columns.append(Y[:, 10 * (k - 1) : 10 * k] @ theirs)
-        return self.G.T @ np.hstack(columns)
+        return super().regressor(
+            pin.computeJointTorqueRegressor(self.model, self.data, self.q(q), self.G @ qd, self.G @ qdd)
+        )
 
     def gravity(self, q) -> np.ndarray:
         return self.G.T @ pin.computeGeneralizedGravity(self.model, self.data, self.q(q))

@@ -1,0 +1,64 @@
+"""The run: answers compared, then times taken, case by case."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from collections.abc import Callable, Sequence
+
+from rne_dynamics.benchmarking import machine
+from rne_dynamics.benchmarking.agreement import differences
+from rne_dynamics.benchmarking.contenders import Case
+from rne_dynamics.benchmarking.plan import LeftOut, Plan, missing_peers
+from rne_dynamics.benchmarking.results import Results
+from rne_dynamics.benchmarking.sections import SECTIONS
+from rne_dynamics.benchmarking.timing import interleave, statement
+
+#: How long a contender runs in one round at least, ns.
+SLICE, QUICK_SLICE = 2e6, 1e5
+
+#: Told what is compared now, and the part of the run that is done.
+Progress = Callable[[str, float], None]
+
+
+def measure(plan: Plan, sections: Sequence[str], repeats: int, progress: Progress = lambda what, done: None) -> Results:
+    """Compare everything that the plan asks for.
+
+    Parameters
+    ----------
+    plan
+        What is compared.
+    sections
+        Keys of `SECTIONS`.
+    repeats
+        Rounds of every case.
+    progress
+        Called before every case.
+    """
+    began = time.monotonic()
+    results = Results(
+        machine.description(),
+        {"sections": list(sections), "repeats": repeats, "quick": plan.quick, "robots": [r.name for r in plan.robots]},
+        left_out=[str(line) for line in missing_peers(plan.peers)],
+    )
+    total, done, order = sum(SECTIONS[name].count(plan) for name in sections), 0, random.Random(0)
+    for name in sections:
+        for case in SECTIONS[name].cases(plan):
+            if isinstance(case, LeftOut):
+                results.left_out.append(str(case))
+                continue
+            progress(case.label, done / max(total, 1))
+            done += 1
+            if results.note_differences(case, differences(case)):
+                _take_times(results, case, repeats, QUICK_SLICE if plan.quick else SLICE, order)
+    results.seconds = time.monotonic() - began
+    return results
+
+
+def _take_times(results: Results, case: Case, repeats: int, enough: float, order: random.Random) -> None:
+    payloads = {c.name: statement(c.call, c.names) for c in case.contenders}
+    alone = all(contender.threads == 1 for contender in case.contenders)
+    with machine.one_core() if alone else contextlib.nullcontext():
+        times = interleave(payloads, case.rounds(repeats), enough, order)
+    results.note_times(case, times)

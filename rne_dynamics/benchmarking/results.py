@@ -1,0 +1,219 @@
+"""What a run has found, and its way to JSON and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rne_dynamics.benchmarking.agreement import Difference
+from rne_dynamics.benchmarking.contenders import Case, Contender
+from rne_dynamics.benchmarking.goals import GOALS, Goal
+from rne_dynamics.benchmarking.timing import Times
+from rne_dynamics.errors import ArgumentError
+
+#: Of the JSON; raised when a reader of older files would misread it.
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """The time of one contender.
+
+    Parameters
+    ----------
+    section, robot, quantity, contender, n, call, states, threads
+        See `rne_dynamics.benchmarking.contenders`.
+    loops, rounds
+        Executions in a round, and rounds.
+    minimum, median
+        Over the rounds, ns for one state and core; what `Contender.less` names is taken off.
+    """
+
+    section: str
+    robot: str
+    quantity: str
+    contender: str
+    n: int
+    call: str
+    states: int
+    threads: int
+    loops: int
+    rounds: int
+    minimum: float
+    median: float
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Two times divided.
+
+    Parameters
+    ----------
+    section, robot, quantity, n
+        Where it belongs.
+    ours, theirs
+        Contenders.
+    against
+        Those of which `theirs` is the fastest.
+    ratio, ratio_of_medians
+        Of the smallest times, and of the medians: theirs over ours, or ours over theirs where the goal asks so.
+    goal, bound, met
+        Key in `rne_dynamics.benchmarking.goals`, the number it asks for, and whether `ratio` meets it; `None` where
+        there is no goal.
+    """
+
+    section: str
+    robot: str
+    quantity: str
+    n: int
+    ours: str
+    theirs: str
+    against: str
+    ratio: float
+    ratio_of_medians: float
+    goal: str | None
+    bound: float | None
+    met: bool | None
+
+    @property
+    def slower(self) -> bool:
+        """Whether `ratio` is our time over theirs."""
+        return self.goal is not None and GOALS[self.goal].slower
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """Two contenders whose answers differ, so that their times were not taken."""
+
+    case: str
+    first: str
+    second: str
+    relative: float
+    tolerance: float
+
+    def __str__(self) -> str:
+        return (
+            f"DISAGREEMENT: {self.case}: {self.first} and {self.second} are {self.relative:.1e} apart "
+            f"(allowed {self.tolerance:.0e}); not timed"
+        )
+
+
+@dataclass
+class Results:
+    """Everything of one run.
+
+    Parameters
+    ----------
+    machine
+        `rne_dynamics.benchmarking.machine.description`.
+    options
+        What was asked for.
+    measurements, ratios, disagreements, left_out
+        What was found, and lines about what was not compared.
+    largest_difference
+        Largest relative difference of two answers that agree.
+    seconds
+        The run took so long.
+    """
+
+    machine: dict[str, Any]
+    options: dict[str, Any]
+    measurements: list[Measurement] = field(default_factory=list)
+    ratios: list[Ratio] = field(default_factory=list)
+    disagreements: list[Disagreement] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    largest_difference: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all contenders that were compared compute the same."""
+        return not self.disagreements
+
+    @property
+    def missed(self) -> list[Ratio]:
+        """Ratios that miss their goals."""
+        return [ratio for ratio in self.ratios if ratio.met is False]
+
+    def note_differences(self, case: Case, found: Sequence[Difference]) -> bool:
+        """Note how far the answers of a case are apart; whether all agree."""
+        for difference in found:
+            if difference.agrees:
+                self.largest_difference = max(self.largest_difference, difference.relative)
+            else:
+                self.disagreements.append(
+                    Disagreement(
+                        case.label, difference.first, difference.second, difference.relative, difference.tolerance
+                    )
+                )
+        return all(difference.agrees for difference in found)
+
+    def note_times(self, case: Case, times: Mapping[str, Times]) -> None:
+        """Note the times of a case, and the ratios it asks for."""
+        here = {c.name: _measurement(case, c, times) for c in case.contenders}
+        self.measurements += here.values()
+        for comparison in case.comparisons:
+            ours = here[comparison.ours]
+            theirs = min((here[name] for name in comparison.theirs), key=lambda m: m.minimum)
+            goal = GOALS[comparison.goal] if comparison.goal else None
+            per = ours.n / theirs.n if case.each_link else 1.0
+            ratio, of_medians = (
+                (goal or _FASTER).ratio(getattr(ours, kind) / per, getattr(theirs, kind))
+                for kind in ("minimum", "median")
+            )
+            bound, met = (goal.bound_at(case.n), goal.met(ratio, case.n)) if goal else (None, None)
+            self.ratios.append(
+                Ratio(
+                    case.section, case.robot, case.quantity, case.n, ours.contender, theirs.contender,
+                    " or ".join(comparison.theirs), ratio, of_medians, comparison.goal, bound, met,
+                )
+            )  # fmt: skip
+
+    def as_json(self) -> dict[str, Any]:
+        """Numbers, strings, lists and dicts; infinity as a string, which JSON has not."""
+        plain: dict[str, Any] = _plain({"format": FORMAT, **asdict(self)})
+        return plain
+
+    @classmethod
+    def from_json(cls, data: Any) -> Results:
+        """The results that `as_json` has written; `ArgumentError` for anything else."""
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise ArgumentError(f"this is no report of `rne bench` in format {FORMAT}; write one with --out")
+        rest = {key: value for key, value in data.items() if key != "format"}
+        try:
+            for key, kind in (("measurements", Measurement), ("ratios", Ratio), ("disagreements", Disagreement)):
+                rest[key] = [kind(**_numbers(row)) for row in rest[key]]
+            return cls(**rest)
+        except (TypeError, KeyError, AttributeError) as error:
+            raise ArgumentError(f"this is no complete report of `rne bench`: {error}") from None
+
+
+#: Sense of a ratio that no goal judges.
+_FASTER = Goal("", "", 0.0)
+
+
+def _measurement(case: Case, contender: Contender, times: Mapping[str, Times]) -> Measurement:
+    found = times[contender.name]
+    share = contender.threads / contender.states
+    minimum, median = found.minimum, found.median
+    if contender.less is not None:
+        off = times[contender.less]
+        minimum, median = minimum - off.minimum, median - off.median
+    return Measurement(
+        case.section, case.robot, case.quantity, contender.name, contender.n, contender.call, contender.states,
+        contender.threads, found.loops, len(found.rounds), minimum * share, median * share,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_plain(entry) for entry in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _numbers(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: float(value) if value in ("inf", "-inf", "nan") else value for key, value in row.items()}

@@ -1,0 +1,98 @@
+"""The robots that are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
+from rne_dynamics.description.sources import is_model_file, read_source
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import KinematicTree
+from rne_dynamics.verification.states import Rows, bare_states
+
+#: Robots of the example-robot-data wheel that the goals are about: 6, 9, 19 and 32 joints.
+WHEEL = ("ur5_robot.urdf", "panda.urdf", "baxter.urdf", "talos_reduced.urdf")
+#: Where the wheel is not installed.
+SHIPPED = ("scara", "puma560", "panda")
+
+
+@dataclass(frozen=True, eq=False)
+class BenchRobot:
+    """A robot and the text that peers read.
+
+    Parameters
+    ----------
+    model
+        Ours. Mimic joints are independent in it, as Pinocchio takes them: both compute the same then.
+    text
+        The URDF.
+    """
+
+    model: RobotModel
+    text: str
+
+    @property
+    def name(self) -> str:
+        """The robot's own name."""
+        return self.model.name
+
+    @cached_property
+    def pinocchio(self) -> PinocchioModel:
+        """Pinocchio's model; `MissingDependencyError` where pin is not installed, `ModelError` where they differ."""
+        return PinocchioModel.from_urdf(self.model, self.text)
+
+    @cached_property
+    def tip(self) -> str:
+        """The last link of those that most joints carry."""
+        depth = {-1: 0}
+        for body, (parent, *_) in enumerate(self.model.topology.tolist()):
+            depth[body] = depth[parent] + 1
+        deepest = max(depth[link.body] for link in self.model.links.values())
+        return [name for name, link in self.model.links.items() if depth[link.body] == deepest][-1]
+
+    def states(self, count: int) -> Rows:
+        """Random states inside the limits."""
+        return bare_states(self.model, count, 0)
+
+
+def robots(names: Sequence[str]) -> list[BenchRobot]:
+    """The named robots, or those that the goals are about; `DescriptionError` or `ArgumentError` for a name."""
+    return [load(name) for name in names or default_robots()]
+
+
+def default_robots() -> tuple[str, ...]:
+    """Paths in the example-robot-data wheel, or names of robots that ship where it is not installed."""
+    found = {name: wheel_file(name) for name in WHEEL}
+    return tuple(str(path) for path in found.values() if path is not None) or SHIPPED
+
+
+def wheel_file(name: str) -> Path | None:
+    """Path of a file of the example-robot-data wheel; `None` where it is not installed or has no such file."""
+    try:
+        wheel = distribution("example-robot-data")
+    except PackageNotFoundError:
+        return None
+    return next((Path(str(wheel.locate_file(f))) for f in wheel.files or [] if f.name == name), None)
+
+
+def load(name: str) -> BenchRobot:
+    """One robot by whatever `load_urdf` takes for it."""
+    source = read_source(name)
+    if is_model_file(source):
+        raise ArgumentError(f"{name} is a model file; peers read no such thing: name a robot's URDF")
+    model = assemble(_without_mimics(load_urdf(source).tree))
+    if model.n == 0:
+        raise ArgumentError(f"{name} has no joint that moves: there is nothing to time")
+    return BenchRobot(model, source.data.decode(source.encoding or "utf-8"))
+
+
+def _without_mimics(tree: KinematicTree) -> KinematicTree:
+    return replace(tree, joints=tuple(replace(joint, mimic=None) for joint in tree.joints))
+

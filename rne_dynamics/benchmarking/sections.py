@@ -1,0 +1,35 @@
+"""The parts of a run by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from rne_dynamics.benchmarking import calls, scaling
+from rne_dynamics.benchmarking.contenders import Case
+from rne_dynamics.benchmarking.plan import LeftOut, Plan
+
+
+@dataclass(frozen=True)
+class Section:
+    """One part.
+
+    Parameters
+    ----------
+    title
+        What it compares.
+    cases
+        Its cases one by one, made when they are asked for, and what it leaves out.
+    count
+        How many there will be.
+    """
+
+    title: str
+    cases: Callable[[Plan], Iterator[Case | LeftOut]]
+    count: Callable[[Plan], int]
+
+
+SECTIONS = {
+    calls.SECTION: Section("single calls from Python", calls.cases, calls.count),
+    scaling.SECTION: Section("time over the number of joints", scaling.cases, scaling.count),
+}

@@ -1,0 +1,92 @@
+"""`rne bench`: this package beside Pinocchio and MuJoCo, in one process, in turn."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rne_dynamics.benchmarking.measuring import measure
+from rne_dynamics.benchmarking.plan import Plan, installed_peers
+from rne_dynamics.benchmarking.results import Results
+from rne_dynamics.benchmarking.robots import robots
+from rne_dynamics.benchmarking.sections import SECTIONS
+from rne_dynamics.cli.bench_plot import plot
+from rne_dynamics.cli.bench_report import print_results
+from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.errors import ArgumentError
+
+EXAMPLES = """\
+sections (all by default):
+{sections}
+
+examples:
+  rne bench                                        some minutes
+  rne bench calls --robot puma560 --robot my_arm.urdf
+  rne bench --quick --json
+  rne bench --out results.json --plot pictures
+  python -m rne_dynamics.benchmarking.page results.json    the tables of docs/performance.md
+
+Peers are pin and mujoco from PyPI; one that is not installed is left out. What needs ROS or processes of its own is in
+benchmarks/: reply_latency.py (control loop beside an echo node), start_up.py (cold, warm, memory).
+
+exit code: 0 if all answers agree, 1 if some do not (those are not timed), or, with --strict, if a goal is missed
+""".format(sections="\n".join(f"  {name:10}{section.title}" for name, section in SECTIONS.items()))
+
+REPEATS, QUICK_REPEATS = 40, 3
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"which parts: {', '.join(SECTIONS)}")
+    parser.add_argument(
+        "--robot", action="append", default=[], metavar="ROBOT",
+        help="name of a robot that ships, path or URI of a URDF; may be given several times (default: UR5, Panda, "
+        "Baxter and Talos of the example-robot-data wheel, else arms that ship)",
+    )
+    parser.add_argument("--repeats", type=int, default=None, metavar="N",
+                        help=f"rounds of each comparison (default: {REPEATS}, with --quick {QUICK_REPEATS})")
+    parser.add_argument("--quick", action="store_true", help="small sizes and short rounds: to see that it runs")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results as JSON")
+    parser.add_argument("--plot", type=Path, default=None, metavar="DIR", help="draw pictures into this folder")
+    parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compare, print, and return 0 where all agree."""
+    unknown = [name for name in args.sections if name not in SECTIONS]
+    if unknown:
+        raise ArgumentError(f"there is no section {unknown[0]!r}; sections are {', '.join(SECTIONS)}")
+    repeats = args.repeats if args.repeats is not None else QUICK_REPEATS if args.quick else REPEATS
+    if not 1 <= repeats <= 10_000:
+        raise ArgumentError(f"--repeats is {repeats}; it must be between 1 and 10000")
+    sections = [name for name in SECTIONS if name in args.sections or not args.sections]
+    results = _measure(args, sections, repeats)
+    if args.out:
+        args.out.parent.mkdir(parents=True, exist_ok=True)
+        args.out.write_text(json.dumps(results.as_json(), indent=1) + "\n", encoding="utf-8")
+    if args.plot:
+        plot(args.plot, results)
+    if args.json:
+        print(json.dumps(results.as_json(), indent=2))
+    else:
+        print_results(console(), results)
+    return 0 if results.agrees and not (args.strict and results.missed) else 1
+
+
+def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Results:
+    bar = Progress(
+        TextColumn("{task.description:44}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True,
+    )  # fmt: skip
+    with bar, tempfile.TemporaryDirectory(prefix="rne_bench_") as folder:
+        task = bar.add_task("robots", total=1.0)
+        plan = Plan(robots(args.robot), installed_peers(), args.quick, Path(folder))
+        return measure(
+            plan, sections, repeats, lambda what, done: bar.update(task, description=what, completed=done)
+        )

@@ -1,0 +1,103 @@
+"""The pictures of `rne bench --plot`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rne_dynamics.benchmarking import calls, scaling
+from rne_dynamics.benchmarking.goals import GOALS, LARGE
+from rne_dynamics.benchmarking.results import Ratio, Results
+from rne_dynamics.cli.verify_plot import canvas
+
+#: Looks of robots or shapes, one after the other.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+
+def plot(folder: Path, results: Results) -> list[Path]:
+    """Draw what was measured: ``bench_calls.png`` and ``bench_scaling.png``; the files written.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    written = []
+    for section, size, draw in (
+        (calls.SECTION, (12.0, 4.8), _draw_calls), (scaling.SECTION, (12.0, 7.5), _draw_scaling),
+    ):  # fmt: skip
+        if any(m.section == section for m in results.measurements):
+            path = folder / f"bench_{section}.png"
+            with canvas(path, size) as figure:
+                draw(figure, results)
+            written.append(path)
+    return written
+
+
+def _draw_calls(figure: Any, results: Results) -> None:
+    ratios = [r for r in results.ratios if r.section == calls.SECTION]
+    forms = list(dict.fromkeys(r.ours for r in ratios))
+    robots = list(dict.fromkeys((r.robot, r.n) for r in ratios))
+    quantities = list(dict.fromkeys(r.quantity for r in ratios))
+    panels = figure.subplots(1, max(len(forms), 1), sharey=True, squeeze=False)[0]
+    for axes, form in zip(panels, forms, strict=False):
+        here = [r for r in ratios if r.ours == form]
+        for k, (robot, n) in enumerate(robots):
+            chosen = [r for r in here if r.robot == robot]
+            x = [quantities.index(r.quantity) + 0.14 * (k - 0.5 * (len(robots) - 1)) for r in chosen]
+            look = {"color": f"C{k}", "label": f"{robot}, {n} joints"}
+            axes.plot(x, [r.ratio for r in chosen], linestyle="", marker=MARKERS[k % len(MARKERS)], **look)
+        _draw_bounds(axes, here, quantities)
+        axes.axhline(1.0, color="0.4", linewidth=0.8)
+        axes.set_yscale("log")
+        axes.set_xticks(range(len(quantities)), [q.replace("_", " ") for q in quantities], rotation=35, ha="right")
+        axes.set_title(f"{form} form")
+        axes.grid(axis="y", alpha=0.3, which="both")
+        ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.minorticks_off()
+        values = [r.ratio for r in ratios]
+        axes.set_ylim(0.7 * min(*values, 1.0), 1.4 * max(*values, 2.0))
+    panels[0].set_ylabel("times as fast as pin, called from Python")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
+
+
+def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) -> None:
+    """Goals as short lines, dotted for large robots."""
+    for place, quantity in enumerate(quantities):
+        goals = {r.goal for r in ratios if r.quantity == quantity and r.goal}
+        for goal in (GOALS[key] for key in goals):
+            for bound, style in ((goal.bound, "-"), (goal.bound_at(LARGE), ":")):
+                axes.plot((place - 0.4, place + 0.4), (bound, bound), style, color="0.6", linewidth=1.5, zorder=1)
+    axes.plot((), (), "-", color="0.6", label="goal")
+    axes.plot((), (), ":", color="0.6", label=f"goal from {LARGE} joints on")
+
+
+def _draw_scaling(figure: Any, results: Results) -> None:
+    rows = [m for m in results.measurements if m.section == scaling.SECTION and m.n]
+    quantities = list(dict.fromkeys(m.quantity for m in rows))
+    shapes = list(dict.fromkeys(m.robot for m in rows))
+    grid = figure.subplots(2, 2, sharex=True)
+    for axes, quantity in zip(grid.flat, quantities, strict=False):
+        for k, shape in enumerate(shapes):
+            here = [m for m in rows if (m.quantity, m.robot) == (quantity, shape)]
+            for who, style, theirs in (("rne", "-", False), ("pin", ":", True)):
+                chosen = [m for m in here if m.contender.startswith("pin") == theirs]
+                look = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{shape}, {who}"}
+                if chosen:
+                    axes.semilogx([m.n for m in chosen], [m.minimum / m.n for m in chosen], **look)
+        axes.set_title(quantity.replace("_", " "))
+        if quantity == "mass_matrix":
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0.0)  # flat lines are what one looks for
+        axes.grid(alpha=0.3, which="both")
+        ticks = [m for m in (2, 5, 10, 20, 50, 100, 200, 500, 1000) if m <= max(m.n for m in rows)]
+        axes.set_xticks(ticks, [str(tick) for tick in ticks])
+        axes.minorticks_off()
+    for axes in grid[1]:
+        axes.set_xlabel("joints n")
+    for axes in grid[:, 0]:
+        axes.set_ylabel("time for one state by n (ns)")
+    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small")

@@ -1,0 +1,97 @@
+"""`rne bench` as its user meets it, with the peers that are installed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rne_dynamics.benchmarking import calls, plan
+from rne_dynamics.benchmarking.results import Ratio, Results
+from rne_dynamics.benchmarking.robots import load
+from rne_dynamics.benchmarking.sections import SECTIONS
+from rne_dynamics.cli import bench
+from rne_dynamics.cli import main as cli
+
+
+def test_a_quick_run_of_everything(tmp_path, capsys):
+    out = tmp_path / "results.json"
+    assert cli.main(["bench", "--quick", "--robot", "scara", "--out", str(out), "--plot", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    results = Results.from_json(json.loads(out.read_text(encoding="utf-8")))
+    assert results.agrees
+    assert {m.section for m in results.measurements} == set(SECTIONS)
+    for section in ("calls", "scaling"):
+        assert (tmp_path / f"bench_{section}.png").stat().st_size > 10_000
+    for word in ("single calls from Python", "chain: time", "pin / plain", "goals", "All answers agree"):
+        assert word in text
+
+
+def test_results_for_machines(capsys):
+    assert cli.main(["bench", "calls", "--quick", "--robot", "planar2", "--repeats", "1", "--json"]) == 0
+    results = Results.from_json(json.loads(capsys.readouterr().out))
+    assert results.options["sections"] == ["calls"]
+    assert {m.rounds for m in results.measurements} == {1}
+    assert {m.quantity for m in results.measurements} == {f.name for f in calls.FUNCTIONS}
+    assert all(m.minimum > 0.0 and m.loops > 0 for m in results.measurements)
+
+
+def test_a_peer_that_computes_something_else_is_said_and_not_timed(capsys, monkeypatch):
+    doubled = tuple(
+        f if f.name != "mass_matrix" else replace(f, ours_from=lambda p, M: 2.0 * p.matrix(M, upper=True))
+        for f in calls.FUNCTIONS
+    )
+    monkeypatch.setattr(calls, "FUNCTIONS", doubled)
+    assert cli.main(["bench", "calls", "--quick", "--robot", "planar2", "--repeats", "1"]) == 1
+    text = capsys.readouterr().out
+    assert "DISAGREEMENT: calls: planar2, mass_matrix" in text
+    assert "All answers agree" not in text
+    assert cli.main(["bench", "calls", "--quick", "--robot", "planar2", "--repeats", "1", "--json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert "mass_matrix" not in {row["quantity"] for row in report["measurements"]}
+
+
+def test_peers_that_are_not_installed_are_left_out_with_a_line(capsys, monkeypatch):
+    monkeypatch.setattr(plan, "find_spec", lambda name: None)
+    assert cli.main(["bench", "calls", "scaling", "--quick", "--robot", "planar2", "--repeats", "1"]) == 0
+    text = capsys.readouterr().out
+    assert "left out: pin in every comparison" in text
+    assert "left out: mujoco in every comparison" in text
+    assert "pin /" not in text
+
+
+def test_a_missed_goal_is_an_exit_code_only_where_asked(monkeypatch, capsys):
+    missed = Results({"packages": {}}, {"sections": [], "repeats": 1})
+    missed.ratios.append(Ratio("calls", "a", "b", 1, "plain", "pin", "pin", 0.5, 0.5, "plain", 1.0, met=False))
+    monkeypatch.setattr(bench, "_measure", lambda *_: missed)
+    assert cli.main(["bench", "--json"]) == 0
+    assert cli.main(["bench", "--json", "--strict"]) == 1
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing"], "there is no section 'nothing'"),
+        (["--repeats", "0"], "--repeats is 0"),
+        (["--robot", "no_such_robot"], "no_such_robot"),
+        (["--robot", "four_bar"], "is a model file"),
+    ],
+)
+def test_faulty_arguments_are_one_line(arguments, words, capsys):
+    assert cli.main(["bench", *arguments]) == 1
+    assert words in capsys.readouterr().err
+
+
+def test_the_tip_is_carried_by_most_joints():
+    robot = load("puma560")
+    assert robot.model.link(robot.tip).body == 5
+    assert np.array_equal(robot.pinocchio.q(robot.model.neutral), np.zeros(6))
+
+
+def test_mimic_joints_are_independent_in_both():
+    robot = load("panda")
+    assert not robot.model.has_mimic
+    assert robot.model.n == robot.pinocchio.model.nv
