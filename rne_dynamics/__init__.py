@@ -55,6 +55,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
         potential_energy,
     )
     from rne_dynamics.simulation.rollout import Rollout
+    from rne_dynamics.straight_line.batch import bind_batch
 
 __version__ = "0.1.0"
 
@@ -80,6 +81,7 @@ _HOMES = {
         "kinetic_energy mass_matrix potential_energy"
     ),
     "rne_dynamics.simulation.rollout": "Rollout",
+    "rne_dynamics.straight_line.batch": "bind_batch",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
 
@@ -99,6 +101,7 @@ __all__ = [
     "Rollout",
     "assemble",
     "bias_torque",
+    "bind_batch",
     "center_of_mass",
     "centroidal_momentum_matrix",
     "coriolis_matrix",

@@ -16,7 +16,7 @@ LAYER = {
     "errors": 0, "spatial": 0,
     "model": 1,
     "description": 2, "dynamics": 2,
-    "closed_chain": 3, "flexible": 3, "plants": 3,
+    "closed_chain": 3, "flexible": 3, "plants": 3, "straight_line": 3,
     "control": 4, "simulation": 4, "identification": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "ros": 5,
 }  # fmt: skip

@@ -25,7 +25,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
@@ -86,7 +86,7 @@ def _rows(
         gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
 
 
-@kernel
+@threaded_kernel
 def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """`gravity_torque_kernel` over rows: base (1, 12), q (B, nq), tau (B, n)."""
     work = np.empty((topology.shape[0], WORK_COLUMNS))

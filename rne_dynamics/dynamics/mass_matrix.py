@@ -30,7 +30,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Symmetric,
@@ -140,7 +140,7 @@ def _rows(
         mass_matrix_kernel(topology, parameters, q[b], work, M[b])
 
 
-@kernel
+@threaded_kernel
 def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
     """`mass_matrix_kernel` over rows: q (B, nq), M (B, n, n)."""
     work = np.empty((topology.shape[0], WORK_COLUMNS))

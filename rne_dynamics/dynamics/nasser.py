@@ -49,7 +49,7 @@ from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, subtract
 
@@ -193,7 +193,7 @@ def _rows(
     return -1
 
 
-@kernel
+@threaded_kernel
 def nasser_batch(
     topology: NDArray[np.int64],
     parameters: Array,

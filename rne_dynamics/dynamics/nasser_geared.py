@@ -38,7 +38,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, rotate_back, scale, subtract
 
@@ -260,7 +260,7 @@ def geared_kernel(
     return -1
 
 
-@kernel
+@threaded_kernel
 def geared_batch(
     topology: NDArray[np.int64],
     parameters: Array,

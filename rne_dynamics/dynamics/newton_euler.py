@@ -26,7 +26,7 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
@@ -163,7 +163,7 @@ def _rows(
         )
 
 
-@kernel
+@threaded_kernel
 def inverse_dynamics_batch(
     topology: NDArray[np.int64],
     parameters: Array,

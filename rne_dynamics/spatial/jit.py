@@ -43,7 +43,11 @@ def in_place_kernel(function: F) -> F:
 
 
 def threaded_kernel(function: F) -> F:
-    """As `kernel`, for long calls: other threads of Python run meanwhile. To let them costs every call a little."""
+    """As `kernel`, for long calls, loops over many states: other threads of Python run meanwhile.
+
+    Not for single states: letting go of Python's lock costs every call a little, and another thread may then keep it
+    for milliseconds.
+    """
     return function if _njit is None else _entry(function, nogil=True)
 
 

@@ -8,15 +8,14 @@ multiplication, as it is for the processor. Changes of sign, copies and comparis
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-_PACKAGE = __name__.partition(".")[0]
+from rne_dynamics.spatial.plain import PlainKernels
 
 
 @dataclass
@@ -51,7 +50,7 @@ class OperationCounter:
     def __init__(self) -> None:
         self.operations = Operations()
         self._number = _counting_number(self.operations)
-        self._plain: dict[int, Callable[..., Any]] = {}
+        self._plain = PlainKernels(self._functions(math.sqrt, math.cos, math.sin), lambda shape: self.zeros(*shape))
 
     def array(self, values: ArrayLike) -> Any:
         """The values as an object array of counting numbers."""
@@ -67,31 +66,7 @@ class OperationCounter:
 
     def run(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Run a kernel as plain Python; floating arguments must come from `array` or `zeros`."""
-        return self.plain(kernel)(*arguments)
-
-    def plain(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A kernel's source as an ordinary function in which every kernel and helper it calls is ordinary too."""
-        source = getattr(kernel, "py_func", kernel)
-        if id(source) in self._plain:
-            return self._plain[id(source)]
-        scope = dict(source.__globals__)
-        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, source.__closure__)
-        self._plain[id(source)] = copy  # before its own names are looked up: it may call itself
-        for name in source.__code__.co_names:
-            value = scope.get(name)
-            if value is math:
-                scope[name] = _Stand(math, self._functions(math.cos, math.sin, math.sqrt))
-            elif value is np:
-                arrays = {"empty": self._empty, "zeros": self._empty}
-                scope[name] = _Stand(np, self._functions(np.sqrt, np.cos, np.sin) | arrays)
-            elif callable(value) and hasattr(value, "py_func"):
-                scope[name] = self.plain(value)
-            elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
-                scope[name] = self.plain(value)  # where numba is missing, kernels are ordinary functions
-        return copy
-
-    def _empty(self, shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
-        return self.zeros(*np.atleast_1d(shape)) if dtype is np.float64 else np.zeros(shape, dtype)
+        return self._plain(kernel)(*arguments)
 
     def _functions(self, *functions: Callable[[float], float]) -> dict[str, Callable[[float], float]]:
         def counted(function: Callable[[float], float]) -> Callable[[float], float]:
@@ -103,17 +78,6 @@ class OperationCounter:
             return call
 
         return {function.__name__: counted(function) for function in functions}
-
-
-class _Stand:
-    """A module in which a few names mean something else."""
-
-    def __init__(self, module: Any, instead: Mapping[str, Any]) -> None:
-        self._module = module
-        self._instead = instead
-
-    def __getattr__(self, name: str) -> Any:
-        return self._instead[name] if name in self._instead else getattr(self._module, name)
 
 
 def _counting_number(tally: Operations) -> type[float]:

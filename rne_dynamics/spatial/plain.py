@@ -1,0 +1,69 @@
+"""Kernels as the ordinary Python that they are written in, on numbers of any kind.
+
+Whoever counts a kernel's operations or writes them down runs its own source, so that nothing can be left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+_PACKAGE = __name__.partition(".")[0]
+
+
+class PlainKernels:
+    """Makes ordinary functions of kernels, in which every kernel and helper that they call is ordinary too.
+
+    Parameters
+    ----------
+    functions
+        What stands for ``sqrt``, ``sin``, ``cos`` of math and numpy, and for builtins (``min``), by name.
+    zeros
+        What makes arrays of numbers: shape to array; used for ``np.empty`` and ``np.zeros`` of floats.
+    """
+
+    def __init__(self, functions: Mapping[str, Callable[..., Any]], zeros: Callable[[tuple[int, ...]], Any]) -> None:
+        def array(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
+            return zeros(tuple(np.atleast_1d(shape).tolist())) if dtype is np.float64 else np.zeros(shape, dtype)
+
+        self._functions = functions
+        self._stands = {
+            id(math): _Stand(math, functions),
+            id(np): _Stand(np, {**functions, "empty": array, "zeros": array}),
+        }
+        self._plain: dict[int, Callable[..., Any]] = {}
+
+    def __call__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A kernel's source as an ordinary function."""
+        source = getattr(kernel, "py_func", kernel)
+        if id(source) in self._plain:
+            return self._plain[id(source)]
+        scope = dict(source.__globals__)
+        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, source.__closure__)
+        self._plain[id(source)] = copy  # before its own names are looked up: it may call itself
+        for name in source.__code__.co_names:
+            value = scope.get(name)
+            if id(value) in self._stands:
+                scope[name] = self._stands[id(value)]
+            elif callable(value) and hasattr(value, "py_func"):
+                scope[name] = self(value)
+            elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
+                scope[name] = self(value)  # where numba is missing, kernels are ordinary functions
+            elif name not in scope and name in self._functions:
+                scope[name] = self._functions[name]
+        return copy
+
+
+class _Stand:
+    """A module in which a few names mean something else."""
+
+    def __init__(self, module: Any, instead: Mapping[str, Any]) -> None:
+        self._module = module
+        self._instead = instead
+
+    def __getattr__(self, name: str) -> Any:
+        return self._instead[name] if name in self._instead else getattr(self._module, name)

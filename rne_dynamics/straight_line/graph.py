@@ -1,0 +1,193 @@
+"""What a kernel computes, as a graph of operations: every term once, constants worked out.
+
+A node is an operation and its operands, earlier nodes. It is made through `Graph`, which gives an existing node where
+the same is asked for again and simplifies by identities of real numbers: 0 x = 0, 1 x = x, x + 0 = x, signs drawn out
+of products. They hold for all finite numbers; a quotient becomes a product with the reciprocal, which costs half a unit
+in the last place and lets several quotients share one division.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class Node(NamedTuple):
+    """An operation: its name, the numbers of its operands, and for leaves the value or the place among the inputs."""
+
+    name: str
+    operands: tuple[int, ...] = ()
+    leaf: float = 0.0
+
+
+class Guard(NamedTuple):
+    """A comparison that the kernel made on its way, and how it came out."""
+
+    name: str  # one of COMPARISONS
+    left: int
+    right: int
+    outcome: bool
+
+
+#: What an operation does with numbers.
+OPERATIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
+    {
+        "add": operator.add,
+        "sub": operator.sub,
+        "mul": operator.mul,
+        "neg": operator.neg,
+        "reciprocal": lambda x: 1.0 / x if x != 0.0 else math.copysign(math.inf, x),
+        "sqrt": lambda x: math.sqrt(x) if x >= 0.0 else math.nan,
+        "sin": math.sin,
+        "cos": math.cos,
+        "abs": abs,
+        "min": lambda a, b: b if b < a else a,
+        "max": lambda a, b: b if b > a else a,
+    }
+)
+COMPARISONS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(
+    {
+        "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq,
+        "ne": operator.ne,
+    }
+)  # fmt: skip
+_COMMUTATIVE = frozenset(("add", "mul"))
+
+
+class Graph:
+    """Nodes in the order in which they can be computed, and their values for one sample of the inputs."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.values: list[float] = []
+        self.guards: list[Guard] = []
+        self._numbers: dict[Node, int] = {}
+
+    def constant(self, value: float) -> int:
+        """A number known beforehand."""
+        return self._node(Node("constant", (), float(value) + 0.0), float(value))  # + 0.0: no negative zero
+
+    def input(self, place: int, sample: float) -> int:
+        """Input number `place`, with the value it has in the sample."""
+        return self._node(Node("input", (), float(place)), float(sample))
+
+    def apply(self, name: str, *operands: int) -> int:
+        """The node of an operation, simplified."""
+        if all(self.is_constant(x) for x in operands):
+            return self.constant(OPERATIONS[name](*(self.values[x] for x in operands)))
+        rule = _RULES.get(name)
+        found = None if rule is None else rule(self, *operands)
+        return self.plain(name, *operands) if found is None else found
+
+    def plain(self, name: str, *operands: int) -> int:
+        """The node of an operation as it stands."""
+        if name in _COMMUTATIVE:
+            operands = tuple(sorted(operands))
+        return self._node(Node(name, operands), OPERATIONS[name](*(self.values[x] for x in operands)))
+
+    def compare(self, name: str, left: int, right: int) -> bool:
+        """How a comparison comes out in the sample; it is noted as a guard unless it is the same for all inputs."""
+        outcome = COMPARISONS[name](self.values[left], self.values[right])
+        guard = Guard(name, left, right, outcome)
+        if not (self.is_constant(left) and self.is_constant(right)) and guard not in self.guards:
+            self.guards.append(guard)
+        return outcome
+
+    def is_constant(self, x: int) -> bool:
+        """Whether a node's value is known beforehand."""
+        return self.nodes[x].name == "constant"
+
+    def known(self, x: int) -> float | None:
+        """The value of a constant; `None` for any other node."""
+        return self.values[x] if self.is_constant(x) else None
+
+    def negated(self, x: int) -> int | None:
+        """y where x is −y; `None` otherwise."""
+        return self.nodes[x].operands[0] if self.nodes[x].name == "neg" else None
+
+    def exists(self, name: str, *operands: int) -> int | None:
+        """The node of an operation if there is one."""
+        return self._numbers.get(Node(name, operands))
+
+    def needed(self, results: Iterable[int]) -> list[int]:
+        """All nodes that the results and the guards depend on, in order."""
+        wanted = [False] * len(self.nodes)
+        for x in results:
+            wanted[x] = True
+        for guard in self.guards:
+            wanted[guard.left] = wanted[guard.right] = True
+        for x in range(len(self.nodes) - 1, -1, -1):
+            if wanted[x]:
+                for y in self.nodes[x].operands:
+                    wanted[y] = True
+        return [x for x, is_wanted in enumerate(wanted) if is_wanted]
+
+    def _node(self, node: Node, value: float) -> int:
+        number = self._numbers.get(node)
+        if number is None:
+            number = self._numbers[node] = len(self.nodes)
+            self.nodes.append(node)
+            self.values.append(value)
+        return number
+
+
+def _add(g: Graph, a: int, b: int) -> int | None:
+    for x, y in ((a, b), (b, a)):
+        if g.known(x) == 0.0:
+            return y
+        minus = g.negated(x)
+        if minus is not None:
+            return g.apply("sub", y, minus)
+    return None
+
+
+def _subtract(g: Graph, a: int, b: int) -> int | None:
+    if a == b:
+        return g.constant(0.0)
+    if g.known(b) == 0.0:
+        return a
+    if g.known(a) == 0.0:
+        return g.apply("neg", b)
+    minus_a, minus_b = g.negated(a), g.negated(b)
+    if minus_b is not None:
+        return g.apply("add", a, minus_b)
+    if minus_a is not None:
+        return g.apply("neg", g.apply("add", minus_a, b))
+    reverse = g.exists("sub", b, a)
+    return None if reverse is None else g.apply("neg", reverse)
+
+
+def _multiply(g: Graph, a: int, b: int) -> int | None:
+    for x, y in ((a, b), (b, a)):
+        factor, minus = g.known(x), g.negated(x)
+        if factor == 0.0:
+            return g.constant(0.0)
+        if factor == 1.0:
+            return y
+        if factor is not None and factor < 0.0:
+            return g.apply("neg", g.apply("mul", g.constant(-factor), y))
+        if minus is not None:
+            return g.apply("neg", g.apply("mul", minus, y))
+    return None
+
+
+def _negate(g: Graph, a: int) -> int | None:
+    return g.negated(a)
+
+
+def _sin(g: Graph, a: int) -> int | None:
+    minus = g.negated(a)
+    return None if minus is None else g.apply("neg", g.apply("sin", minus))
+
+
+def _cos(g: Graph, a: int) -> int | None:
+    minus = g.negated(a)
+    return None if minus is None else g.apply("cos", minus)
+
+
+_RULES: Mapping[str, Callable[..., int | None]] = MappingProxyType(
+    {"add": _add, "sub": _subtract, "mul": _multiply, "neg": _negate, "sin": _sin, "cos": _cos}
+)

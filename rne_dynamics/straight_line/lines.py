@@ -1,0 +1,78 @@
+"""LLVM assembly text of vector instructions, one lane a state."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+
+class Lines:
+    """The lines of one function, in which every value is a vector of `width` doubles."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.vector = f"<{width} x double>"
+        self.integers = f"<{width} x i64>"
+        self.mask = f"<{width} x i1>"
+        self.text: list[str] = []
+        self._count = 0
+
+    def let(self, instruction: str) -> str:
+        """A new value; its name."""
+        self._count += 1
+        name = f"%v{self._count}"
+        self.text.append(f"  {name} = {instruction}")
+        return name
+
+    def do(self, instruction: str) -> None:
+        """An instruction without a value."""
+        self.text.append(f"  {instruction}")
+
+    def splat(self, value: float) -> str:
+        """The same double in every lane."""
+        bits = struct.unpack("<Q", struct.pack("<d", value))[0]
+        return f"<{', '.join([f'double 0x{bits:016X}'] * self.width)}>"
+
+    def splat_integer(self, value: int) -> str:
+        """The same 64-bit integer in every lane."""
+        return f"<{', '.join([f'i64 {value}'] * self.width)}>"
+
+    def arithmetic(self, name: str, *operands: str) -> str:
+        """`fadd`, `fsub`, `fmul`: a multiplication and an addition may become one fused instruction."""
+        return self.let(f"{name} contract {self.vector} {', '.join(operands)}")
+
+    def exact(self, name: str, *operands: str) -> str:
+        """The same, each rounded by itself."""
+        return self.let(f"{name} {self.vector} {', '.join(operands)}")
+
+    def integer(self, name: str, a: str, b: str) -> str:
+        """An operation on 64-bit integers."""
+        return self.let(f"{name} {self.integers} {a}, {b}")
+
+    def intrinsic(self, name: str, *operands: str) -> str:
+        """`llvm.<name>` of vectors, e.g. fma, sqrt, fabs."""
+        arguments = ", ".join(f"{self.vector} {x}" for x in operands)
+        return self.let(f"call {self.vector} @llvm.{name}.v{self.width}f64({arguments})")
+
+    def bits(self, x: str) -> str:
+        """A vector of doubles as integers."""
+        return self.let(f"bitcast {self.vector} {x} to {self.integers}")
+
+    def doubles(self, x: str) -> str:
+        """A vector of integers as doubles."""
+        return self.let(f"bitcast {self.integers} {x} to {self.vector}")
+
+    def compare(self, condition: str, a: str, b: str) -> str:
+        """`fcmp`, e.g. olt: false where a number is NaN."""
+        return self.let(f"fcmp {condition} {self.vector} {a}, {b}")
+
+    def select(self, mask: str, a: str, b: str) -> str:
+        """a where the mask is set, otherwise b."""
+        return self.let(f"select {self.mask} {mask}, {self.vector} {a}, {self.vector} {b}")
+
+    def shuffle(self, a: str, b: str, lanes: Sequence[int]) -> str:
+        """Lanes of a, and beyond `width` of b."""
+        chosen = ", ".join(f"i32 {lane}" for lane in lanes)
+        return self.let(
+            f"shufflevector {self.vector} {a}, {self.vector} {b}, <{len(lanes)} x i32> <{chosen}>"
+        )

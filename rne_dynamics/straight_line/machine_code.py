@@ -1,0 +1,138 @@
+"""Machine code for one quantity of one robot on this processor: compiled by LLVM, kept on disk, loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line import store
+from rne_dynamics.straight_line.quantities import Quantity, widths
+from rne_dynamics.straight_line.trace import Program, trace
+from rne_dynamics.straight_line.vector_ir import module_text
+
+try:
+    import llvmlite
+    import llvmlite.binding as llvm
+except ImportError:  # it comes with numba
+    llvm = None
+
+#: Where relocations are checked and `ptr` is a type.
+_OLDEST_LLVM = 20
+#: Rooms whose sources decide what is compiled.
+_ROOMS = ("straight_line", "dynamics", "spatial", "model")
+
+
+@dataclass(frozen=True, eq=False)
+class MachineCode:
+    """A loaded function.
+
+    Attributes
+    ----------
+    run
+        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte a row, set
+        where the row's answer does not count. It holds no lock of Python's.
+    """
+
+    run: Callable[..., None]
+    _keep: tuple[Any, ...]  # the memory that it lies in
+
+
+@dataclass(frozen=True)
+class Processor:
+    """What is compiled for: name and features as LLVM has them, doubles in a vector register."""
+
+    name: str
+    features: str
+    width: int
+
+
+@cache
+def processor() -> Processor | None:
+    """This machine's; `None` where there is no LLVM, no fused multiplication and addition, or no kind known here."""
+    if llvm is None or llvm.llvm_version_info[0] < _OLDEST_LLVM:
+        return None
+    has = llvm.get_host_cpu_features()
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        if not (has.get("fma") and has.get("avx2")):
+            return None
+        wide = all(has.get(name) for name in ("avx512f", "avx512dq", "avx512vl"))
+        return Processor(llvm.get_host_cpu_name(), has.flatten(), 8 if wide else 4)
+    if machine in ("aarch64", "arm64"):
+        return Processor(llvm.get_host_cpu_name(), has.flatten(), 2)
+    return None
+
+
+def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
+    """Straight-line code, from disk or compiled now; `None` where this machine or the kernel offers none.
+
+    The kernel offers none where it finds a joint that moves no inertia, or a robot without joints.
+    """
+    target = processor()
+    if target is None or robot.n == 0:
+        return None
+    name = key(robot, quantity, target)
+    content = store.load(name)
+    if content is None:
+        program = trace(robot, quantity)
+        content = object_code(program, target) if program.regular else b""
+        store.save(name, content)
+    return loaded(content, target, len(widths(robot, quantity))) if content else None
+
+
+def object_code(program: Program, target: Processor) -> bytes:
+    """Compile. LLVM's passes over the module are left out: it is written as they would leave it."""
+    machine = _machine(target)
+    module = llvm.parse_assembly(module_text(program, target.width))
+    module.verify()
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def loaded(content: bytes, target: Processor, arguments: int) -> MachineCode:
+    """Object code as a function."""
+    linker = llvm.create_lljit_compiler(_machine(target))
+    builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process().export_symbol("run")
+    library = builder.link(linker, "straight_line")
+    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (arguments + 2))
+    return MachineCode(kind(library["run"]), (library, linker))
+
+
+def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
+    """A name that is another one wherever the machine code would be."""
+    digest = hashlib.sha256()
+    for part in (_sources(), repr((quantity, robot.nq, robot.n, target, llvmlite.__version__))):
+        digest.update(part.encode())
+    for array in (robot.topology, robot.parameters, robot.gravity):
+        digest.update(repr(array.shape).encode() + array.tobytes())
+    return digest.hexdigest()[:32]
+
+
+@cache
+def _sources() -> str:
+    package = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for room in _ROOMS:
+        for path in sorted((package / room).glob("*.py")):
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+@cache
+def _initialize() -> None:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+
+
+def _machine(target: Processor) -> Any:
+    _initialize()
+    return llvm.Target.from_default_triple().create_target_machine(
+        cpu=target.name, features=target.features, opt=3, reloc="pic", codemodel="small", jit=True
+    )

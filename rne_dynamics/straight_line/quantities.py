@@ -1,0 +1,114 @@
+"""What can be had for batches: which kernel computes it from which vectors.
+
+Both engines start here: one calls the compiled kernels, the other runs their source on symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from rne_dynamics.dynamics.gravity import gravity_torque_batch
+from rne_dynamics.dynamics.mass_matrix import mass_matrix_batch
+from rne_dynamics.dynamics.nasser import nasser_batch
+from rne_dynamics.dynamics.nasser_geared import geared_batch
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.errors import no_inertia
+from rne_dynamics.model.robot import RobotModel
+
+Quantity = Literal["inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_torque", "gravity_torque"]
+
+#: The vectors that each quantity takes, in order.
+ARGUMENTS: Mapping[Quantity, tuple[str, ...]] = MappingProxyType(
+    {
+        "inverse_dynamics": ("q", "qd", "qdd"),
+        "forward_dynamics": ("q", "qd", "tau"),
+        "mass_matrix": ("q",),
+        "bias_torque": ("q", "qd"),
+        "gravity_torque": ("q",),
+    }
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """A robot whose base rests, as kernels take it, in numbers of any kind.
+
+    Attributes
+    ----------
+    topology, parameters
+        As in `RobotModel`.
+    base
+        Its motion, shape (1, 12).
+    zeros
+        Makes arrays of zeros of a shape.
+    geared
+        Whether some joints follow others.
+    """
+
+    topology: Any
+    parameters: Any
+    base: Any
+    zeros: Callable[[tuple[int, ...]], Any]
+    geared: bool
+
+
+#: Finds the function that runs a kernel: the kernel itself or its plain source.
+Runner = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def widths(robot: RobotModel, quantity: Quantity) -> tuple[int, ...]:
+    """Numbers in a row of each argument."""
+    return tuple(robot.nq if name == "q" else robot.n for name in ARGUMENTS[quantity])
+
+
+def row_shape(robot: RobotModel, quantity: Quantity) -> tuple[int, ...]:
+    """The shape of the answer for one state."""
+    return (robot.n, robot.n) if quantity == "mass_matrix" else (robot.n,)
+
+
+def compute(quantity: Quantity, run: Runner, arm: Arm, *rows: Any) -> int:
+    """Fill the last of `rows` from the others; −1, or what the kernel says moves no inertia."""
+    fault = _KERNELS[quantity](run, arm, *rows)
+    return -1 if fault is None else int(fault)
+
+
+def check(robot: RobotModel, fault: int) -> None:
+    """Raise `SingularInertiaError` for what `compute` of `forward_dynamics` found."""
+    if fault >= 0:
+        raise no_inertia((robot.joint_names if robot.has_mimic else robot.body_names)[fault], robot.name)
+
+
+def _inverse_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, qdd: Any, out: Any) -> Any:
+    unloaded = arm.zeros((1, 0, 6))
+    return run(inverse_dynamics_batch)(arm.topology, arm.parameters, arm.base, q, qd, qdd, unloaded, out)
+
+
+def _bias_torque(run: Runner, arm: Arm, q: Any, qd: Any, out: Any) -> Any:
+    return _inverse_dynamics(run, arm, q, qd, arm.zeros(qd.shape), out)
+
+
+def _forward_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, tau: Any, out: Any) -> Any:
+    batch = geared_batch if arm.geared else nasser_batch
+    return run(batch)(arm.topology, arm.parameters, arm.base, q, qd, tau, arm.zeros((1, 0, 6)), out)
+
+
+def _mass_matrix(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
+    return run(mass_matrix_batch)(arm.topology, arm.parameters, q, out)
+
+
+def _gravity_torque(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
+    return run(gravity_torque_batch)(arm.topology, arm.parameters, arm.base, q, out)
+
+
+_KERNELS: Mapping[Quantity, Callable[..., Any]] = MappingProxyType(
+    {
+        "inverse_dynamics": _inverse_dynamics,
+        "forward_dynamics": _forward_dynamics,
+        "mass_matrix": _mass_matrix,
+        "bias_torque": _bias_torque,
+        "gravity_torque": _gravity_torque,
+    }
+)

@@ -1,0 +1,110 @@
+"""Numbers whose arithmetic is written down in a graph instead of being done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.spatial.plain import PlainKernels
+from rne_dynamics.straight_line.graph import Graph
+
+
+class Symbol:
+    """A node of a graph as a number. Comparisons come out as in the sample and are noted as guards."""
+
+    __slots__ = ("graph", "node")
+    __array_ufunc__ = None  # numpy's numbers leave arithmetic to this class
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, graph: Graph, node: int) -> None:
+        self.graph = graph
+        self.node = node
+
+    def of(self, name: str, *others: Any) -> Symbol:
+        """The operation of that name on this number and others."""
+        return Symbol(self.graph, self.graph.apply(name, self.node, *(node_of(self.graph, x) for x in others)))
+
+    def __neg__(self) -> Symbol:
+        return self.of("neg")
+
+    def __abs__(self) -> Symbol:
+        return self.of("abs")
+
+    def __truediv__(self, other: Any) -> Symbol:
+        return self.of("mul", Symbol(self.graph, node_of(self.graph, other)).of("reciprocal"))
+
+    def __rtruediv__(self, other: Any) -> Symbol:
+        return self.of("reciprocal").of("mul", other)
+
+    def __bool__(self) -> bool:
+        return self != 0.0
+
+    def _add(self, other: Any) -> Symbol:
+        return self.of("add", other)
+
+    def _subtract(self, other: Any) -> Symbol:
+        return self.of("sub", other)
+
+    def _subtract_from(self, other: Any) -> Symbol:
+        return Symbol(self.graph, self.graph.apply("sub", node_of(self.graph, other), self.node))
+
+    def _multiply(self, other: Any) -> Symbol:
+        return self.of("mul", other)
+
+    __add__ = __radd__ = _add
+    __sub__, __rsub__ = _subtract, _subtract_from
+    __mul__ = __rmul__ = _multiply
+
+    def _is(self, name: str, other: Any) -> bool:
+        return self.graph.compare(name, self.node, node_of(self.graph, other))
+
+    def __lt__(self, other: Any) -> bool:
+        return self._is("lt", other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._is("le", other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._is("gt", other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._is("ge", other)
+
+    def __eq__(self, other: object) -> bool:
+        return self._is("eq", other)
+
+    def __ne__(self, other: object) -> bool:
+        return self._is("ne", other)
+
+
+def node_of(graph: Graph, x: Any) -> int:
+    """The node of a symbol or a plain number."""
+    return x.node if isinstance(x, Symbol) else graph.constant(float(x))
+
+
+def symbolic_kernels(graph: Graph) -> PlainKernels:
+    """What makes functions of symbols of kernels."""
+
+    def function(name: str) -> Any:
+        def call(x: Any) -> Symbol:
+            return Symbol(graph, node_of(graph, x)).of(name)
+
+        return call
+
+    def extreme(name: str) -> Any:
+        def call(first: Any, *others: Any) -> Symbol:
+            least = Symbol(graph, node_of(graph, first))
+            for other in others:
+                least = least.of(name, other)
+            return least
+
+        return call
+
+    functions = {name: function(name) for name in ("sqrt", "sin", "cos", "abs")}
+    return PlainKernels({**functions, "min": extreme("min"), "max": extreme("max")}, zeros)
+
+
+def zeros(shape: tuple[int, ...]) -> Any:
+    """An array that symbols can be put in."""
+    return np.full(shape, 0.0, dtype=object)

@@ -1,0 +1,69 @@
+"""The kernels of `dynamics/` run once on symbols: what is left is a `Program` without loops for one robot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.dynamics.configuration import random_configuration
+from rne_dynamics.model.layout import ROTATION
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.graph import Graph
+from rne_dynamics.straight_line.quantities import ARGUMENTS, Arm, Quantity, compute, row_shape
+from rne_dynamics.straight_line.symbol import Symbol, node_of, symbolic_kernels, zeros
+
+
+@dataclass(frozen=True)
+class Program:
+    """Straight-line code for one quantity of one robot.
+
+    Attributes
+    ----------
+    graph
+        The operations.
+    widths
+        Numbers in a row of each argument; inputs are counted through all of them.
+    results
+        The nodes of one row of the answer, flat.
+    regular
+        Whether the kernel found no fault with the sample; where it did, it has no answer for states like that.
+    """
+
+    graph: Graph
+    widths: tuple[int, ...]
+    results: tuple[int, ...]
+    regular: bool
+
+
+def trace(robot: RobotModel, quantity: Quantity) -> Program:
+    """Write down what the general kernel of a quantity does for one state of a robot, base at rest, no wrenches."""
+    graph = Graph()
+    sample, places, rows = _sample(robot, quantity), 0, []
+    for values in sample:
+        row = zeros((1, len(values)))
+        row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values)]
+        places += len(values)
+        rows.append(row)
+    out = zeros((1, *row_shape(robot, quantity)))
+    fault = compute(quantity, symbolic_kernels(graph), _symbolic_arm(robot), *rows, out)
+    results = tuple(node_of(graph, x) for x in out.reshape(-1))
+    return Program(graph, tuple(map(len, sample)), results, fault < 0)
+
+
+def _sample(robot: RobotModel, quantity: Quantity) -> list[list[float]]:
+    """A state like any other: whatever a kernel decides by a number it decides for almost all states as for this."""
+    rng = np.random.default_rng(1)
+    q = random_configuration(robot, rng)
+    return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in ARGUMENTS[quantity]]
+
+
+def _symbolic_arm(robot: RobotModel) -> Arm:
+    """The packed model; entries of rotations that differ from a zero or a one by round-off only are made that."""
+    parameters = robot.parameters.copy()
+    turns = parameters[:, ROTATION : ROTATION + 9]
+    whole = np.rint(turns)
+    turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
+    base: Any = robot.base_at_rest.reshape(1, 12).astype(object)
+    return Arm(robot.topology, parameters.astype(object), base, zeros, robot.has_mimic)

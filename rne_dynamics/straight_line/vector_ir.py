@@ -1,0 +1,183 @@
+"""A program as LLVM assembly: a function over rows, which computes `width` of them at a time."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+from rne_dynamics.straight_line.graph import Node
+from rne_dynamics.straight_line.lines import Lines
+from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
+from rne_dynamics.straight_line.trace import Program
+from rne_dynamics.straight_line.transpose import load_columns, store_columns
+
+_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
+_ORDERED = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "one"}
+
+
+def module_text(program: Program, width: int) -> str:
+    """The module; its function `run` is described in `machine_code`."""
+    return "\n".join((_block(program, width), _RUN.format(**_loop_parts(program, width)), _declarations(width)))
+
+
+def _block(program: Program, width: int) -> str:
+    """A function for one block of rows."""
+    writer = _BlockWriter(program, width)
+    writer.write()
+    parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
+    head = f"define internal void @block({parameters}, ptr noalias %refused) noinline nounwind {{"
+    return "\n".join((head, *writer.lines.text, "  ret void", "}"))
+
+
+class _BlockWriter:
+    """Writes nodes in order, inputs when they are first needed."""
+
+    def __init__(self, program: Program, width: int) -> None:
+        self.program = program
+        self.lines = Lines(width)
+        self._names: dict[int, str] = {}
+        self._inputs: dict[int, str] = {}
+        self._sin_cos: dict[int, tuple[str, str]] = {}
+        self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
+        self._good: list[str] = []
+        # of every argument its number, its first place among the inputs and how many it has
+        ends = list(accumulate(program.widths))
+        self._owners = [(k, ends[k] - columns, columns) for k, columns in enumerate(program.widths)]
+
+    def write(self) -> None:
+        program, graph = self.program, self.program.graph
+        for x in graph.needed(program.results):
+            self._names[x] = self._value(graph.nodes[x])
+        for place in range(sum(program.widths)):
+            self._input(place)
+        for guard in graph.guards:
+            held = self.lines.compare(_ORDERED[guard.name], self._names[guard.left], self._names[guard.right])
+            self._good.append(held if guard.outcome else self._not(held))
+        for start in range(0, len(program.results), self.lines.width):
+            some = program.results[start : start + self.lines.width]
+            store_columns(self.lines, "%out", len(program.results), start, [self._names[x] for x in some])
+        self._refuse()
+
+    def _value(self, node: Node) -> str:
+        lines = self.lines
+        if node.name == "constant":
+            return lines.splat(node.leaf)
+        if node.name == "input":
+            return self._input(int(node.leaf))
+        if node.name in ("sin", "cos"):
+            return self._angle(node.operands[0])[node.name == "cos"]
+        operands = [self._names[x] for x in node.operands]
+        if node.name in _ARITHMETIC:
+            return lines.arithmetic(_ARITHMETIC[node.name], *operands)
+        if node.name == "neg":
+            return lines.let(f"fneg {lines.vector} {operands[0]}")
+        if node.name == "reciprocal":
+            return lines.exact("fdiv", lines.splat(1.0), operands[0])
+        if node.name in ("min", "max"):
+            second = lines.compare("olt" if node.name == "min" else "ogt", operands[1], operands[0])
+            return lines.select(second, operands[1], operands[0])
+        return lines.intrinsic({"abs": "fabs"}.get(node.name, node.name), *operands)
+
+    def _input(self, place: int) -> str:
+        if place in self._inputs:
+            return self._inputs[place]
+        k, first, columns = next(owner for owner in self._owners if place < owner[1] + owner[2])
+        start = (place - first) // self.lines.width * self.lines.width
+        for j, vector in enumerate(load_columns(self.lines, f"%a{k}", columns, start)):
+            self._inputs[first + start + j] = vector
+            self._finite = self.lines.intrinsic("fma", vector, self.lines.splat(0.0), self._finite)
+        return self._inputs[place]
+
+    def _angle(self, x: int) -> tuple[str, str]:
+        if x not in self._sin_cos:
+            name = self._names[x]
+            self._sin_cos[x] = sin_cos(self.lines, name)
+            size = self.lines.intrinsic("fabs", name)
+            self._good.append(self.lines.compare("ole", size, self.lines.splat(LARGEST_ANGLE)))
+        return self._sin_cos[x]
+
+    def _refuse(self) -> None:
+        """One byte a row: whether an input is not finite, an angle is too large or a guard does not hold."""
+        lines = self.lines
+        good = lines.compare("oeq", self._finite, lines.splat(0.0))
+        for mask in self._good:
+            good = lines.let(f"and {lines.mask} {good}, {mask}")
+        bytes_ = lines.let(f"zext {lines.mask} {self._not(good)} to <{lines.width} x i8>")
+        lines.do(f"store <{lines.width} x i8> {bytes_}, ptr %refused, align 1")
+
+    def _not(self, mask: str) -> str:
+        ones = ", ".join(["i1 true"] * self.lines.width)
+        return self.lines.let(f"xor {self.lines.mask} {mask}, <{ones}>")
+
+
+def _declarations(width: int) -> str:
+    vector = f"<{width} x double>"
+    one = [f"declare {vector} @llvm.{name}.v{width}f64({vector})" for name in ("fabs", "sqrt")]
+    return "\n".join(
+        (
+            *one,
+            f"declare {vector} @llvm.fma.v{width}f64({vector}, {vector}, {vector})",
+            f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
+            f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",
+            "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
+            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
+        )
+    )
+
+
+def _loop_parts(program: Program, width: int) -> dict[str, object]:
+    """What the loop over blocks differs in from program to program."""
+    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(program.widths)]
+    arrays += [("%out", 8 * len(program.results)), ("%refused", 1)]
+    here, scratch, copies_in, copies_out, passed, rest = [], [], [], [], [], []
+    for k, (name, size) in enumerate(arrays):
+        here += [f"  %o{k} = mul i64 %row, {size}", f"  %p{k} = getelementptr i8, ptr {name}, i64 %o{k}"]
+        passed.append(f"ptr %p{k}")
+        scratch.append(f"  %s{k} = alloca [{max(width * size, 1)} x i8], align 64")
+        rest += [f"  %e{k} = mul i64 %done, {size}", f"  %t{k} = getelementptr i8, ptr {name}, i64 %e{k}"]
+        rest += [f"  %l{k} = mul i64 %left, {size}"]
+        if name.startswith("%a"):
+            copies_in += [f"  call void @llvm.memset.p0.i64(ptr %s{k}, i8 0, i64 {width * size}, i1 false)"]
+            copies_in += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %s{k}, ptr %t{k}, i64 %l{k}, i1 false)"]
+        else:
+            copies_out += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %t{k}, ptr %s{k}, i64 %l{k}, i1 false)"]
+    return {
+        "parameters": ", ".join(f"ptr noalias {name}" for name, _ in arrays),
+        "width": width,
+        "scratch": "\n".join(scratch),
+        "here": "\n".join(here),
+        "passed": ", ".join(passed),
+        "rest": "\n".join((*rest, *copies_in)),
+        "tail": ", ".join(f"ptr %s{k}" for k in range(len(arrays))),
+        "copies_out": "\n".join(copies_out),
+    }
+
+
+#: Whole blocks in place; what is left goes through memory of a block's size.
+_RUN = """
+define void @run(i64 %rows, {parameters}) nounwind {{
+entry:
+{scratch}
+  %left = urem i64 %rows, {width}
+  %done = sub i64 %rows, %left
+  br label %next
+next:
+  %row = phi i64 [ 0, %entry ], [ %after, %whole ]
+  %more = icmp ult i64 %row, %done
+  br i1 %more, label %whole, label %end
+whole:
+{here}
+  call void @block({passed})
+  %after = add i64 %row, {width}
+  br label %next
+end:
+  %none = icmp eq i64 %left, 0
+  br i1 %none, label %out_of_rows, label %tail
+tail:
+{rest}
+  call void @block({tail})
+{copies_out}
+  br label %out_of_rows
+out_of_rows:
+  ret void
+}}
+"""

@@ -1,0 +1,197 @@
+"""`bind_batch` gives what the plain functions give, for every state or not at all."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.arms import gripper, slider
+from support.errors import relative_error
+from support.robots import robot as load
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.errors import ArgumentError, SingularInertiaError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.straight_line.machine_code import processor
+from rne_dynamics.straight_line.quantities import ARGUMENTS
+
+CASES = (
+    *((name, "fixed", quantity) for name in shipped_robots() for quantity in ARGUMENTS),
+    *(("panda.urdf", base, quantity) for base in ("fixed", "floating") for quantity in ARGUMENTS),
+    *((name, "fixed", "inverse_dynamics") for name in ("ur5_robot.urdf", "baxter.urdf", "tiago_dual.urdf")),
+    ("solo12.urdf", "floating", "forward_dynamics"),
+    ("hextilt_flying_arm_5.urdf", "floating", "inverse_dynamics"),
+)
+
+
+def states(robot, quantity, count, seed=0):
+    rng = np.random.default_rng(seed)
+    q = rne.random_configuration(robot, rng, count)
+    return [q, *(rng.normal(size=(count, robot.n)) for _ in ARGUMENTS[quantity][1:])]
+
+
+def terms_size(robot, quantity, rows):
+    """The size of what is added up in an answer, which may cancel."""
+    if quantity != "gravity_torque":
+        return 0.0
+    return 1e-2 * np.linalg.norm(robot.gravity) * robot.mass
+
+
+@pytest.mark.parametrize(("name", "base", "quantity"), CASES)
+def test_answers_are_the_plain_functions(name, base, quantity):
+    robot = load(name, base)
+    f = rne.bind_batch(robot, quantity)
+    assert f.engine == ("general" if processor() is None else "straight_line")
+    rows = states(robot, quantity, 203)
+    expected = getattr(rne, quantity)(robot, *rows)
+    assert relative_error(f(*rows), expected, terms_size(robot, quantity, rows)) < 1e-11
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+@pytest.mark.parametrize("quantity", ARGUMENTS)
+def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
+    for robot in (gripper(), slider()):
+        f = rne.bind_batch(robot, quantity, engine=engine, threads=1)
+        rows = states(robot, quantity, 20)
+        assert relative_error(f(*rows), getattr(rne, quantity)(robot, *rows)) < 1e-11
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+def test_any_number_of_rows_one_by_one_or_together(engine):
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
+    rows = states(robot, "inverse_dynamics", 40)
+    whole = f(*rows)
+    for count in (0, 1, 2, 7, 8, 9, 15, 16, 17):
+        part = f(*(row[:count] for row in rows))
+        assert part.shape == (count, robot.n)
+        assert np.array_equal(part, whole[:count])
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+def test_the_answer_does_not_depend_on_the_number_of_threads(engine):
+    robot = load("puma560")
+    rows = states(robot, "forward_dynamics", 5003)
+    answers = [rne.bind_batch(robot, "forward_dynamics", engine=engine, threads=k)(*rows) for k in (1, 2, 5)]
+    assert np.array_equal(answers[0], answers[1])
+    assert np.array_equal(answers[0], answers[2])
+
+
+def test_what_lies_behind_the_last_row_is_left_alone():
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "inverse_dynamics")
+    rows = states(robot, "inverse_dynamics", 11)
+    room = np.full((13, robot.n), 7.0)
+    assert f(*rows, out=room[1:12]).base is room
+    assert np.all(room[0] == 7.0)
+    assert np.all(room[12] == 7.0)
+    assert np.array_equal(room[1:12], f(*rows))
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("argument", [0, 1, 2])
+def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
+    rows = states(robot, "inverse_dynamics", 20)
+    rows[argument][13, 4] = bad
+    name = ARGUMENTS["inverse_dynamics"][argument]
+    with pytest.raises(ArgumentError, match=rf"{name}\[13, 4\] is {bad} \(joint 'joint5'\); every number must be fin"):
+        f(*rows)
+
+
+def test_an_input_that_no_result_needs_is_still_checked():
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "gravity_torque")
+    q = np.zeros((9, robot.n))
+    q[8, 0] = np.nan  # the first axis is vertical: gravity does not depend on it
+    with pytest.raises(ArgumentError, match=r"q\[8, 0\] is nan"):
+        f(q)
+
+
+def test_very_large_angles_are_computed_too():
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "gravity_torque")
+    q = states(robot, "gravity_torque", 30)[0]
+    q[[3, 17], 1] = 1e12, -4e15
+    assert relative_error(f(q), rne.gravity_torque(robot, q)) < 1e-11
+
+
+@pytest.fixture(scope="module")
+def telescope():
+    """A mass on a rail that turns about a vertical axis: pulled in to the axis it has no inertia about it."""
+    joints = (
+        TreeJoint("turn", JointKind.REVOLUTE, "base", "post"),
+        TreeJoint("rail", JointKind.PRISMATIC, "post", "mass", axis=np.array([1.0, 0.0, 0.0])),
+    )
+    return assemble(
+        KinematicTree("telescope", (TreeLink("base"), TreeLink("post"), TreeLink("mass", Inertia(2.0))), joints)
+    )
+
+
+@pytest.mark.parametrize("engine", ["straight_line", "general"])
+def test_a_state_without_inertia_raises_as_always(telescope, engine):
+    f = rne.bind_batch(telescope, "forward_dynamics", engine=engine)
+    rows = states(telescope, "forward_dynamics", 20)
+    assert relative_error(f(*rows), rne.forward_dynamics(telescope, *rows)) < 1e-11
+    rows[0][11, 1] = 0.0
+    with pytest.raises(SingularInertiaError, match="joint 'turn' of robot 'telescope' moves no inertia"):
+        f(*rows)
+
+
+def test_a_robot_that_is_never_regular_is_left_to_the_general_kernels():
+    joints = (TreeJoint("turn", JointKind.REVOLUTE, "base", "post"),)
+    robot = assemble(KinematicTree("empty", (TreeLink("base"), TreeLink("post")), joints))
+    with pytest.raises(SingularInertiaError, match="'turn'"):
+        rne.bind_batch(robot, "forward_dynamics")(*np.zeros((3, 4, 1)))
+    assert rne.bind_batch(robot, "mass_matrix")(np.zeros((4, 1))).tolist() == [[[0.0]]] * 4
+
+
+def test_arguments_are_converted_like_everywhere():
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "gravity_torque")
+    q = states(robot, "gravity_torque", 24)[0]
+    expected = f(q)
+    assert np.array_equal(f(np.asfortranarray(q)), expected)
+    assert np.array_equal(f(q.tolist()), expected)
+    assert np.array_equal(f(q[::2]), expected[::2])
+    q.flags.writeable = False
+    for engine in ("straight_line", "general"):
+        assert relative_error(rne.bind_batch(robot, "gravity_torque", engine=engine)(q), expected) < 1e-14
+
+
+def test_arguments_of_a_wrong_kind_are_named():
+    robot = load("puma560")
+    f = rne.bind_batch(robot, "inverse_dynamics")
+    q, qd, qdd = states(robot, "inverse_dynamics", 9)
+    for arguments, out, words in (
+        ((q, qd), None, r"takes 3 arrays \(q, qd, qdd\), not 2"),
+        ((q[0], qd, qdd), None, r"q has shape \(6,\); robot 'puma560' wants \(B, 6\)"),
+        ((q, qd[:8], qdd), None, r"qd has shape \(8, 6\); robot 'puma560' wants \(9, 6\)"),
+        ((q, qd, qdd[:, :5]), None, r"qdd has shape \(9, 5\)"),
+        ((q, qd, "x"), None, "qdd is not an array of real numbers"),
+        ((q, qd, qdd), np.empty((9, 5)), r"out is float64 \(9, 5\); it must be .* of shape \(9, 6\)"),
+        ((q, qd, qdd), np.empty((9, 6), np.float32), r"out is float32"),
+        ((q, qd, qdd), np.empty((6, 9)).T, "C-contiguous"),
+        ((q, qd, qdd), [1.0], "out is list"),
+        ((q, qd, qdd), qdd, "out overlaps qdd"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            f(*arguments, out=out)
+
+
+def test_bind_batch_refuses_what_it_does_not_know():
+    robot = load("puma560")
+    for arguments, options, words in (
+        (("inverse",), {}, "quantity is 'inverse'; it must be one of 'inverse_dynamics', "),
+        (("mass_matrix",), {"engine": "fast"}, "engine is 'fast'; it must be one of 'straight_line', 'general'"),
+        (("mass_matrix",), {"threads": 0}, "threads is 0; it must be a positive integer"),
+        (("mass_matrix",), {"threads": True}, "threads is True"),
+        (("mass_matrix",), {"threads": 1.5}, "threads is 1.5"),
+    ):
+        with pytest.raises(ArgumentError, match=words):
+            rne.bind_batch(robot, *arguments, **options)
+

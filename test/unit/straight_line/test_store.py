@@ -1,0 +1,109 @@
+"""Machine code on disk: whole or not used, and a disk that takes nothing stops nobody."""
+
+from __future__ import annotations
+
+import multiprocessing
+import warnings
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.arms import chain
+from support.errors import relative_error
+
+import rne_dynamics as rne
+from rne_dynamics.straight_line import machine_code, store
+
+pytestmark = pytest.mark.skipif(machine_code.processor() is None, reason="nothing is compiled here")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    keep_in(tmp_path, monkeypatch)
+    return tmp_path
+
+
+def keep_in(folder, monkeypatch) -> None:
+    monkeypatch.setattr(store, "folders", lambda: (folder,))
+    monkeypatch.setattr(store, "target", lambda: folder)
+
+
+def check(robot) -> None:
+    rng = np.random.default_rng(0)
+    rows = [rng.normal(size=(10, robot.n)) for _ in range(3)]
+    found = rne.bind_batch(robot, "inverse_dynamics")(*rows)
+    assert relative_error(found, rne.inverse_dynamics(robot, *rows)) < 1e-11
+
+
+def test_compiled_once_and_then_read(folder, monkeypatch):
+    check(chain(2))
+    assert len(list(folder.iterdir())) == 1
+    monkeypatch.setattr(machine_code, "object_code", lambda *_: pytest.fail("compiled again"))
+    check(chain(2))
+
+
+@pytest.mark.parametrize("harm", ["cut", "turned", "empty", "exchanged"])
+def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
+    check(chain(2))
+    (path,) = folder.iterdir()
+    content = path.read_bytes()
+    if harm == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif harm == "turned":
+        path.write_bytes(content[:-100] + bytes([content[-100] ^ 1]) + content[-99:])
+    elif harm == "empty":
+        path.write_bytes(b"")
+    else:
+        check(chain(3))
+        (other,) = (p for p in folder.iterdir() if p != path)
+        path.write_bytes(other.read_bytes())
+    check(chain(2))
+    assert path.read_bytes() == content
+
+
+def test_another_processor_or_other_numbers_are_another_file(folder):
+    target = machine_code.processor()
+    robot = chain(2)
+    payload = rne.with_payload(robot, rne.Payload("link2", 1.0))
+    keys = {
+        machine_code.key(robot, "inverse_dynamics", target),
+        machine_code.key(robot, "bias_torque", target),
+        machine_code.key(payload, "inverse_dynamics", target),
+        machine_code.key(robot, "inverse_dynamics", replace(target, name="another")),
+        machine_code.key(robot, "inverse_dynamics", replace(target, features="+fma")),
+    }
+    assert len(keys) == 5
+
+
+def test_a_folder_that_cannot_be_written_is_told_once(tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    keep_in(tmp_path / "file" / "below", monkeypatch)
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Mend: set NUMBA_CACHE_DIR"):
+        check(chain(2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(chain(2))
+
+
+def test_no_folder_at_all(monkeypatch):
+    monkeypatch.setattr(store, "folders", lambda: ())
+    monkeypatch.setattr(store, "target", lambda: None)
+    check(chain(2))
+
+
+def _in_another_process(folder, barrier) -> None:
+    store.folders, store.target = lambda: (folder,), lambda: folder
+    barrier.wait()
+    check(chain(4))
+
+
+def test_several_processes_at_once(tmp_path):
+    context = multiprocessing.get_context("fork")
+    barrier = context.Barrier(3)
+    processes = [context.Process(target=_in_another_process, args=(tmp_path, barrier)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert len(list(tmp_path.iterdir())) == 1
