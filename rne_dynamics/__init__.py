@@ -21,7 +21,9 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
         LinkPoses,
         Momentum,
         ReducedEquations,
+        bind,
         centroidal_momentum_matrix,
+        compiled,
         coriolis_matrix,
         forward_dynamics_derivatives,
         friction_torque,
@@ -65,7 +67,7 @@ _HOMES = {
     "rne_dynamics.description.urdf": "load_urdf",
     "rne_dynamics.dynamics": (
         "BaseMotion ForwardDynamicsDerivatives InverseDynamicsDerivatives JointReactions LagrangeTerms "
-        "LinkPoses Momentum ReducedEquations centroidal_momentum_matrix coriolis_matrix "
+        "LinkPoses Momentum ReducedEquations bind centroidal_momentum_matrix compiled coriolis_matrix "
         "forward_dynamics_derivatives friction_torque inertial_parameters integrate_configuration "
         "inverse_dynamics_derivatives jacobian jacobian_rate joint_reactions lagrange_terms momentum "
         "random_configuration reduced_equations regressor"
@@ -101,9 +103,11 @@ __all__ = [
     "Rollout",
     "assemble",
     "bias_torque",
+    "bind",
     "bind_batch",
     "center_of_mass",
     "centroidal_momentum_matrix",
+    "compiled",
     "coriolis_matrix",
     "forward_dynamics",
     "forward_dynamics_derivatives",

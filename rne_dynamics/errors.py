@@ -107,11 +107,16 @@ def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> Mode
     owner
         Whose names these are, e.g. ``"robot 'puma560'"``.
     """
+    return ModelError(unknown(kind, name, known, owner))
+
+
+def unknown(kind: str, name: str, known: Iterable[str], owner: str) -> str:
+    """The message of `unknown_name`, for errors of another class."""
     names = list(known)
     near = get_close_matches(name, names, n=3, cutoff=0.5)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    return ModelError(f"{owner} has no {kind} named {name!r}; {hint}known: {shown or 'none'}")
+    return f"{owner} has no {kind} named {name!r}; {hint}known: {shown or 'none'}"
 
 
 def no_inertia(joint: str, robot: str) -> SingularInertiaError:

@@ -1,6 +1,8 @@
 """Layer 2: one algorithm a file, pure functions of (model, q, …)."""
 
+from rne_dynamics.dynamics import compiled
 from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
 from rne_dynamics.dynamics.coriolis import coriolis_matrix
 from rne_dynamics.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
@@ -29,8 +31,10 @@ __all__ = [
     "Momentum",
     "ReducedEquations",
     "bias_torque",
+    "bind",
     "center_of_mass",
     "centroidal_momentum_matrix",
+    "compiled",
     "coriolis_matrix",
     "forward_dynamics",
     "forward_dynamics_derivatives",

@@ -5,12 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    OK,
+    OVERLAPPING,
+    POSITIONS,
+    WRONG_SHAPE,
+    head_of,
+    refusal,
+    shared,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
 
 
@@ -48,6 +59,23 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
 
 
+@kernel
+def integrate_configuration_packed(arm: Array, q: Array, step: Array, out: Array) -> int:
+    """Fill `out` (nq,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, step, step)
+    if code != OK:
+        return code
+    if out.shape[0] != head_of(arm, POSITIONS):
+        return WRONG_SHAPE
+    if shared(out, arm, q, step, step):
+        return OVERLAPPING
+    integrate_configuration_kernel(topology_of(arm), q, step, out)
+    return OK
+
+
+INTEGRATE_CONFIGURATION = Sealed(integrate_configuration_packed, 1, 1, 1, 1)
+
+
 def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) -> Array:
     """The configuration reached from `q` by a displacement in velocity coordinates (velocity times time).
 
@@ -65,6 +93,9 @@ def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) ->
     ArgumentError
         A wrong shape, NaN or infinity.
     """
+    out = np.empty(robot.nq)
+    if quick(INTEGRATE_CONFIGURATION, robot.packed, q, step, out):
+        return out
     lead, (positions, steps) = state_arrays(robot, q=q, step=step)
     out = np.empty_like(positions)
     for b in range(len(positions)):

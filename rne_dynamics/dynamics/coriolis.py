@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
     S_V,
@@ -34,10 +34,23 @@ from rne_dynamics.dynamics.ground_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    head_of,
+    parameters_of,
+    refusal,
+    shared,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import in_place_helper, kernel
 from rne_dynamics.spatial.rows import vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back
+from rne_dynamics.spatial.views import matrices, one_row
 
 
 @in_place_helper
@@ -113,6 +126,24 @@ def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd:
     _rows(topology, parameters, q, qd, C, base, no_acceleration, first, work, axes)
 
 
+@kernel
+def coriolis_matrix_packed(arm: Array, q: Array, qd: Array, C: Array) -> int:
+    """Fill C (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, qd, qd)
+    if code != OK:
+        return code
+    n = head_of(arm, COORDINATES)
+    if C.shape[0] != n or C.shape[1] != n:
+        return WRONG_SHAPE
+    if shared(C, arm, q, qd, qd):
+        return OVERLAPPING
+    coriolis_batch(topology_of(arm), parameters_of(arm), one_row(q), one_row(qd), matrices(C, 1, n, n))
+    return OK
+
+
+CORIOLIS_MATRIX = Sealed(coriolis_matrix_packed, 1, 1, 1, 2)
+
+
 def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """The Coriolis matrix C(q, q̇): C q̇ are the velocity efforts `bias_torque` − `gravity_torque`, and C + Cᵀ = Ṁ.
 
@@ -137,6 +168,9 @@ def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
+    C = np.empty((robot.n, robot.n))
+    if quick(CORIOLIS_MATRIX, robot.packed, q, qd, C):
+        return C
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     C = np.empty((positions.shape[0], robot.n, robot.n))
     coriolis_batch(robot.topology, robot.parameters, positions, velocities, C)

@@ -16,16 +16,24 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.inverse_derivatives import inverse_derivatives_batch
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed, forward_function
+from rne_dynamics.dynamics.inverse_derivatives import inverse_derivatives_batch, inverse_derivatives_packed
 from rne_dynamics.dynamics.nasser import nasser_forward
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    NO_INERTIA,
+    OK,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import SINGULAR
 from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.sealed import Sealed
+from rne_dynamics.spatial.views import parts
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -158,6 +166,27 @@ def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     return -1
 
 
+@kernel
+def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
+    """`forward_derivatives_packed` where the acceleration that the efforts give is known."""
+    code = inverse_derivatives_packed(arm, q, qd, qdd, out)
+    if code == OK and accelerations_from_efforts(topology_of(arm), parts(out)) >= 0:
+        code = NO_INERTIA
+    return code
+
+
+@kernel
+def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array, out: Array) -> int:
+    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `inverse_derivatives_packed`."""
+    code = forward_dynamics_packed(arm, q, qd, tau, qdd)
+    if code != OK:
+        return code
+    return derivatives_at_acceleration(arm, q, qd, qdd, out)
+
+
+DERIVATIVES_AT_ACCELERATION = Sealed(derivatives_at_acceleration, 1, 1, 1, 1, 3)
+
+
 def forward_dynamics_derivatives(
     robot: RobotModel,
     q: ArrayLike,
@@ -193,6 +222,12 @@ def forward_dynamics_derivatives(
     ModelError
         An unknown link in `wrenches`.
     """
+    if wrenches is None and base_motion is None:
+        qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
+        arm = robot.packed
+        found = quick(forward_function(robot), arm, q, qd, tau, qdd)
+        if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
+            return ForwardDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)

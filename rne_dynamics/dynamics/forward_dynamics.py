@@ -6,18 +6,42 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange_engines import lagrange_forward
-from rne_dynamics.dynamics.nasser import nasser_forward
+from rne_dynamics.dynamics.nasser import WORK_COLUMNS, nasser_forward, nasser_kernel
+from rne_dynamics.dynamics.nasser_geared import geared_batch
 from rne_dynamics.dynamics.newton_euler_dae import newton_euler_dae_forward
 from rne_dynamics.dynamics.operator_form import operator_forward
 from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    GEARED,
+    NO_INERTIA,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    fits_room,
+    head_of,
+    no_loads,
+    parameters_of,
+    refusal,
+    shared,
+    topology_of,
+    work_of,
+)
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.sealed import Sealed
+from rne_dynamics.spatial.views import matrices, matrix, one_row
+
+fits_room(WORK_COLUMNS)
 
 Method = Literal[
     "nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "newton_euler_operator", "lagrange"
@@ -34,6 +58,58 @@ FORWARD_ENGINES: Mapping[Method, Callable[[RobotModel, Array, Array, Array, Arra
         "lagrange": lagrange_forward,
     }
 )
+
+
+@helper
+def _refusal(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    code = refusal(arm, q, qd, tau)
+    if code != OK:
+        return code
+    if qdd.shape[0] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    return OVERLAPPING if shared(qdd, arm, q, qd, tau) else OK
+
+
+@kernel
+def nasser_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """`forward_dynamics_packed` of an arm without mimic joints."""
+    code = _refusal(arm, q, qd, tau, qdd)
+    if code != OK:
+        return code
+    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
+    singular = nasser_kernel(topology, parameters, base_of(arm), q, qd, tau, no_loads(arm), work, qdd)
+    return OK if singular < 0 else NO_INERTIA
+
+
+@kernel
+def geared_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """`forward_dynamics_packed` of an arm with mimic joints."""
+    code = _refusal(arm, q, qd, tau, qdd)
+    if code != OK:
+        return code
+    topology, parameters, base = topology_of(arm), parameters_of(arm), one_row(base_of(arm))
+    loads, out = matrices(no_loads(arm), 1, 0, 6), matrix(qdd, 0, 1, qdd.shape[0])
+    singular = geared_batch(topology, parameters, base, one_row(q), one_row(qd), one_row(tau), loads, out)
+    return OK if singular < 0 else NO_INERTIA
+
+
+@kernel
+def forward_dynamics_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """Fill `qdd` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, qd, tau)
+    if code != OK:
+        return code
+    if head_of(arm, GEARED) != 0:
+        return geared_packed(arm, q, qd, tau, qdd)
+    return nasser_packed(arm, q, qd, tau, qdd)
+
+
+_OPEN, _GEARED = Sealed(nasser_packed, 1, 1, 1, 1, 1), Sealed(geared_packed, 1, 1, 1, 1, 1)
+
+
+def forward_function(robot: RobotModel) -> Sealed:
+    """`forward_dynamics_packed` for Python: the half that this robot needs, since each takes seconds to compile."""
+    return _GEARED if robot.has_mimic else _OPEN
 
 
 def forward_dynamics(
@@ -77,6 +153,10 @@ def forward_dynamics(
     ModelError
         An unknown link in `wrenches`.
     """
+    if method == "nasser" and wrenches is None and base_motion is None:
+        qdd = np.empty(robot.n)
+        if quick(forward_function(robot), robot.packed, q, qd, tau, qdd):
+            return qdd
     if method not in FORWARD_ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)

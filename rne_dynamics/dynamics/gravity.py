@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.base_motion import packed_base
 from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
@@ -23,14 +23,30 @@ from rne_dynamics.model.layout import (
     PRISMATIC,
     VELOCITY_INDEX,
 )
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    fits_room,
+    head_of,
+    parameters_of,
+    refusal_of_position,
+    shared,
+    topology_of,
+    work_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
 # columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
 _R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
+fits_room(WORK_COLUMNS)
 
 
 @in_place_kernel
@@ -93,6 +109,23 @@ def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: A
     _rows(topology, parameters, base, q, tau, work)
 
 
+@kernel
+def gravity_torque_packed(arm: Array, q: Array, tau: Array) -> int:
+    """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal_of_position(arm, q)
+    if code != OK:
+        return code
+    if tau.shape[0] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    if shared(tau, arm, q, q, q):
+        return OVERLAPPING
+    gravity_torque_kernel(topology_of(arm), parameters_of(arm), base_of(arm), q, work_of(arm, WORK_COLUMNS), tau)
+    return OK
+
+
+GRAVITY_TORQUE = Sealed(gravity_torque_packed, 1, 1, 1)
+
+
 def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
 
@@ -108,6 +141,9 @@ def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
+    tau = np.empty(robot.n)
+    if quick(GRAVITY_TORQUE, robot.packed, q, tau):
+        return tau
     lead, (positions,) = state_arrays(robot, q=q)
     tau = np.empty((positions.shape[0], robot.n))
     gravity_torque_batch(robot.topology, robot.parameters, packed_base(robot, None, lead), positions, tau)

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
@@ -50,11 +50,26 @@ from rne_dynamics.dynamics.ground_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    head_of,
+    no_loads,
+    parameters_of,
+    refusal,
+    shared,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
 from rne_dynamics.spatial.rows import put, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate, rotate_back, scale
+from rne_dynamics.spatial.views import matrices, one_row, parts
 
 # further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ, each linear, then angular
 _, _D_V, _D_W, _DD_V, _DD_W, _R_V, _R_W, _COLUMNS = columns(AXIS_COLUMNS, 3, 3, 3, 3, 3, 3)
@@ -244,6 +259,27 @@ def inverse_derivatives_batch(
     _rows(topology, parameters, base, q, qd, qdd, wrenches, out, first, work, axes)
 
 
+@kernel
+def inverse_derivatives_packed(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
+    """Fill `out` (3, n, n) with ∂τ/∂q, ∂τ/∂q̇, M for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, qd, qdd)
+    if code != OK:
+        return code
+    n = head_of(arm, COORDINATES)
+    if out.shape[0] != 3 or out.shape[1] != n or out.shape[2] != n:
+        return WRONG_SHAPE
+    if shared(out, arm, q, qd, qdd):
+        return OVERLAPPING
+    topology, parameters, base, loads = topology_of(arm), parameters_of(arm), one_row(base_of(arm)), no_loads(arm)
+    inverse_derivatives_batch(
+        topology, parameters, base, one_row(q), one_row(qd), one_row(qdd), matrices(loads, 1, 0, 6), parts(out)
+    )
+    return OK
+
+
+INVERSE_DERIVATIVES = Sealed(inverse_derivatives_packed, 1, 1, 1, 1, 3)
+
+
 def inverse_dynamics_derivatives(
     robot: RobotModel,
     q: ArrayLike,
@@ -277,6 +313,10 @@ def inverse_dynamics_derivatives(
     ModelError
         An unknown link in `wrenches`.
     """
+    if wrenches is None and base_motion is None:
+        out = np.empty((3, robot.n, robot.n))
+        if quick(INVERSE_DERIVATIVES, robot.packed, q, qd, qdd, out):
+            return InverseDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)

@@ -8,16 +8,36 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    FRAME_COLUMNS,
+    FRAME_POSITION,
+    LINKS,
+    NO_SUCH_LINK,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    head_of,
+    link_bodies_of,
+    link_frames_of,
+    parameters_of,
+    refusal,
+    refusal_of_position,
+    shared,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rotate, scale, subtract
+from rne_dynamics.spatial.views import matrices, one_row, vector
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
 _, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
@@ -150,6 +170,60 @@ def jacobian_rate_batch(
     _rate_rows(topology, parameters, body, point, q, qd, J, work)
 
 
+@helper
+def _refusal_of_link(arm: Array, link: int, J: Array) -> int:
+    if not 0 <= link < head_of(arm, LINKS):
+        return NO_SUCH_LINK
+    return OK if J.shape[0] == 6 and J.shape[1] == head_of(arm, COORDINATES) else WRONG_SHAPE
+
+
+@helper
+def _point_of(arm: Array, link: int) -> Array:
+    """The link's origin in its body's frame, (3,)."""
+    return vector(link_frames_of(arm), link * FRAME_COLUMNS + FRAME_POSITION, 3)
+
+
+@kernel
+def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
+    """Fill J (6, n) of the link of that number; otherwise as other `compiled` functions."""
+    code = refusal_of_position(arm, q)
+    if code == OK:
+        code = _refusal_of_link(arm, link, J)
+    if code != OK:
+        return code
+    if shared(J, arm, q, q, q):
+        return OVERLAPPING
+    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link, 0]
+    if body < 0:
+        J[:, :] = 0.0
+    else:
+        jacobian_batch(topology, parameters, body, _point_of(arm, link), one_row(q), matrices(J, 1, 6, J.shape[1]))
+    return OK
+
+
+@kernel
+def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
+    """`jacobian_packed` for the Jacobian's time derivative."""
+    code = refusal(arm, q, qd, qd)
+    if code == OK:
+        code = _refusal_of_link(arm, link, J)
+    if code != OK:
+        return code
+    if shared(J, arm, q, qd, qd):
+        return OVERLAPPING
+    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link, 0]
+    point, out = _point_of(arm, link), matrices(J, 1, 6, J.shape[1])
+    if body < 0:
+        J[:, :] = 0.0
+    else:
+        jacobian_rate_batch(topology, parameters, body, point, one_row(q), one_row(qd), out)
+    return OK
+
+
+JACOBIAN = Sealed(jacobian_packed, 1, 0, 1, 2)
+JACOBIAN_RATE = Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2)
+
+
 def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     """Jacobian of a link: (linear, angular) velocity of its frame at its origin in world axes = J q̇.
 
@@ -174,8 +248,11 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     ModelError
         An unknown link.
     """
-    lead, (positions,) = state_arrays(robot, q=q)
     frame = robot.link(link)
+    J = np.empty((6, robot.n))
+    if quick(JACOBIAN, robot.packed, robot.link_index(link), q, J):
+        return J
+    lead, (positions,) = state_arrays(robot, q=q)
     J = np.zeros((positions.shape[0], 6, robot.n))
     if frame.body >= 0:
         jacobian_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, J)
@@ -187,8 +264,11 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
 
     Parameters and errors as for `jacobian`, with velocities `qd` of shape (…, n).
     """
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     frame = robot.link(link)
+    J = np.empty((6, robot.n))
+    if quick(JACOBIAN_RATE, robot.packed, robot.link_index(link), q, qd, J):
+        return J
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     J = np.zeros((positions.shape[0], 6, robot.n))
     if frame.body >= 0:
         jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)

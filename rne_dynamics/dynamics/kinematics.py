@@ -7,18 +7,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.packed_arm import (
+    FRAME_POSITION,
+    FRAME_ROTATION,
+    LINKS,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    fits_room,
+    head_of,
+    link_bodies_of,
+    link_frames_of,
+    parameters_of,
+    refusal_of_position,
+    shared,
+    topology_of,
+    work_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, compose, rotate
+from rne_dynamics.spatial.views import rows_of
 
 # columns of a pose: R_WB row after row, then p_WB
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
+fits_room(POSE_COLUMNS)
 
 
 @in_place_kernel
@@ -40,6 +60,35 @@ def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, p
     """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
     for b in range(q.shape[0]):
         body_poses_kernel(topology, parameters, q[b], poses[b])
+
+
+@kernel
+def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
+    """Fill rotation (links, 3, 3) and position (links, 3) of all links as `compiled` says."""
+    code = refusal_of_position(arm, q)
+    if code != OK:
+        return code
+    links = head_of(arm, LINKS)
+    if rotation.shape != (links, 3, 3) or position.shape != (links, 3):
+        return WRONG_SHAPE
+    if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
+        return OVERLAPPING
+    poses, bodies, frames = work_of(arm, POSE_COLUMNS), link_bodies_of(arm), link_frames_of(arm)
+    body_poses_kernel(topology_of(arm), parameters_of(arm), q, poses)
+    turns = rows_of(rotation, links, 9)
+    for k in range(links):
+        R, p = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
+        body = bodies[k, 0]
+        if body >= 0:
+            R_body = matrix_at(poses, body, ROTATION)
+            p = add(vector_at(poses, body, POSITION), rotate(R_body, p))
+            R = compose(R_body, R)
+        put_matrix(turns, k, 0, R)
+        put(position, k, 0, p)
+    return OK
+
+
+FORWARD_KINEMATICS = Sealed(forward_kinematics_packed, 1, 1, 3, 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +133,10 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
+    count = len(robot.links)
+    rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
+    if quick(FORWARD_KINEMATICS, robot.packed, q, rotation, position):
+        return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
     batch = positions.shape[0]
     poses = np.empty((batch, robot.bodies, POSE_COLUMNS))

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_batch
 from rne_dynamics.errors import ArgumentError
@@ -28,10 +28,24 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    fits_room,
+    head_of,
+    parameters_of,
+    refusal_of_position,
+    shared,
+    topology_of,
+    work_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, symmetric_at, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import (
     Symmetric,
     Vector,
@@ -47,6 +61,7 @@ from rne_dynamics.spatial.vector import (
 
 # columns of the work array, one row a body: R, p, and the composite body's mass, first moment, inertia
 _R, _P, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
+fits_room(WORK_COLUMNS)
 
 
 @helper
@@ -147,6 +162,22 @@ def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, 
     _rows(topology, parameters, q, M, work)
 
 
+@kernel
+def mass_matrix_packed(arm: Array, q: Array, M: Array) -> int:
+    """Fill M (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal_of_position(arm, q)
+    if code != OK:
+        return code
+    if M.shape[0] != head_of(arm, COORDINATES) or M.shape[1] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    if shared(M, arm, q, q, q):
+        return OVERLAPPING
+    mass_matrix_kernel(topology_of(arm), parameters_of(arm), q, work_of(arm, WORK_COLUMNS), M)
+    return OK
+
+
+MASS_MATRIX = Sealed(mass_matrix_packed, 1, 1, 2)
+
 Method = Literal["composite", "columns"]
 
 _BATCHES: Mapping[Method, Callable[[NDArray[np.int64], Array, Array, Array], None]] = MappingProxyType(
@@ -172,6 +203,10 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     ArgumentError
         A wrong shape, NaN or infinity, an unknown method.
     """
+    if method == "composite":
+        M = np.empty((robot.n, robot.n))
+        if quick(MASS_MATRIX, robot.packed, q, M):
+            return M
     if method not in _BATCHES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     lead, (positions,) = state_arrays(robot, q=q)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.model.inertia import Array
@@ -24,14 +24,32 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    fits_room,
+    head_of,
+    no_loads,
+    parameters_of,
+    refusal,
+    rest_of,
+    shared,
+    topology_of,
+    work_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
 # columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n
 _R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
+fits_room(WORK_COLUMNS)
 #: Where the kernel leaves the placement (R, p) in the parent, the motion (ω, ω̇, v̇ − g) and the reaction (f, n).
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
 
@@ -182,6 +200,40 @@ def inverse_dynamics_batch(
     _rows(topology, parameters, base, q, qd, qdd, wrenches, work, tau)
 
 
+@kernel
+def inverse_dynamics_packed(arm: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
+    """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, qd, qdd)
+    if code != OK:
+        return code
+    if tau.shape[0] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    if shared(tau, arm, q, qd, qdd):
+        return OVERLAPPING
+    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
+    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, qdd, no_loads(arm), work, tau)
+    return OK
+
+
+@kernel
+def bias_torque_packed(arm: Array, q: Array, qd: Array, tau: Array) -> int:
+    """`inverse_dynamics_packed` at zero acceleration."""
+    code = refusal(arm, q, qd, qd)
+    if code != OK:
+        return code
+    if tau.shape[0] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    if shared(tau, arm, q, qd, qd):
+        return OVERLAPPING
+    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
+    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, rest_of(arm), no_loads(arm), work, tau)
+    return OK
+
+
+INVERSE_DYNAMICS = Sealed(inverse_dynamics_packed, 1, 1, 1, 1, 1)
+BIAS_TORQUE = Sealed(bias_torque_packed, 1, 1, 1, 1)
+
+
 def inverse_dynamics(
     robot: RobotModel,
     q: ArrayLike,
@@ -218,6 +270,10 @@ def inverse_dynamics(
     ModelError
         An unknown link in `wrenches`.
     """
+    if wrenches is None and base_motion is None:
+        tau = np.empty(robot.n)
+        if quick(INVERSE_DYNAMICS, robot.packed, q, qd, qdd, tau):
+            return tau
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
@@ -231,6 +287,9 @@ def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
 
     Parameters and errors as for `inverse_dynamics`.
     """
+    tau = np.empty(robot.n)
+    if quick(BIAS_TORQUE, robot.packed, q, qd, tau):
+        return tau
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     tau = np.empty((positions.shape[0], robot.n))
     inverse_dynamics_batch(

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.ground_motion import (
     AXIS_COLUMNS,
@@ -34,10 +34,25 @@ from rne_dynamics.dynamics.ground_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    BODIES,
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    head_of,
+    parameters_of,
+    refusal,
+    shared,
+    topology_of,
+)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
 from rne_dynamics.spatial.rows import matrix_at, vector_at
+from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
+from rne_dynamics.spatial.views import matrices, one_row
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
 PARAMETERS = 10
@@ -108,6 +123,26 @@ def regressor_batch(
     _rows(topology, parameters, base, q, qd, qdd, Y, first, work, axes)
 
 
+@kernel
+def regressor_packed(arm: Array, q: Array, qd: Array, qdd: Array, Y: Array) -> int:
+    """Fill Y (n, 10·bodies) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, qd, qdd)
+    if code != OK:
+        return code
+    n, width = head_of(arm, COORDINATES), PARAMETERS * head_of(arm, BODIES)
+    if Y.shape[0] != n or Y.shape[1] != width:
+        return WRONG_SHAPE
+    if shared(Y, arm, q, qd, qdd):
+        return OVERLAPPING
+    topology, parameters = topology_of(arm), parameters_of(arm)
+    base, out = one_row(base_of(arm)), matrices(Y, 1, n, width)
+    regressor_batch(topology, parameters, base, one_row(q), one_row(qd), one_row(qdd), out)
+    return OK
+
+
+REGRESSOR = Sealed(regressor_packed, 1, 1, 1, 1, 2)
+
+
 def regressor(
     robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, base_motion: BaseMotion | None = None
 ) -> Array:
@@ -132,6 +167,10 @@ def regressor(
     ArgumentError
         Wrong shapes, NaN or infinity, or a base motion for a floating base.
     """
+    if base_motion is None:
+        Y = np.empty((robot.n, PARAMETERS * robot.bodies))
+        if quick(REGRESSOR, robot.packed, q, qd, qdd, Y):
+            return Y
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
     Y = np.empty((positions.shape[0], robot.n, PARAMETERS * robot.bodies))

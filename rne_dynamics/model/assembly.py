@@ -200,7 +200,7 @@ def _pack(
             limits.append(body.limits)
             nq += 1
 
-    topology = np.zeros((len(bodies), 4), dtype=np.int64)
+    topology = np.zeros((len(bodies), layout.TOPOLOGY_COLUMNS), dtype=np.int64)
     parameters = np.zeros((len(bodies), layout.COLUMNS))
     for i, body in enumerate(bodies):
         topology[i] = (body.parent, body.kind, *where[body.leads.joint])

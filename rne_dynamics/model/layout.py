@@ -14,6 +14,7 @@ PARENT = 0  # λ(i), −1 for the base
 KIND = 1  # REVOLUTE, PRISMATIC or FLOATING
 POSITION_INDEX = 2  # where the joint's position starts in q
 VELOCITY_INDEX = 3  # where the joint's velocity starts in qd; mimic joints share their leader's
+TOPOLOGY_COLUMNS = 4
 
 REVOLUTE = 0
 PRISMATIC = 1

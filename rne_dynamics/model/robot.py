@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rne_dynamics.errors import unknown_name
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.packed_arm import packed
 from rne_dynamics.model.tree import KinematicTree
 
 Base = Literal["fixed", "floating"]
@@ -149,6 +150,14 @@ class RobotModel:
         motion[6:9] = -self.gravity
         return motion
 
+    @cached_property
+    def packed(self) -> Array:
+        """The model in one array, with the work memory of the plain functions, which look for NaN and infinity.
+
+        They hold the interpreter's lock while they use it, so threads of Python may share the robot.
+        """
+        return packed(self, self.base_at_rest, checked=True)
+
     def link(self, name: str) -> LinkFrame:
         """The link of that name.
 
@@ -159,6 +168,17 @@ class RobotModel:
         """
         try:
             return self.links[name]
+        except KeyError:
+            raise unknown_name("link", name, self.links, f"robot {self.name!r}") from None
+
+    @cached_property
+    def _link_indices(self) -> Mapping[str, int]:
+        return {name: k for k, name in enumerate(self.links)}
+
+    def link_index(self, name: str) -> int:
+        """Place of a link in `link_names`; `ModelError` with the nearest names if there is none."""
+        try:
+            return self._link_indices[name]
         except KeyError:
             raise unknown_name("link", name, self.links, f"robot {self.name!r}") from None
 

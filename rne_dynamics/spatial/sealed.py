@@ -1,0 +1,65 @@
+"""Kernels that Python calls with exactly one kind of arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.spatial.jit import COMPILED, another
+
+
+class Sealed:
+    """A kernel that raises `TypeError` for arguments it was not made for, where `kernel` would compile itself anew.
+
+    Compiling takes a second and more: too long for a caller who once passes a strided array or one of float32. Nothing
+    is compiled on import either: before `prepare` every call raises `TypeError`, so that a call costs no question
+    whether all is ready.
+
+    Parameters
+    ----------
+    function
+        A kernel.
+    dimensions
+        The number of dimensions of each argument, a writable C-contiguous array of float64; 0 for an integer.
+
+    Attributes
+    ----------
+    call
+        The compiled function.
+    """
+
+    __slots__ = ("_dimensions", "call")
+
+    def __init__(self, function: Callable[..., Any], *dimensions: int) -> None:
+        self._dimensions = dimensions
+        self.call: Any = _guarded(function, dimensions)
+        if COMPILED:
+            self.call = another(function)
+            self.call._can_compile = False
+
+    def prepare(self) -> bool:
+        """Compile, or load from the disk; False where that was done before, and a `TypeError` means the arguments."""
+        if not COMPILED or self.call.signatures:
+            return False
+        kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
+        self.call._can_compile = True
+        try:
+            self.call.compile(f"({', '.join(kinds)})")
+        finally:
+            self.call._can_compile = False
+        return True
+
+
+def _guarded(function: Callable[..., Any], dimensions: tuple[int, ...]) -> Callable[..., Any]:
+    """`function` with the types of its arguments checked as numba checks them, for machines without numba."""
+
+    def call(*arguments: Any) -> Any:
+        for k, (value, d) in enumerate(zip(arguments, dimensions, strict=True)):
+            plain = type(value) is np.ndarray and value.dtype == np.float64 and value.flags.carray
+            if d and not (plain and value.ndim == d):
+                raise TypeError(f"argument {k} must be a writable C-contiguous array of float64, {d} dimensions")
+        return function(*arguments)
+
+    return call

@@ -1,0 +1,262 @@
+"""`bind`, the quick way of the plain functions and the compiled functions: all beside the plain functions' long way."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from support.errors import relative_error
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.dynamics.bound import QUANTITIES
+from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
+from rne_dynamics.spatial.jit import COMPILED
+
+ROBOTS = {
+    "puma560": lambda: rne.load_urdf("puma560"),
+    "floating": lambda: rne.load_urdf("puma560", base="floating"),
+    "panda, mimic fingers": lambda: rne.load_urdf(wheel_urdf("panda.urdf")),
+    "baxter, a tree": lambda: rne.load_urdf(wheel_urdf("baxter.urdf")),
+    "talos, floating": lambda: rne.load_urdf(wheel_urdf("talos_reduced.urdf"), base="floating"),
+}
+#: how many vectors each quantity takes
+INPUTS = {
+    "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
+    "coriolis_matrix": 2, "jacobian": 1, "jacobian_rate": 2, "regressor": 3, "inverse_dynamics_derivatives": 3,
+    "forward_dynamics_derivatives": 3, "forward_kinematics": 1,
+}  # fmt: skip
+PUMA = ROBOTS["puma560"]()
+
+
+@pytest.fixture(scope="module", params=ROBOTS, ids=str)
+def robot(request: pytest.FixtureRequest) -> rne.RobotModel:
+    return ROBOTS[request.param]()
+
+
+def state(robot: rne.RobotModel, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
+
+
+def options(robot: rne.RobotModel, quantity: str) -> dict[str, Any]:
+    return {"link": robot.link_names[-1]} if "jacobian" in quantity else {}
+
+
+def plain(robot: rne.RobotModel, quantity: str) -> Callable[..., Any]:
+    return lambda *vectors: getattr(rne, quantity)(robot, *vectors, **options(robot, quantity))
+
+
+def numbers(answer: Any) -> np.ndarray:
+    """One array of an answer of any kind, a batch of one as no batch."""
+    if isinstance(answer, rne.LinkPoses):
+        answer = np.concatenate([answer.rotation, answer.position[..., None]], axis=-1)
+        return answer[0] if answer.ndim > 3 and len(answer) == 1 else answer
+    if isinstance(answer, tuple):
+        return np.array([numbers(part) for part in answer])
+    return answer[0] if answer.ndim > 1 and len(answer) == 1 and answer.shape[1:] else answer
+
+
+def long_way(robot: rne.RobotModel, quantity: str, vectors: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The plain function on a batch of one, which the quick way does not take."""
+    return numbers(plain(robot, quantity)(*(v[None] for v in vectors)))
+
+
+def test_every_quantity_is_here():
+    assert INPUTS.keys() == QUANTITIES.keys()
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_the_bound_and_the_plain_function_and_the_long_way_agree(robot, quantity):
+    f = rne.bind(robot, quantity, **options(robot, quantity))
+    for seed in range(3):
+        vectors = state(robot, seed)[: INPUTS[quantity]]
+        expected = long_way(robot, quantity, vectors)
+        assert relative_error(numbers(f(*vectors)), expected) < 1e-13
+        assert relative_error(numbers(plain(robot, quantity)(*vectors)), expected) < 1e-13
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_an_output_is_filled_and_returned(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = state(PUMA)[: INPUTS[quantity]]
+    expected = f(*vectors)
+    if quantity == "forward_kinematics":
+        out = f(*state(PUMA, 1)[:1])
+        assert f(*vectors, out=out) is out
+    else:
+        out = np.full(np.shape(expected), np.nan)
+        found = f(*vectors, out=out)
+        assert found is out or all(np.shares_memory(part, out) for part in found)
+    assert np.array_equal(numbers(out if not isinstance(out, tuple) else np.array(out)), numbers(expected))
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+@pytest.mark.parametrize(
+    "strange",
+    [
+        lambda x: x.tolist(),
+        lambda x: x.astype(">f8"),
+        lambda x: np.repeat(x, 2)[::2],
+        lambda x: np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view(np.float64),
+        np.ma.masked_array,
+    ],
+    ids=["list", "big-endian", "strided", "unaligned, read-only", "masked"],
+)
+def test_other_inputs_go_the_long_way(quantity, strange):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = state(PUMA)[: INPUTS[quantity]]
+    expected = numbers(f(*vectors))
+    assert np.array_equal(numbers(f(*map(strange, vectors))), expected)
+    assert np.array_equal(numbers(plain(PUMA, quantity)(*map(strange, vectors))), expected)
+
+
+def frozen(x: np.ndarray) -> np.ndarray:
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_read_only_inputs_are_taken(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = state(PUMA)[: INPUTS[quantity]]
+    assert np.array_equal(numbers(f(*map(frozen, vectors))), numbers(f(*vectors)))
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_a_batch_goes_the_long_way(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = [np.stack([v, 2.0 * v]) for v in state(PUMA)[: INPUTS[quantity]]]
+    found, expected = f(*vectors), plain(PUMA, quantity)(*vectors)
+    assert np.array_equal(numbers(found), numbers(expected))
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_wrong_lengths_are_refused_by_name(quantity):
+    f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
+    vectors = state(PUMA)[: INPUTS[quantity]]
+    for k in range(len(vectors)):
+        for wrong in (vectors[k][:-1].copy(), np.append(vectors[k], 0.0), np.empty(0), np.zeros((6, 6, 5))):
+            with pytest.raises(ArgumentError, match="has shape"):
+                f(*vectors[:k], wrong, *vectors[k + 1 :])
+
+
+@pytest.mark.parametrize("quantity", INPUTS)
+def test_plain_functions_refuse_what_is_not_finite(quantity):
+    vectors = state(PUMA)[: INPUTS[quantity]]
+    for k in range(len(vectors)):
+        for bad in (np.nan, np.inf, -np.inf):
+            hostile = [v.copy() for v in vectors]
+            hostile[k][3] = bad
+            with pytest.raises(ArgumentError, match=rf"\[3\] is {bad}"):
+                plain(PUMA, quantity)(*hostile)
+
+
+@pytest.mark.parametrize("quantity", sorted(INPUTS.keys() - {"forward_dynamics", "forward_dynamics_derivatives"}))
+def test_bound_functions_pass_nan_on(quantity):
+    vectors = [np.full_like(v, np.nan) for v in state(PUMA)[: INPUTS[quantity]]]
+    assert np.isnan(numbers(rne.bind(PUMA, quantity, **options(PUMA, quantity))(*vectors))).any()
+
+
+def test_nan_does_not_pass_as_a_joint_without_inertia():
+    q, qd, tau = state(PUMA)
+    q[1] = np.nan
+    with pytest.raises(ArgumentError, match=r"q\[1\] is nan"):
+        rne.bind(PUMA, "forward_dynamics")(q, qd, tau)
+
+
+@pytest.mark.parametrize(
+    ("out", "said"),
+    [
+        ([0.0] * 6, "out is a list"),
+        (np.empty(5), r"out is float64 of shape \(5,\); it must be float64 of shape \(6,\)"),
+        (np.empty((6, 1)), r"of shape \(6, 1\)"),
+        (np.empty(6, np.float32), "out is float32"),
+        (np.empty(12)[::2], "out is not C-contiguous"),
+        (frozen(np.zeros(6)), "out is read-only"),
+    ],
+    ids=["list", "short", "two dimensions", "float32", "strided", "read-only"],
+)
+def test_an_output_that_cannot_be_used_is_refused(out, said):
+    with pytest.raises(ArgumentError, match=said):
+        rne.bind(PUMA, "inverse_dynamics")(*state(PUMA), out=out)
+    if not isinstance(out, list) and not out.flags.writeable:
+        assert not out.any()
+
+
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
+def test_an_output_in_the_memory_of_an_input_is_refused(quantity):
+    memory = np.random.default_rng(0).normal(size=40)
+    f = rne.bind(PUMA, quantity)
+    for k in range(3):
+        vectors = list(state(PUMA))
+        for shift in range(-5, 6):
+            vectors[k] = memory[10:16]
+            with pytest.raises(ArgumentError, match=f"out shares memory with argument {k}"):
+                f(*vectors, out=memory[10 + shift : 16 + shift])
+        f(*vectors, out=memory[16:22])
+        f(*vectors, out=memory[4:10])
+
+
+def test_a_joint_without_inertia_is_named():
+    robot = ROBOTS["puma560"]()
+    robot.parameters.flags.writeable = True
+    robot.parameters[-1, 12:] = 0.0
+    for f in (rne.bind(robot, "forward_dynamics"), rne.bind(robot, "forward_dynamics_derivatives")):
+        with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
+            f(*state(robot))
+
+
+def test_unknown_quantities_and_options_are_refused():
+    with pytest.raises(ArgumentError, match="did you mean 'inverse_dynamics'"):
+        rne.bind(PUMA, "inverse_dynamic")
+    with pytest.raises(ArgumentError, match="'mass_matrix' has no such option"):
+        rne.bind(PUMA, "mass_matrix", link="tool0")
+    with pytest.raises(ArgumentError, match="'jacobian' is that of a link"):
+        rne.bind(PUMA, "jacobian")
+    with pytest.raises(ModelError, match="no link named 'nowhere'"):
+        rne.bind(PUMA, "jacobian", link="nowhere")
+    with pytest.raises(ArgumentError, match="only an open rigid arm"):
+        rne.bind(rne.load_model("pantograph"), "inverse_dynamics")
+
+
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics", "regressor"])
+def test_a_bound_base_motion_enters_every_call(quantity):
+    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
+    vectors = state(PUMA)
+    expected = getattr(rne, quantity)(PUMA, *vectors, base_motion=motion)
+    f = rne.bind(PUMA, quantity, base_motion=motion)
+    assert relative_error(f(*vectors), expected) < 1e-13
+    assert relative_error(f(*(v.tolist() for v in vectors)), expected) < 1e-13
+
+
+def test_odd_inputs_compile_nothing():
+    f = rne.bind(PUMA, "inverse_dynamics")
+    function = QUANTITIES["inverse_dynamics"].function(PUMA)
+    vectors = state(PUMA)
+    for odd in (np.float32, np.int64, np.complex128):
+        with pytest.raises(ArgumentError) if odd is np.complex128 else contextlib.nullcontext():
+            f(*(v.astype(odd) for v in vectors))
+    if COMPILED:
+        assert len(function.call.signatures) == 1
+
+
+def test_threads_may_share_a_robot_and_a_bound_function():
+    states = [state(PUMA, seed) for seed in range(8)]
+    f = rne.bind(PUMA, "forward_dynamics_derivatives")
+    expected = [(rne.inverse_dynamics(PUMA, *s), numbers(f(*s))) for s in states]
+
+    def repeat(k: int) -> bool:
+        same = True
+        for _ in range(200):
+            same &= np.array_equal(rne.inverse_dynamics(PUMA, *states[k]), expected[k][0])
+            same &= np.array_equal(numbers(f(*states[k])), expected[k][1])
+        return same
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(repeat, range(8)))
