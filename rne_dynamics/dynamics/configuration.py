@@ -19,7 +19,7 @@ from rne_dynamics.model.packed_arm import (
     topology_of,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import in_place_kernel
+from rne_dynamics.spatial.jit import in_place_kernel, kernel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale

@@ -30,7 +30,7 @@ from rne_dynamics.model.packed_arm import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_kernel
+from rne_dynamics.spatial.jit import in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, compose, rotate

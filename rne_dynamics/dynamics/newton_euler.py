@@ -42,7 +42,7 @@ from rne_dynamics.model.packed_arm import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
