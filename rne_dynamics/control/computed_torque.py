@@ -18,10 +18,11 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque:
+class ComputedTorque(Rebuilt):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
 
     On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint.

@@ -11,10 +11,11 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @dataclass(frozen=True, eq=False)
-class Gains:
+class Gains(Rebuilt):
     """Gains of p·e + i·∫e dt + d·ė for each joint, with e = desired − measured.
 
     In computed torque the result is an acceleration (p in 1/s², i in 1/s³, d in 1/s); in PD plus gravity it is a

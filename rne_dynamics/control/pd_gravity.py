@@ -18,10 +18,11 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @dataclass(frozen=True, eq=False)
-class PdGravity:
+class PdGravity(Rebuilt):
     """τ = Kp e + Kd ė + Ki ∫e + g(q) + friction, e = q_d − q.
 
     Globally stable towards a reference at rest for any positive gains, with gravity taken at the measured

@@ -20,10 +20,11 @@ from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 @dataclass(frozen=True, eq=False)
-class SampledTrajectory:
+class SampledTrajectory(Rebuilt):
     """A trajectory through given points.
 
     Parameters

@@ -18,6 +18,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 __all__ = ["Hold", "Quintic", "SampledTrajectory", "Trajectory", "quintic_duration"]
 
@@ -38,7 +39,7 @@ class Trajectory(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Hold:
+class Hold(Rebuilt):
     """Stay at `q`, shape (n,); rad or m."""
 
     q: Array
@@ -56,7 +57,7 @@ class Hold:
 
 
 @dataclass(frozen=True, eq=False)
-class Quintic:
+class Quintic(Rebuilt):
     """From rest to rest with zero acceleration at both ends: q = a + (b − a)(10 s³ − 15 s⁴ + 6 s⁵), s = t/T.
 
     Parameters

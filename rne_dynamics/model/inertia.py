@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.rebuilt import Rebuilt
 
 Array = NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def skew(v: ArrayLike) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Inertia:
+class Inertia(Rebuilt):
     """Inertial parameters of a rigid body in some frame.
 
     Parameters

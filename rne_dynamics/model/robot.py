@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Literal
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +91,10 @@ class RobotModel:
     topology: NDArray[np.int64] = field(repr=False)
     parameters: Array = field(repr=False)
     root_inertia: Inertia = field(repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        return _from_pickle, (type(self), {**given, "links": dict(self.links)})
 
     @property
     def link_names(self) -> tuple[str, ...]:
@@ -188,3 +193,13 @@ class RobotModel:
             return self.joint_names.index(name)
         except ValueError:
             raise unknown_name("joint", name, self.joint_names, f"robot {self.name!r}") from None
+
+
+def _from_pickle(kind: type[RobotModel], given: dict[str, Any]) -> RobotModel:
+    """A model as it was: NumPy forgets in a pickle which arrays are read-only, and kernels are compiled for these."""
+    for value in given.values():
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+    for frame in given["links"].values():
+        frame.rotation.flags.writeable = frame.position.flags.writeable = False
+    return kind(**{**given, "links": MappingProxyType(given["links"])})

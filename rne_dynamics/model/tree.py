@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 class JointKind(Enum):
@@ -59,7 +60,7 @@ class Mimic:
 
 
 @dataclass(frozen=True, eq=False)
-class TreeJoint:
+class TreeJoint(Rebuilt):
     """One joint of the description.
 
     Parameters
@@ -143,7 +144,7 @@ class Payload:
 
 
 @dataclass(frozen=True, eq=False)
-class KinematicTree:
+class KinematicTree(Rebuilt):
     """Links and joints that form one tree.
 
     Parameters

@@ -31,8 +31,9 @@ from rne_dynamics.simulation.plant import ArmPlant
 
 
 class PackedLoop(NamedTuple):
-    """One plant and one law, in rows of length 1."""
+    """One plant and one law, in rows of length 1, and the law's model."""
 
+    model: RobotModel
     plants: PlantRows
     laws: LawRows
 
@@ -57,7 +58,7 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
             f"the controller's model {controller.robot.name!r} has {n} joints, robot {robot.name!r} "
             f"has {robot.nq} positions; the law needs one for each of its joints"
         )
-    return PackedLoop(plant_rows(plant, robot), law_rows(controller, controller.robot))
+    return PackedLoop(controller.robot, plant_rows(plant, robot), law_rows(controller, controller.robot))
 
 
 def plant_rows(plant: ArmPlant, robot: RobotModel) -> PlantRows:

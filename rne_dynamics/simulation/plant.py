@@ -12,6 +12,7 @@ from rne_dynamics.model.friction import joint_friction, passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism, open_tree
+from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.bending import Flex
 from rne_dynamics.simulation.loops import Loops
@@ -22,7 +23,7 @@ JOINT_COLUMNS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class ArmPlant:
+class ArmPlant(Rebuilt):
     """A robot as a simulated machine.
 
     Parameters

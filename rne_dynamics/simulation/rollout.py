@@ -8,16 +8,21 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.control.checks import measured
 from rne_dynamics.control.references import references
 from rne_dynamics.control.trajectory import Trajectory
-from rne_dynamics.errors import SimulationError
+from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.closed_loop import DONE, Clock, Course, closed_loops
 from rne_dynamics.simulation.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.many import ManyRollouts, run_many
 from rne_dynamics.simulation.packed_loop import PackedLoop, course, packed_loop
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.recorder import count, log_of, whole
+from rne_dynamics.simulation.samples import Samples, rows_of
 from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
 from rne_dynamics.simulation.stepping import StepMethod, chosen_method, step
 
@@ -29,7 +34,7 @@ _TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 @dataclass(frozen=True, eq=False)
-class Rollout:
+class Rollout(Rebuilt):
     """An arm, its controller and what it is to follow, ready to be run from any start: `run`.
 
     The torque is held from one control cycle to the next. Under `ComputedTorque` or `PdGravity` a rigid open arm is
@@ -144,6 +149,62 @@ class Rollout:
             if progress is not None:
                 progress((end - 1) * clock.period)
         return self._log(now)
+
+    def samples(self, count: int) -> Samples:
+        """`count` samples for `run_many` that are all alike: as this rollout is, from the trajectory's start.
+
+        Raises
+        ------
+        SimulationError
+            Where the rollout is not `compiled`.
+        ArgumentError
+            A count below 1.
+        """
+        if self._packed is None or not isinstance(self.plant.robot, RobotModel):
+            raise SimulationError(
+                "many samples are run by the compiled loop, for a rigid open arm under ComputedTorque or PdGravity; "
+                "run this rollout from each start by itself"
+            )
+        if count < 1:
+            raise ArgumentError(f"the number of samples is {count}; it must be at least 1")
+        robot, model = self.plant.robot, self._packed.model
+        first = self.trajectory.sample(0.0)
+        q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
+        qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
+        return Samples(robot, model, count, q, qd, self._packed.plants, self._packed.laws)
+
+    def run_many(
+        self,
+        samples: Samples,
+        *,
+        threads: int | None = None,
+        keep_every: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> ManyRollouts:
+        """One simulation for every sample, over the cores; nothing is compiled for them.
+
+        Parameters
+        ----------
+        samples
+            From `samples` of this rollout, changed at will.
+        threads
+            As many as there are cores by default. What comes out does not depend on it.
+        keep_every
+            Keep state and effort every so many control cycles; 0 keeps none.
+        progress
+            Called now and then with the number of samples that are over, from this thread.
+
+        Raises
+        ------
+        ArgumentError
+            Samples of another robot, a number of threads below 1, or a negative `keep_every`.
+        """
+        if self._packed is None or samples.robot.joint_names != self.plant.robot.joint_names:
+            raise ArgumentError("the samples are of another rollout; make them by `samples` of this one")
+        if keep_every < 0:
+            raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
+        clock = self.clock._replace(every=int(keep_every))
+        return run_many(self.plant, samples, self.references, clock, threads=threads, progress=progress)
 
     def _refuse(self, now: Course) -> None:
         """Raise for a run that failed: the step that did, once more from Python, tells why."""
