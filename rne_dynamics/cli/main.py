@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
+from rne_dynamics.cli.compile_status import compile_status
 from rne_dynamics.errors import RneDynamicsError
 
 #: Subcommands and what each does; the module of that name in this folder is imported only when it is used.
@@ -21,6 +22,7 @@ COMMANDS = {
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
     "faults": "inject faults into a running controller and judge every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
+    "warmup": "compile every kernel before anybody waits for it",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 EXIT_USAGE = 2
@@ -51,7 +53,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     module.configure(sub)
     try:
-        code: int = module.run(sub.parse_args([_plain(word) for word in arguments[1:]]))
+        parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
+        with compile_status():
+            code: int = module.run(parsed)
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)
         return EXIT_ERROR

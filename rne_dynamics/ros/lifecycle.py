@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -33,10 +32,11 @@ from rne_dynamics.ros.machine import load_machine, loaded
 from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
+from rne_dynamics.spatial.compiling import Compiling, watch_compiling
 
 Entity = TypeVar("Entity")
 
-#: Seconds after which a start says what it waits for.
+#: Seconds between two lines of log that say what a start waits for.
 PATIENCE = 2.5
 #: How long a configure request over the service waits for the description on its topic, s.
 DESCRIPTION_TIMEOUT = 10.0
@@ -210,29 +210,28 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the description, build the model, warm the kernels."""
         began = time.monotonic()
-        late = threading.Timer(
-            PATIENCE, self.get_logger().info,
-            ("waiting for numba to compile the dynamics kernels: once per machine, up to 30 s (closed loops or "
-             "flexible links: 90 s)",),
-        )
-        late.daemon = True
         try:
             self._await_description(DESCRIPTION_TIMEOUT)
-            late.start()
             self.load()
             robot = loaded(self.bare_robot, payload(self.parameters.values))
-            self.build(robot)
+            with watch_compiling(self._compiling):
+                self.build(robot)
         except RneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
             self.release()
             return TransitionCallbackReturn.FAILURE
-        finally:
-            late.cancel()
         self.get_logger().info(
             f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); "
             f"configured in {time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
         )
         return TransitionCallbackReturn.SUCCESS
+
+    def _compiling(self, now: Compiling) -> None:
+        self.get_logger().info(
+            f"compiling the dynamics kernels, once per machine (`rne warmup` does it beforehand): {now.done} done in "
+            f"{now.seconds:.0f} s",
+            throttle_duration_sec=PATIENCE,
+        )
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to act."""

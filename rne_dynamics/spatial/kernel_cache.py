@@ -30,6 +30,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from rne_dynamics.spatial.compiling import announce_file
 from rne_dynamics.spatial.fingerprint import fingerprint
 
 try:
@@ -63,14 +64,20 @@ def folders() -> tuple[Path, ...]:
 def target() -> Path | None:
     """The first of `folders` that can be written; None, with a warning, where none can."""
     for folder in folders():
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            tempfile.TemporaryFile(dir=folder).close()
-        except OSError:
-            continue
-        return folder
+        if can_be_written(folder):
+            return folder
     _complain(f"none of {', '.join(map(str, folders()))} can be written")
     return None
+
+
+def can_be_written(folder: Path) -> bool:
+    """Whether files can be made in a folder, which is made where there is none."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
 
 
 @cache
@@ -257,3 +264,4 @@ def _short(*parts: object) -> str:
 def _log(what: str, path: Path) -> None:
     if config.DEBUG_CACHE:
         print(f"[cache] {what} {path}")
+    announce_file(path, what == "saved")

@@ -1,0 +1,145 @@
+"""`rne warmup`: every kernel compiled before anybody waits for it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.warmup_task import TASKS
+from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.spatial.jit import COMPILED
+
+EXAMPLES = """\
+examples:
+  rne warmup                          where this user's processes look for kernels
+  rne warmup --dir kernels            into a folder; processes use it with NUMBA_CACHE_DIR=kernels
+  rne warmup arm-nodes                only what the nodes of an arm without loops and flexible links need
+  rne warmup --jobs 4 --json
+
+Kernels serve every robot, so one warm-up is for all; another update of this package, numba or the processor needs
+another one, of what has changed. In a Dockerfile, after the installation: RUN rne warmup
+
+exit code: 0 if everything is compiled, 1 if not
+"""
+
+
+@dataclass
+class Kernels:
+    """What the processes have told so far."""
+
+    compiled: set[str] = field(default_factory=set)
+    found: set[str] = field(default_factory=set)
+
+    @property
+    def all(self) -> set[str]:
+        """Files of machine code, each once."""
+        return self.compiled | self.found
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("parts", nargs="*", choices=[*TASKS, []], metavar="PART",
+                        help=f"what to compile: {', '.join(TASKS)} (default: all)")
+    parser.add_argument("--dir", type=Path, default=None, metavar="DIR",
+                        help="keep the kernels here; by default where they are looked for anyway")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes beside each other (default: 2)")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Compile everything; 0 if every part has run."""
+    if not COMPILED:
+        raise MissingDependencyError("there is nothing to compile without numba: pip install numba")
+    if not 1 <= args.jobs <= 64:
+        raise ArgumentError(f"--jobs is {args.jobs}; it must be between 1 and 64")
+    from rne_dynamics.spatial import kernel_cache
+
+    # as `kernel_cache.folders` has it for processes that are started with this NUMBA_CACHE_DIR
+    folder = kernel_cache.target() if args.dir is None else args.dir.resolve() / "rne_dynamics"
+    if folder is None or not kernel_cache.can_be_written(folder):
+        where = "none of the folders for kernels can" if folder is None else f"{folder} cannot"
+        raise ArgumentError(f"{where} be written; give another one as --dir, or correct the permissions")
+    environment = {**os.environ, "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    if args.dir is not None:
+        environment["NUMBA_CACHE_DIR"] = str(args.dir.resolve())
+    began = time.monotonic()
+    kernels, failures = _warm(args.parts or list(TASKS), args.jobs, environment, args.json)
+    figures = {
+        "compiled": len(kernels.compiled),
+        "found": len(kernels.all) - len(kernels.compiled),
+        "seconds": round(time.monotonic() - began, 1),
+        "bytes": sum(Path(name).stat().st_size for name in kernels.all),
+        "folder": str(folder),
+        "failures": failures,
+    }
+    if args.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        _print(figures)
+    return 1 if failures else 0
+
+
+def _warm(
+    parts: Sequence[str], jobs: int, environment: dict[str, str], quiet: bool
+) -> tuple[Kernels, dict[str, str]]:
+    """Compile the parts; what was told, and the last line of what those wrote that failed."""
+    kernels, failures, lock = Kernels(), dict[str, str](), threading.Lock()
+    bar = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        console=Console(stderr=True) if quiet else None, transient=True,
+    )
+
+    def task(name: str) -> None:
+        command = [sys.executable, "-m", "rne_dynamics.cli.warmup_task", name]
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as child:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            for line in child.stdout:
+                with lock:
+                    bar.update(row, description=_note(kernels, json.loads(line)))
+            error = child.stderr.read()
+        with lock:
+            bar.advance(row)
+            if child.returncode:
+                failures[name] = error.strip().rpartition("\n")[2]
+
+    with bar, ThreadPoolExecutor(jobs) as pool:
+        row = bar.add_task("starting", total=len(parts))
+        list(pool.map(task, parts))
+    return kernels, failures
+
+
+def _note(kernels: Kernels, told: dict[str, str]) -> str:
+    """Take in one line of a task; what to show."""
+    kernels.compiled |= {told["kept"]} if "kept" in told else set()
+    kernels.found |= {told["found"]} if "found" in told else set()
+    return f"{len(kernels.compiled)} kernels compiled, {len(kernels.all - kernels.compiled)} were there"
+
+
+def _print(figures: dict[str, Any]) -> None:
+    out = console()
+    size = f"{figures['bytes'] / 1e6:.1f} MB in {figures['folder']}"
+    if figures["compiled"] or figures["failures"]:
+        seconds, found = f"{figures['seconds']:.0f} s", figures["found"]
+        out.print(f"{figures['compiled']} kernels compiled in {seconds}, {found} were there")
+    else:
+        out.print(f"all {figures['found']} kernels were compiled already")
+    out.print(size, soft_wrap=True)
+    for name, error in figures["failures"].items():
+        out.print(f"[red]{name}[/] failed: {error}", soft_wrap=True)
