@@ -13,6 +13,7 @@ from rne_dynamics.spatial.vector import (
     Vector,
     add,
     compose,
+    compose_back,
     dot,
     rotate,
     rotate_back,
@@ -20,7 +21,6 @@ from rne_dynamics.spatial.vector import (
     scale,
     subtract,
     times,
-    transpose,
 )
 
 Articulated = tuple[Symmetric, Matrix, Symmetric]
@@ -90,7 +90,7 @@ def minus_outer(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector, s: 
 def seen_from_parent(M: Symmetric, C: Matrix, J: Symmetric, R: Matrix, p: Vector) -> Articulated:
     """(2.1.19.4): P R* A* R*ᵀ Pᵀ, the same coefficient for the parent's frame."""
     M1 = rotate_symmetric(R, M)
-    C1 = compose(compose(R, C), transpose(R))
+    C1 = compose_back(compose(R, C), R)
     J1 = rotate_symmetric(R, J)
     # C − M p̃; row k of M p̃ is (row k) × p
     C2 = (

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import quick, state_arrays
 from rne_dynamics.dynamics.base_motion import packed_base
-from rne_dynamics.dynamics.joint_motion import joint_placement
+from rne_dynamics.dynamics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -57,9 +57,10 @@ def gravity_torque_kernel(
     bodies = topology.shape[0]
     for i in range(tau.shape[0]):
         tau[i] = 0.0
+    put_joint_turns(topology, parameters, q, work, _H)  # where the first moments will be
     for i in range(bodies):
         parent = topology[i, PARENT]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _H], work[i, _H + 1]))
         up = slice_vector(base, 6) if parent < 0 else vector_at(work, parent, _G)
         put_matrix(work, i, _R, R)
         put(work, i, _P, p)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.mass_matrix import moved_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -107,10 +107,11 @@ def ground_motion(
     put(work, bodies, W, slice_vector(base, 3))
     put(work, bodies, DV, slice_vector(base, 6))  # with v = 0 the origin's acceleration is the spatial one
     put(work, bodies, DW, slice_vector(base, 9))
+    put_joint_turns(topology, parameters, q, work, OFFSET)  # where the offsets will be
     for i in range(bodies):
         parent = topology[i, PARENT]
         iv = topology[i, VELOCITY_INDEX]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, OFFSET], work[i, OFFSET + 1]))
         R_parent = matrix_at(work, parent, ROTATION)
         d = rotate(R_parent, p)
         R = compose(R_parent, R)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import quick, state_arrays
-from rne_dynamics.dynamics.joint_motion import joint_placement
-from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
+from rne_dynamics.dynamics.joint_motion import joint_placement, placement_at_turn, put_joint_turns
+from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, POSITION, ROTATION
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
@@ -36,7 +36,20 @@ from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.sealed import Sealed
-from rne_dynamics.spatial.vector import Vector, add, column, compose, cross, rotate, scale, subtract
+from rne_dynamics.spatial.vector import (
+    IDENTITY,
+    ZERO,
+    Matrix,
+    Vector,
+    add,
+    column,
+    compose,
+    compose_back,
+    cross,
+    rotate,
+    scale,
+    subtract,
+)
 from rne_dynamics.spatial.views import matrices, one_row, vector
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
@@ -60,45 +73,61 @@ def _rows(
     point: Array,
     q: Array,
     J: Array,
-    poses: Array,
+    placements: Array,
 ) -> None:
     for b in range(q.shape[0]):
-        J[b] = 0.0
-        body_poses_kernel(topology, parameters, q[b], poses)
-        r = slice_vector(point, 0)
-        target = add(vector_at(poses, body, POSITION), rotate(matrix_at(poses, body, ROTATION), r))
+        for k in range(6):
+            for c in range(J.shape[2]):
+                J[b, k, c] = 0.0
+        # only the way from the body to the base counts: once for the body's axes in the world, once for the columns
+        R = IDENTITY
         i = body
         while i >= 0:
-            R = matrix_at(poses, i, ROTATION)
-            arm = subtract(target, vector_at(poses, i, POSITION))
-            iv = topology[i, VELOCITY_INDEX]
-            if topology[i, KIND] == FLOATING:
-                for k in range(3):
-                    e = column(R, k)
-                    _add_column(J[b], iv + k, 1.0, e, (0.0, 0.0, 0.0))
-                    _add_column(J[b], iv + 3 + k, 1.0, cross(e, arm), e)
-            elif topology[i, KIND] == PRISMATIC:
-                _add_column(J[b], iv, parameters[i, MULTIPLIER], column(R, 2), (0.0, 0.0, 0.0))
-            else:
-                e = column(R, 2)
-                _add_column(J[b], iv, parameters[i, MULTIPLIER], cross(e, arm), e)
+            R_joint, p = joint_placement(topology, parameters, i, q[b])
+            put_matrix(placements, i, ROTATION, R_joint)
+            put(placements, i, POSITION, p)
+            R = compose(R_joint, R)
             i = topology[i, PARENT]
+        arm = rotate(R, slice_vector(point, 0))  # from the origin of body i to the point
+        i = body
+        while i >= 0:
+            _add_joint(topology, parameters, i, R, arm, J[b])
+            R = compose_back(R, matrix_at(placements, i, ROTATION))
+            arm = add(arm, rotate(R, vector_at(placements, i, POSITION)))
+            i = topology[i, PARENT]
+
+
+@helper
+def _add_joint(topology: NDArray[np.int64], parameters: Array, i: int, R: Matrix, arm: Vector, J: Array) -> None:
+    """The columns of joint i, whose axes in the world are R, for a point to which `arm` leads from its origin."""
+    iv = topology[i, VELOCITY_INDEX]
+    if topology[i, KIND] == FLOATING:
+        for k in range(3):
+            e = column(R, k)
+            _add_column(J, iv + k, 1.0, e, ZERO)
+            _add_column(J, iv + 3 + k, 1.0, cross(e, arm), e)
+    elif topology[i, KIND] == PRISMATIC:
+        _add_column(J, iv, parameters[i, MULTIPLIER], column(R, 2), ZERO)
+    else:
+        e = column(R, 2)
+        _add_column(J, iv, parameters[i, MULTIPLIER], cross(e, arm), e)
 
 
 @kernel
 def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, J: Array) -> None:
     """Jacobians at a point fixed in a body: point (3,) in the body's frame, q (B, nq), J (B, 6, n)."""
-    poses = np.empty((topology.shape[0], POSE_COLUMNS))
-    _rows(topology, parameters, body, point, q, J, poses)
+    placements = np.empty((topology.shape[0], POSE_COLUMNS))
+    _rows(topology, parameters, body, point, q, J, placements)
 
 
 @in_place_kernel
 def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
     """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
+    put_joint_turns(topology, parameters, q, work, POSITION)  # where the positions will be
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
         iv = topology[i, VELOCITY_INDEX]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, POSITION], work[i, POSITION + 1]))
         v = (0.0, 0.0, 0.0)
         w = (0.0, 0.0, 0.0)
         if parent >= 0:

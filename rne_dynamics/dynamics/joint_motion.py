@@ -20,7 +20,7 @@ from rne_dynamics.model.layout import (
     PRISMATIC,
     ROTATION,
 )
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.jit import helper, in_place_helper
 from rne_dynamics.spatial.rows import matrix_at, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
@@ -28,10 +28,12 @@ from rne_dynamics.spatial.vector import (
     Vector,
     about_z,
     add,
+    column,
     compose,
     cos_sin,
     from_quaternion,
     rotate,
+    scale,
 )
 
 
@@ -42,17 +44,45 @@ def inertia_of(parameters: Array, i: int) -> tuple[float, Vector, Symmetric]:
 
 
 @helper
-def joint_placement(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> tuple[Matrix, Vector]:
-    """Placement (R, p) of body i in its parent's frame at configuration q."""
+def joint_turn(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> tuple[float, float]:
+    """(cos, sin) of a revolute joint's angle; (position, 0) of a prismatic joint; zeros for a floating one."""
     kind = topology[i, KIND]
-    iq = topology[i, POSITION_INDEX]
+    if kind == FLOATING:
+        return 0.0, 0.0
+    x = parameters[i, MULTIPLIER] * q[topology[i, POSITION_INDEX]] + parameters[i, OFFSET]
+    if kind == PRISMATIC:
+        return x, 0.0
+    return cos_sin(x)
+
+
+@in_place_helper
+def put_joint_turns(topology: NDArray[Any], parameters: Array, q: Array, work: Array, k: int) -> None:
+    """`joint_turn` of every joint into columns k, k + 1 of its row.
+
+    In a loop of its own, because the library's sine, called amid a recursion, empties all registers into memory.
+    """
+    for i in range(topology.shape[0]):
+        work[i, k], work[i, k + 1] = joint_turn(topology, parameters, i, q)
+
+
+@helper
+def placement_at_turn(
+    topology: NDArray[Any], parameters: Array, i: int, q: Array, turn: tuple[float, float]
+) -> tuple[Matrix, Vector]:
+    """Placement (R, p) of body i in its parent's frame, from its joint's `joint_turn`."""
+    kind = topology[i, KIND]
     R0 = matrix_at(parameters, i, ROTATION)
     p0 = vector_at(parameters, i, PLACEMENT)
     if kind == FLOATING:
+        iq = topology[i, POSITION_INDEX]
         R = compose(R0, from_quaternion(q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6]))
         return R, add(p0, rotate(R0, slice_vector(q, iq)))
-    x = parameters[i, MULTIPLIER] * q[iq] + parameters[i, OFFSET]
     if kind == PRISMATIC:
-        return R0, (p0[0] + R0[2] * x, p0[1] + R0[5] * x, p0[2] + R0[8] * x)
-    c, s = cos_sin(x)
-    return about_z(R0, c, s), p0
+        return R0, add(p0, scale(turn[0], column(R0, 2)))
+    return about_z(R0, turn[0], turn[1]), p0
+
+
+@helper
+def joint_placement(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> tuple[Matrix, Vector]:
+    """Placement (R, p) of body i in its parent's frame at configuration q."""
+    return placement_at_turn(topology, parameters, i, q, joint_turn(topology, parameters, i, q))

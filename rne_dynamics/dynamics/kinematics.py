@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import quick, state_arrays
-from rne_dynamics.dynamics.joint_motion import joint_placement
+from rne_dynamics.dynamics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.packed_arm import (
@@ -44,9 +44,10 @@ fits_room(POSE_COLUMNS)
 @in_place_kernel
 def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
     """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
+    put_joint_turns(topology, parameters, q, poses, POSITION)  # where the positions will be
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (poses[i, POSITION], poses[i, POSITION + 1]))
         if parent >= 0:
             R_parent = matrix_at(poses, parent, ROTATION)
             p = add(vector_at(poses, parent, POSITION), rotate(R_parent, p))

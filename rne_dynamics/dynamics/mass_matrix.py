@@ -2,7 +2,9 @@
 
 Seen from joint i, everything it carries is one rigid body. Its inertia times the joint's unit acceleration is
 the force there; carried down to the base, it meets every joint on the way. Entries between branches stay zero
-and cost nothing. (By inverse dynamics, column by column: `mass_matrix_columns`.)
+and cost nothing. All vectors are along the base's axes, each body's about its own origin, so that a force that is
+carried down is not turned: a pair of joints costs a cross and a dot product. (By inverse dynamics, column by column:
+`mass_matrix_columns`.)
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import quick, state_arrays
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_batch
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -44,23 +46,27 @@ from rne_dynamics.model.packed_arm import (
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel, threaded_kernel
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, symmetric_at, vector_at
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, put_symmetric, symmetric_at, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import (
     Symmetric,
     Vector,
     add,
     add_symmetric,
+    column,
+    compose,
     cross,
     dot,
     rotate,
+    rotate_back,
     rotate_symmetric,
     scale,
     times,
 )
 
-# columns of the work array, one row a body: R, p, and the composite body's mass, first moment, inertia
-_R, _P, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
+# columns of the work array, one row a body: R, origin seen from the parent's, and the composite body's mass, first
+# moment, inertia
+_R, _D, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
 fits_room(WORK_COLUMNS)
 
 
@@ -78,69 +84,75 @@ def moved_inertia(J: Symmetric, h: Vector, m: float, p: Vector) -> Symmetric:
     )
 
 
+@in_place_helper
+def _add_column(
+    topology: NDArray[np.int64], parameters: Array, i: int, column: int, f: Vector, n: Vector, work: Array, M: Array
+) -> None:
+    """Row and column of a coordinate of joint i, from the force and moment at its origin that accelerate it by one."""
+    j = i
+    while j >= 0:
+        row = topology[j, VELOCITY_INDEX]
+        kind = topology[j, KIND]
+        R = matrix_at(work, j, _R)
+        if kind == FLOATING:
+            entries = (*rotate_back(R, f), *rotate_back(R, n))
+            for k in range(6):
+                if j != i or row + k <= column:  # its own block by its upper half, so that M is exactly symmetric
+                    M[row + k, column] += entries[k]
+                    if row + k != column:
+                        M[column, row + k] += entries[k]
+        else:
+            entry = parameters[j, MULTIPLIER] * dot((R[2], R[5], R[8]), f if kind == PRISMATIC else n)
+            M[row, column] += entry
+            if j != i:
+                M[column, row] += entry
+        n = add(n, cross(vector_at(work, j, _D), f))
+        j = topology[j, PARENT]
+
+
 @in_place_kernel
 def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, work: Array, M: Array) -> None:
     """Fill M, shape (n, n), for one state; work has shape (bodies, WORK_COLUMNS)."""
     bodies = topology.shape[0]
-    M[:, :] = 0.0
+    for row in range(M.shape[0]):
+        for k in range(M.shape[1]):
+            M[row, k] = 0.0
+    put_joint_turns(topology, parameters, q, work, _H)  # where the first moments will be
     for i in range(bodies):
-        R, p = joint_placement(topology, parameters, i, q)
+        parent = topology[i, PARENT]
+        R, d = placement_at_turn(topology, parameters, i, q, (work[i, _H], work[i, _H + 1]))
+        if parent >= 0:
+            R_parent = matrix_at(work, parent, _R)
+            R, d = compose(R_parent, R), rotate(R_parent, d)
         m, h, J = inertia_of(parameters, i)
         put_matrix(work, i, _R, R)
-        put(work, i, _P, p)
+        put(work, i, _D, d)
         work[i, _M] = m
-        put(work, i, _H, h)
-        for k in range(6):
-            work[i, _J + k] = J[k]
+        put(work, i, _H, rotate(R, h))
+        put_symmetric(work, i, _J, rotate_symmetric(R, J))
+        if topology[i, KIND] != FLOATING:
+            iv = topology[i, VELOCITY_INDEX]
+            M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
+        parent = topology[i, PARENT]
         kind = topology[i, KIND]
-        m = work[i, _M]
-        h = vector_at(work, i, _H)
-        J = symmetric_at(work, i, _J)
-        # force and moment for a unit acceleration along each of the joint's axes, met by every joint below
+        iv = topology[i, VELOCITY_INDEX]
+        R = matrix_at(work, i, _R)
+        m, h, J = work[i, _M], vector_at(work, i, _H), symmetric_at(work, i, _J)
+        # force and moment for a unit acceleration along each of the joint's axes
         for axis in range(6) if kind == FLOATING else range(1):
-            if (kind == FLOATING and axis < 3) or kind == PRISMATIC:
-                along = axis if kind == FLOATING else 2
-                e = (1.0 if along == 0 else 0.0, 1.0 if along == 1 else 0.0, 1.0 if along == 2 else 0.0)
+            e = column(R, axis % 3) if kind == FLOATING else scale(parameters[i, MULTIPLIER], (R[2], R[5], R[8]))
+            if kind == PRISMATIC or (kind == FLOATING and axis < 3):
                 f, n = scale(m, e), cross(h, e)
             else:
-                along = axis - 3 if kind == FLOATING else 2
-                e = (1.0 if along == 0 else 0.0, 1.0 if along == 1 else 0.0, 1.0 if along == 2 else 0.0)
                 f, n = cross(e, h), times(J, e)
-            column = topology[i, VELOCITY_INDEX] + axis
-            gear = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
-            j = i
-            while j >= 0:
-                row = topology[j, VELOCITY_INDEX]
-                if topology[j, KIND] == FLOATING:
-                    for k in range(3):
-                        M[row + k, column] += gear * f[k]
-                        M[row + 3 + k, column] += gear * n[k]
-                        if j != i:
-                            M[column, row + k] += gear * f[k]
-                            M[column, row + 3 + k] += gear * n[k]
-                else:
-                    along_joint = f[2] if topology[j, KIND] == PRISMATIC else n[2]
-                    if j == i:
-                        along_joint += parameters[i, ROTOR]
-                    entry = gear * parameters[j, MULTIPLIER] * along_joint
-                    M[row, column] += entry
-                    if j != i:
-                        M[column, row] += entry
-                R = matrix_at(work, j, _R)
-                f = rotate(R, f)
-                n = add(rotate(R, n), cross(vector_at(work, j, _P), f))
-                j = topology[j, PARENT]
-        parent = topology[i, PARENT]
+            _add_column(topology, parameters, i, iv + axis, f, n, work, M)
         if parent >= 0:
-            R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
-            h = rotate(R, h)
-            J = moved_inertia(rotate_symmetric(R, J), h, m, p)
-            J = add_symmetric(symmetric_at(work, parent, _J), J)
+            d = vector_at(work, i, _D)
             work[parent, _M] += m
-            put(work, parent, _H, add(vector_at(work, parent, _H), add(h, scale(m, p))))
-            for k in range(6):
-                work[parent, _J + k] = J[k]
+            put(work, parent, _H, add(vector_at(work, parent, _H), add(h, scale(m, d))))
+            J = moved_inertia(J, h, m, d)
+            put_symmetric(work, parent, _J, add_symmetric(symmetric_at(work, parent, _J), J))
 
 
 @in_place_helper

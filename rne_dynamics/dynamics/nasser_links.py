@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.dynamics.articulated import Articulated, eliminate_linear, of_rigid_body, smallest_pivot
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
@@ -93,11 +93,12 @@ def velocities(
     topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, work: Array
 ) -> None:
     """Placements, angular velocities, σ* and the velocity-dependent part of B for every link."""
+    put_joint_turns(topology, parameters, q, work, CENTRIPETAL)  # what is there later comes of them
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
         kind = topology[i, KIND]
         iv = topology[i, VELOCITY_INDEX]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, CENTRIPETAL], work[i, CENTRIPETAL + 1]))
         w_parent = slice_vector(base, 3) if parent < 0 else vector_at(work, parent, SPIN)
         w = rotate_back(R, w_parent)
         sv = (0.0, 0.0, 0.0)

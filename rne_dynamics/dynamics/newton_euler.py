@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -87,12 +87,12 @@ def inverse_dynamics_kernel(
     loaded = wrenches.shape[0] > 0
     for i in range(tau.shape[0]):
         tau[i] = 0.0
-
+    put_joint_turns(topology, parameters, q, work, _F)  # where the forces will be
     for i in range(bodies):
         parent = topology[i, PARENT]
         kind = topology[i, KIND]
         iv = topology[i, VELOCITY_INDEX]
-        R, p = joint_placement(topology, parameters, i, q)
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _F], work[i, _F + 1]))
         if parent < 0:
             w_parent = slice_vector(base, 3)
             dv_parent = slice_vector(base, 6)

@@ -16,6 +16,7 @@ Symmetric = tuple[float, float, float, float, float, float]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
 ZERO_SYMMETRIC: Symmetric = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
 ZERO_MATRIX: Matrix = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -92,6 +93,22 @@ def compose(A: Matrix, B: Matrix) -> Matrix:
         A[6] * B[0] + A[7] * B[3] + A[8] * B[6],
         A[6] * B[1] + A[7] * B[4] + A[8] * B[7],
         A[6] * B[2] + A[7] * B[5] + A[8] * B[8],
+    )
+
+
+@helper
+def compose_back(A: Matrix, B: Matrix) -> Matrix:
+    """The matrix product A Bᵀ."""
+    return (
+        A[0] * B[0] + A[1] * B[1] + A[2] * B[2],
+        A[0] * B[3] + A[1] * B[4] + A[2] * B[5],
+        A[0] * B[6] + A[1] * B[7] + A[2] * B[8],
+        A[3] * B[0] + A[4] * B[1] + A[5] * B[2],
+        A[3] * B[3] + A[4] * B[4] + A[5] * B[5],
+        A[3] * B[6] + A[4] * B[7] + A[5] * B[8],
+        A[6] * B[0] + A[7] * B[1] + A[8] * B[2],
+        A[6] * B[3] + A[7] * B[4] + A[8] * B[5],
+        A[6] * B[6] + A[7] * B[7] + A[8] * B[8],
     )
 
 
