@@ -1,22 +1,29 @@
-"""How long a joint state waits for its effort: the controller beside a bare rclpy echo, in turn, in one run.
+"""How long a joint state waits for its effort, and what that costs: three nodes, in turn, in one run.
 
     python benchmarks/reply_latency.py            # 3 rounds of 5 s each at 1 kHz
     python benchmarks/reply_latency.py --json
 
-This process publishes joint states and waits for each answer. The echo node only sends a message of the same size
-back: what it needs is the price of rclpy, DDS and this machine. The rest is the controller's.
+echo        a bare rclpy node that sends a message of the same size back: the price of rclpy, DDS and this machine
+plain       examples/plain_node.py, what one writes in an afternoon with rclpy and Pinocchio; left out without Pinocchio
+controller  computed_torque_controller with every check on
+
+This process publishes joint states of an arm that is held and swings a little, and waits for each answer. CPU time is
+that of all threads of the answering process over the seconds that are counted. Where an answer is missing, or those of
+the plain node and the controller differ (exit code 1), nothing is compared.
 """
 
 from __future__ import annotations
 
 import argparse
 import gc
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 import time
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,14 +39,48 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 import rne_dynamics as rne
+from rne_dynamics.description.share import share_file
 from rne_dynamics.ros.hot_loop import HotLoop
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
+COMMANDS = "effort_controller/commands"
+PLAIN_NODE = Path(__file__).resolve().parents[1] / "examples" / "plain_node.py"
 #: An answer that takes longer has been lost, s.
 PATIENCE = 0.05
 #: So many in a row from the start, and there is no connection.
 UNANSWERED = 100
-COMMANDS = "effort_controller/commands"
+#: Time before what is counted, s: the controller lets its feedback grow in the first half second.
+WARM_UP = 1.0
+#: The controller's gains by default are those of this bandwidth, 1/s.
+BANDWIDTH = 20.0
+#: The swing, rad or m, and its frequency, Hz.
+SWING, FREQUENCY = 0.01, 0.5
+#: Largest difference between the efforts of plain node and controller, N·m or N.
+AGREEMENT = 1e-9
+
+
+class Round(NamedTuple):
+    """What one node did in one round.
+
+    Parameters
+    ----------
+    latencies
+        s, inf for a missing answer; shape (states,).
+    first
+        Of the very first answer, s.
+    efforts
+        The answers, N·m or N, NaN where one is missing; shape (states, n).
+    cpu
+        Part of a core used.
+    resident
+        Memory at the end, MB.
+    """
+
+    latencies: np.ndarray
+    first: float
+    efforts: np.ndarray
+    cpu: float
+    resident: float
 
 
 def echo(joints: int) -> None:
@@ -52,66 +93,157 @@ def echo(joints: int) -> None:
     rclpy.spin(node)
 
 
-def measure(node: Node, robot: rne.RobotModel, command: list[str], rate: float, seconds: float) -> np.ndarray:
-    """Latencies of one answering process, s, the very first one in front.
+def cpu_seconds(process: int) -> float:
+    """CPU time of all threads of a process so far, s, to a hundredth."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    The next state waits for the answer to the last one, so that no late answer passes for the next one's.
+
+def resident_memory(process: int) -> float:
+    """Resident memory of a process, MB."""
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+class Harness:
+    """Publishes states and waits for answers.
+
+    Parameters
+    ----------
+    node
+        The publishing node.
+    robot
+        Whose states are published.
+    rate, seconds
+        States per second, and how long they are counted.
     """
-    arrived: list[float] = []
-    loop = HotLoop(node, Float64MultiArray, COMMANDS, NEWEST, lambda _: arrived.append(time.monotonic()))
-    publisher = node.create_publisher(JointState, "joint_states", QoSProfile(depth=1))
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
+
+    def __init__(self, node: Node, robot: rne.RobotModel, rate: float, seconds: float) -> None:
+        self.node, self.robot, self.rate = node, robot, rate
+        self.before, self.counted = int(WARM_UP * rate), int(rate * seconds)
+        lower, upper = np.maximum(robot.lower, -1.0), np.minimum(robot.upper, 1.0)
+        self.rest = 0.5 * (lower + upper)
+
+    def state(self, k: int) -> tuple[list[float], list[float]]:
+        """Position and velocity of the k-th state; at rest before the first that is counted."""
+        if k < 0:
+            return self.rest.tolist(), [0.0] * self.robot.n
+        angle = 2.0 * np.pi * FREQUENCY * k / self.rate
+        swing, speed = SWING * (1.0 - np.cos(angle)), SWING * 2.0 * np.pi * FREQUENCY * np.sin(angle)
+        return (self.rest + swing).tolist(), [speed] * self.robot.n
+
+    def measure(self, command: list[str]) -> Round:
+        """One round with the node that `command` starts.
+
+        The next state waits for the answer to the last one, so that no late answer passes for the next one's.
+        """
+        n, total = self.robot.n, self.before + self.counted
+        answers: list[tuple[float, Any]] = []
+        loop = HotLoop(self.node, Float64MultiArray, COMMANDS, NEWEST, lambda m: answers.append((time.monotonic(), m)))
+        publisher = self.node.create_publisher(JointState, "joint_states", QoSProfile(depth=1))
+        message = JointState(name=list(self.robot.joint_names))
+        latencies, efforts = np.full(total, np.inf), np.full((total, n), np.nan)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            self._await(process, publisher)
+            gc.collect()
+            gc.disable()
+            due, busy = time.monotonic() + 0.5, 0.0
+            for k in range(total):
+                message.position, message.velocity = self.state(k - self.before)
+                due = max(due + 1.0 / self.rate, time.monotonic())
+                while (left := due - time.monotonic()) > 0.0:
+                    time.sleep(left)
+                if k == self.before:
+                    began, busy = time.monotonic(), cpu_seconds(process.pid)
+                answers.clear()
+                message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
+                sent = time.monotonic()
+                publisher.publish(message)
+                while not answers and time.monotonic() < sent + PATIENCE:
+                    loop.turn()
+                if answers:
+                    latencies[k], efforts[k] = answers[0][0] - sent, answers[0][1].data
+                if k == UNANSWERED and not np.isfinite(latencies).any():
+                    raise SystemExit(f"{' '.join(command)} has answered none of {k} states; run it once more")
+            cpu = (cpu_seconds(process.pid) - busy) / (time.monotonic() - began)
+            counted = slice(self.before, None)
+            return Round(latencies[counted], latencies[0], efforts[counted], cpu, resident_memory(process.pid))
+        finally:
+            gc.enable()
+            process.terminate()
+            process.wait()
+            self.node.destroy_publisher(publisher)
+            self.node.destroy_subscription(loop.subscription)
+
+    def _await(self, process: subprocess.Popen[bytes], publisher: Any) -> None:
         deadline = time.monotonic() + 120.0
-        while not (publisher.get_subscription_count() and node.count_publishers(COMMANDS)):
+        while not (publisher.get_subscription_count() and self.node.count_publishers(COMMANDS)):
             if process.poll() is not None or time.monotonic() > deadline:
-                raise SystemExit(f"{' '.join(command)} does not answer")
+                raise SystemExit(f"{' '.join(map(str, process.args))} does not answer")
             time.sleep(0.05)
-        message = JointState(name=list(robot.joint_names), position=[0.0] * robot.n, velocity=[0.0] * robot.n)
-        latencies = np.empty(1 + int(rate * seconds))
-        gc.collect()
-        gc.disable()
-        due, heard = time.monotonic() + 0.5, False
-        for k in range(-int(rate), len(latencies) - 1):  # the first second is not counted
-            due = max(due + 1.0 / rate, time.monotonic())
-            while (left := due - time.monotonic()) > 0.0:
-                time.sleep(left)
-            arrived.clear()
-            message.header.stamp.sec, message.header.stamp.nanosec = divmod(time.time_ns(), 1_000_000_000)
-            sent = time.monotonic()
-            publisher.publish(message)
-            while not arrived and time.monotonic() < sent + PATIENCE:
-                loop.turn()
-            if k + int(rate) == UNANSWERED and not heard:
-                raise SystemExit(f"{' '.join(command)} has answered none of {UNANSWERED} states; run it once more")
-            heard = heard or bool(arrived)
-            if k >= 0 or k == -int(rate):
-                latencies[max(k, -1) + 1] = (arrived[0] if arrived else np.inf) - sent
-        return latencies
-    finally:
-        gc.enable()
-        process.terminate()
-        process.wait()
-        node.destroy_publisher(publisher)
-        node.destroy_subscription(loop.subscription)
 
 
-def figures(rounds: list[np.ndarray], rate: float) -> dict[str, float]:
-    """Median, 99th percentile (ms), replies that took longer than a period (%), and the slowest first reply (ms)."""
-    latencies = np.concatenate([part[1:] for part in rounds])
+def figures(rounds: list[Round], rate: float) -> dict[str, float]:
+    """Of all rounds together; the CPU time of the round that took least, for other processes cost caches."""
+    latencies = np.concatenate([part.latencies for part in rounds])
     p50, p99 = np.percentile(latencies, [50.0, 99.0], method="lower") * 1e3
-    late = 100.0 * np.mean(latencies > 1.0 / rate)
-    first = 1e3 * max(part[0] for part in rounds)
-    return {"p50_ms": float(p50), "p99_ms": float(p99), "late_percent": float(late), "first_ms": float(first)}
+    return {
+        "p50_ms": float(p50), "p99_ms": float(p99),
+        "late_percent": float(100.0 * np.mean(latencies > 1.0 / rate)),
+        "first_ms": 1e3 * max(part.first for part in rounds),
+        "cpu_percent": 100.0 * min(part.cpu for part in rounds),
+        "resident_mb": max(part.resident for part in rounds),
+        "missing": int(np.isinf(latencies).sum()),
+    }
+
+
+def ratios(rounds: dict[str, list[Round]], result: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """The controller's figures over those of the others: the median of the rounds' ratios, round by round."""
+    over: dict[str, dict[str, float]] = {}
+    for name in set(rounds) - {"controller"}:
+        pairs = list(zip(rounds["controller"], rounds[name], strict=True))
+        over[name] = {
+            f"p{percent}": float(np.median([
+                np.percentile(a.latencies, percent) / np.percentile(b.latencies, percent) for a, b in pairs
+            ])) for percent in (50, 99)
+        }
+        over[name]["cpu"] = result["controller"]["cpu_percent"] / result[name]["cpu_percent"]
+    return over
+
+
+def missing_answers(result: dict[str, dict[str, float]]) -> str:
+    """Whose answers are missing; empty for nobody's."""
+    missing = {name: row["missing"] for name, row in result.items() if row["missing"]}
+    return ", ".join(f"{count} of {name}" for name, count in missing.items())
+
+
+def disagreement(rounds: dict[str, list[Round]]) -> float:
+    """Largest difference between the efforts of controller and plain node for the same states, N·m or N."""
+    pairs = zip(rounds["controller"], rounds.get("plain", []), strict=False)
+    return max((float(np.nanmax(np.abs(a.efforts - b.efforts))) for a, b in pairs), default=0.0)
+
+
+def show(result: dict[str, dict[str, float]], over: dict[str, dict[str, float]], title: str) -> None:
+    """Print the tables."""
+    columns = ("node", "p50 (ms)", "p99 (ms)", "late (%)", "first (ms)", "CPU (%)", "MB", "missing")
+    table = Table(*columns, title=title)
+    for name, row in result.items():
+        table.add_row(name, *(f"{value:.3f}" if key.endswith("ms") else f"{value:.3g}" for key, value in row.items()))
+    console = Console()
+    console.print(table)
+    for name, row in over.items():
+        console.print(f"controller over {name}: " + ", ".join(f"{key} {value:.2f}" for key, value in row.items()))
 
 
 def main() -> int:
-    """Run the rounds and print the table."""
+    """Run the rounds and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--seconds", type=float, default=5.0, help="of each round (default: 5)")
     parser.add_argument("--rounds", type=int, default=3, help="of each node, in turn (default: 3)")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME:=VALUE",
+                        help="parameter of the controller, any number of times")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--echo", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -119,27 +251,36 @@ def main() -> int:
         echo(args.echo)
         return 0
     robot = rne.load_urdf(args.robot)
-    controller = [sys.executable, "-m", "rne_dynamics.ros.computed_torque_controller", "--ros-args"]
+    parameters = [f"robot_description:={args.robot}", *args.set]
     commands = {
         "echo": [sys.executable, __file__, "--echo", str(robot.n)],
-        "controller": [*controller, "-p", f"robot_description:={args.robot}"],
+        "plain": [sys.executable, str(PLAIN_NODE), str(share_file(f"urdf/{args.robot}.urdf")),
+                  "--bandwidth", f"{BANDWIDTH:g}", "--joints", *robot.joint_names],
+        "controller": [sys.executable, "-m", "rne_dynamics.ros.computed_torque_controller", "--ros-args",
+                       *(word for parameter in parameters for word in ("-p", parameter))],
     }
+    if importlib.util.find_spec("pinocchio") is None:
+        print("Pinocchio is not installed (pip install pin): no plain node", file=sys.stderr)
+        del commands["plain"]
     rclpy.init()
-    node = rclpy.create_node("reply_latency")
-    rounds: dict[str, list[np.ndarray]] = {name: [] for name in commands}
+    harness = Harness(rclpy.create_node("reply_latency"), robot, args.rate, args.seconds)
+    rounds: dict[str, list[Round]] = {name: [] for name in commands}
     for _ in range(args.rounds):
         for name, command in commands.items():
-            rounds[name].append(measure(node, robot, command, args.rate, args.seconds))
-    result: dict[str, Any] = {name: figures(parts, args.rate) for name, parts in rounds.items()}
+            rounds[name].append(harness.measure(command))
     rclpy.shutdown()
+    result = {name: figures(parts, args.rate) for name, parts in rounds.items()}
+    missing, apart = missing_answers(result), disagreement(rounds)
+    over = {} if missing or apart > AGREEMENT else ratios(rounds, result)
     if args.json:
-        print(json.dumps(result, indent=2))
-        return 0
-    columns = ("node", "median (ms)", "99th percentile (ms)", "late (%)", "first (ms)")
-    table = Table(*columns, title=f"{args.robot}, {args.rate:g} Hz")
-    for name, row in result.items():
-        table.add_row(name, *(f"{value:.3f}" for value in row.values()))
-    Console().print(table)
+        print(json.dumps({**result, "controller over": over}, indent=2))
+    else:
+        show(result, over, f"{args.robot}, {args.rate:g} Hz")
+    if missing:
+        print(f"not compared: answers are missing, {missing}", file=sys.stderr)
+    if apart > AGREEMENT:
+        print(f"not compared: the efforts of controller and plain node differ by {apart:.3g}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -62,6 +62,7 @@ class StateProblem(Enum):
     POSITION_JUMP = "position jump"
     TOO_FAST = "too fast"
     TWO_SENDERS = "two senders"
+    UNREADABLE = "unreadable"
 
 
 class StateError(ControlError):

@@ -113,7 +113,9 @@ def _constants(mechanism: Mechanism) -> tuple[Packed, Array, Array]:
 def closed_terms(
     mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None
 ) -> Array:
-    """`rigid_terms` of a mechanism; shape (5, n).
+    """(M·desired, c(q, q̇), g(q), M·correction, viscous torque of passive joints), N·m or N; shape (5, n).
+
+    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`.
 
     Raises
     ------

@@ -2,23 +2,62 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import every_joint_driven, measured
+from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import rigid_terms
+from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.spatial.jit import kernel
+
+# columns of what the kernel needs of a joint
+_P, _D, _I, _VISCOUS, _FORWARD, _BACKWARD, _COLUMNS = range(7)
+
+
+@kernel
+def computed_torque_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    table: Array,
+    scale: float,
+    steepness: float,
+    q: Array,
+    qd: Array,
+    aim: Array,
+    aim_qd: Array,
+    aim_qdd: Array,
+    integral: Array,
+    terms: Array,
+) -> None:
+    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5, n).
+
+    `table`, (n, 6), holds gains and friction of each joint, `scale` and `steepness` = 1 / threshold are those of
+    `FrictionCompensation`, the aims are the reference's; the others as in the dynamics.
+    """
+    n = qd.shape[0]
+    correction = np.empty(n)
+    for j in range(n):
+        correction[j] = table[j, _P] * (aim[j] - q[j]) + table[j, _D] * (aim_qd[j] - qd[j]) + table[j, _I] * integral[j]
+    rigid_terms_kernel(topology, parameters, base, q, qd, aim_qdd, correction, terms)
+    for j in range(n):
+        terms[4, j] = terms[3, j]
+        smooth = math.tanh(aim_qd[j] * steepness)
+        coulomb = table[j, _FORWARD] if smooth > 0.0 else table[j, _BACKWARD]
+        terms[3, j] = scale * (table[j, _VISCOUS] * qd[j] + coulomb * smooth)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +86,23 @@ class ComputedTorque(Rebuilt):
     gains: Gains
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)
+    #: What `computed_torque_kernel` takes first: all that does not change from cycle to cycle. Of an open arm.
+    packed: tuple[NDArray[np.int64], Array, Array, Array, float, float] = field(init=False, repr=False)
+    _nothing: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         every_joint_driven(self.robot, "computed torque")
         self.gains.fit(self.robot.n, "computed torque")
-        object.__setattr__(self, "_friction", joint_friction(self.robot))
+        friction, gains, compensation = joint_friction(self.robot), self.gains, self.friction_compensation
+        tree = open_tree(self.robot)
+        packed = (
+            tree.topology, tree.parameters, tree.base_at_rest,
+            np.column_stack((gains.p, gains.d, gains.i, *friction)),
+            0.0 if compensation is None else float(compensation.scale),
+            0.0 if compensation is None else 1.0 / compensation.velocity_threshold,
+        )
+        for name, value in (("_friction", friction), ("packed", packed), ("_nothing", np.zeros(self.robot.n))):
+            object.__setattr__(self, name, value)
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
@@ -81,13 +132,23 @@ class ComputedTorque(Rebuilt):
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         desired = measured(reference.qdd, n, "reference.qdd")
-        correction = feedback(self.gains, q, qd, reference, integral)
-        inertia, coriolis, gravity, answer, passive = rigid_terms(self.robot, q, qd, desired, correction, posture)
-        if self.friction_compensation is None:
-            friction = np.zeros(n)
-        else:
-            friction = self.friction_compensation.torque(self._friction, qd, reference.qd, passive)
-        return TorqueTerms(inertia, coriolis, gravity, friction, answer)
+        robot = self.robot
+        if isinstance(robot, Mechanism):
+            compensation = self.friction_compensation
+            correction = feedback(self.gains, q, qd, reference, integral)
+            inertia, coriolis, gravity, answer, passive = closed_terms(robot, q, qd, desired, correction, posture)
+            if compensation is None:
+                friction = np.zeros(n)
+            else:
+                friction = compensation.torque(self._friction, qd, reference.qd, passive)
+            return TorqueTerms(inertia, coriolis, gravity, friction, answer)
+        terms = np.empty((5, n))
+        computed_torque_kernel(
+            *self.packed, q, qd, measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"),
+            desired,
+            self._nothing if integral is None else measured(integral, n, "integral"), terms,
+        )
+        return TorqueTerms(*terms)
 
     def next_integral(
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None

@@ -39,6 +39,8 @@ class Gains(Rebuilt):
     d: Array = field(default_factory=lambda: np.zeros(1))
     i_clamp: Array = field(default_factory=lambda: np.full(1, np.inf))
     joint_names: Sequence[str] | None = field(default=None, repr=False)
+    #: Whether any joint has an integral gain.
+    integrates: bool = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         sizes = {np.size(getattr(self, name)) for name in ("p", "i", "d", "i_clamp")}
@@ -51,16 +53,12 @@ class Gains(Rebuilt):
                 value, n, f"gain {name}", lowest=0.0, finite=name != "i_clamp", names=self.joint_names
             )
             object.__setattr__(self, name, vector)
+        object.__setattr__(self, "integrates", bool(self.i.any()))
 
     @property
     def n(self) -> int:
         """Number of joints."""
         return len(self.p)
-
-    @property
-    def integrates(self) -> bool:
-        """Whether any joint has an integral gain."""
-        return bool(self.i.any())
 
     @classmethod
     def critically_damped(cls, n: int, bandwidth: ArrayLike) -> Gains:

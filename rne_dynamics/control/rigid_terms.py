@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.control.closed_terms import closed_holding_terms, closed_terms
+from rne_dynamics.control.closed_terms import closed_holding_terms
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
@@ -51,22 +51,11 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
     gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
 
 
-def rigid_terms(
-    robot: Machine, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None = None
-) -> Array:
-    """(M·desired, c(q, q̇), g(q), M·correction, viscous torque of passive joints), N·m or N; shape (5, n).
-
-    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`. An open arm has no passive joints.
-    """
-    if isinstance(robot, Mechanism):
-        return closed_terms(robot, q, qd, desired, correction, posture)
-    terms = np.zeros((5, robot.n))
-    rigid_terms_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, qd, desired, correction, terms)
-    return terms
-
-
 def holding_terms(robot: Machine, q: Array, qd: Array, posture: Array | None = None) -> Array:
-    """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). Arguments as for `rigid_terms`."""
+    """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
+
+    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`.
+    """
     if isinstance(robot, Mechanism):
         return closed_holding_terms(robot, q, qd, posture)
     terms = np.zeros((2, robot.n))

@@ -8,8 +8,8 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
-from rne_dynamics.ros.messages import NANOSECONDS
 
 #: What is told of the end of a link: displacement, m, and small turn, rad, in the link's frame.
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")

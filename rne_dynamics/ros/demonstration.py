@@ -23,9 +23,9 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros import parent
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.listening import PATIENCE, Ear, Recording, Taken
-from rne_dynamics.ros.messages import NANOSECONDS
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.trajectory_message import duration_message
 

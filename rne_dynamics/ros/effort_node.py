@@ -15,7 +15,7 @@ from std_srvs.srv import Trigger
 
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
@@ -23,13 +23,16 @@ from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
-from rne_dynamics.ros.joint_map import JointMap, Reading
+from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.loop_statistics import LoopStatistics
 from rne_dynamics.ros.machine import loaded
-from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher, stamp_of
+from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.parameters import Values
+from rne_dynamics.ros.state_reader import StateReader
 
+# reading a member off its class is slow in Python 3.11
+FOREIGN, NO_VELOCITY = Reading.FOREIGN, Reading.NO_VELOCITY
 #: How often the watchdog looks at the age of the state, s.
 WATCH_PERIOD = 0.01
 #: Shortest time between two lines of log about what the diagnostics warn of, s.
@@ -59,20 +62,20 @@ class EffortNode(ArmNode):
         """Everything that can be done once, before the first state."""
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
-        self.joint_map = JointMap(joints)
+        self.reader = StateReader(joints)
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        self.scale = effort_scales(robot, self.parameters.values)
         self.supervisor = Supervisor(self.settings(robot, self.parameters.values), self._entered)
         self.supervisor.warm_up()
         self._account = ControllerReport(self.supervisor)
-        self.efforts = EffortPublisher(self, self.commanded, joints)
+        self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, self.parameters.values))
         self.terms = TermsPublisher(self, joints, int(self.parameters.number("torque_divisor")))
         self._modes = self.keep(self.create_publisher(String, "~/state", LATCHED))
         self.diagnostics, self.statistics = Diagnostics(self), LoopStatistics(time.monotonic())
         rate = self.parameters.number("rate")
         self._answers_states = rate == 0.0
         self.listen(
-            JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick
+            JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick,
+            raw=True,
         )
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
@@ -109,27 +112,27 @@ class EffortNode(ArmNode):
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
-    def on_state(self, message: JointState) -> None:
-        """One joint state: check it, and answer it."""
+    def on_state(self, data: bytes) -> None:
+        """One joint state as it came: check it, and answer it."""
         now = time.monotonic()
-        supervisor = self.supervisor
+        supervisor, reader = self.supervisor, self.reader
         try:
-            reading = self.joint_map.read(message, self._q, self._qd, self._reported)
+            reading = reader.read(data, self._q, self._qd, self._reported)
         except StateError as error:
             supervisor.refuse(error)
             return
-        if reading is Reading.FOREIGN:
+        if reading is FOREIGN:
             supervisor.counters.foreign += 1
             return
-        self.statistics.arrived(now)
-        np.divide(self._reported, self.scale, out=self._reported)
-        stamp = stamp_of(message)
+        if self.efforts.scaled:
+            np.divide(self._reported, self.efforts.scale, out=self._reported)
         usable = supervisor.observe(
-            stamp, now, self._q, self._qd, self._reported, velocity_missing=reading is Reading.NO_VELOCITY,
+            reader.stamp, now, self._q, self._qd, self._reported, velocity_missing=reading is NO_VELOCITY,
             sequence=None if self.loop is None else self.loop.sequence,
         )
-        if usable and (self._answers_states or supervisor.mode is Mode.STOPPING):
+        if usable and (self._answers_states or supervisor.mode is STOPPING):
             self._send(supervisor.effort(supervisor.stamp, now), now)
+        self.statistics.arrived(now)  # after the answer, which must not wait for it
 
     def _tick(self, late: bool) -> None:
         """One cycle at the fixed rate: the newest state, if it is not stale."""
@@ -145,7 +148,7 @@ class EffortNode(ArmNode):
         """Publish an effort and what it is made of."""
         if effort is None:
             return
-        self.efforts.publish(effort.command * self.scale)
+        self.efforts.publish(effort.command)
         if effort.last:
             self.efforts.release()
         self.statistics.replied(time.monotonic(), arrived)
@@ -169,7 +172,7 @@ class EffortNode(ArmNode):
             return
         effort = self.supervisor.tick(now)
         if effort is not None:
-            self.efforts.publish(effort.command * self.scale)
+            self.efforts.publish(effort.command)
             self.statistics.sent()
             if effort.last:
                 self.efforts.release()
@@ -201,7 +204,7 @@ class EffortNode(ArmNode):
 
         def adopt() -> None:
             self.supervisor.adopt(settings)
-            self.scale = scale
+            self.efforts.change_scale(scale)
             self.adopted(values)
 
         return adopt

@@ -52,6 +52,8 @@ class HotLoop:
         Of the topic.
     on_message
         Called with each message.
+    raw
+        Whether with its bytes: making Python objects of them costs more than all else that is done with them.
     period
         Time between two deadlines, s; None for none.
     on_deadline
@@ -67,11 +69,13 @@ class HotLoop:
         on_message: Callable[[Any], None],
         period: float | None = None,
         on_deadline: Callable[[bool], None] | None = None,
+        *,
+        raw: bool = False,
     ) -> None:
         self.subscription: Subscription = node.create_subscription(
-            kind, topic, on_message, profile, callback_group=TakenByHand()
+            kind, topic, on_message, profile, callback_group=TakenByHand(), raw=raw
         )
-        self._kind, self._on_message = kind, on_message
+        self._kind, self._on_message, self._raw = kind, on_message, raw
         self._period, self._on_deadline = period, on_deadline
         self._deadline = time.monotonic()
         self._service_at = 0.0
@@ -120,7 +124,7 @@ class HotLoop:
                     on_message(taken[0])
 
     def _take(self) -> None:
-        taken = take(self.subscription, self._kind)
+        taken = take(self.subscription, self._kind, self._raw)
         if taken is not None:
             self.sequence = taken[1]["publication_sequence_number"]
             self._on_message(taken[0])
@@ -141,9 +145,9 @@ def step(executor: Executor) -> bool:
     return True
 
 
-def take(subscription: Subscription, kind: type) -> tuple[Any, dict[str, Any]] | None:
-    """The message that waits, if any, and what the middleware knows of it."""
+def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any, dict[str, Any]] | None:
+    """The message that waits, if any, or its bytes, and what the middleware knows of it."""
     handle = subscription.handle
     with handle:
-        taken: tuple[Any, dict[str, Any]] | None = handle.take_message(kind, False)
+        taken: tuple[Any, dict[str, Any]] | None = handle.take_message(kind, raw)
     return taken

@@ -16,7 +16,10 @@ from rne_dynamics.spatial.jit import kernel
 #: How many senders' lists of names are kept.
 _SENDERS = 8
 
-_NOTHING = np.empty(0)
+#: Answers of `gather`.
+WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
+
+_NOTHING, _NO_WORDS, _NO_PATTERN = np.empty(0), np.empty(0, np.int64), np.empty((2, 0), np.int64)
 
 
 class JointStateLike(Protocol):
@@ -36,6 +39,9 @@ class Reading(Enum):
     FOREIGN = "none of our joints"
 
 
+_WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in Python 3.11
+
+
 class JointMap:
     """Where the controlled joints stand in the messages of each sender.
 
@@ -53,12 +59,14 @@ class JointMap:
         self._places: NDArray[np.intp] | None = None  # None: none of our joints
         self._known: list[tuple[list[str], NDArray[np.intp] | None]] = []
         self._unread = np.empty(len(self.joints))
+        self._absent = np.full(len(self.joints), -1)
         self._warm_up()
 
     def _warm_up(self) -> None:
         """Compile before the first message, which must not wait for it."""
         n = len(self.joints)
-        _gather(np.arange(n), np.zeros(n), np.zeros(n), _NOTHING, np.zeros(n), np.zeros(n), self._unread)
+        places = np.arange(3 * n).reshape(3, n)
+        gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
 
     def read(self, message: JointStateLike, q: Array, qd: Array, effort: Array | None = None) -> Reading:
         """Fill `q`, `qd` and `effort`, shape (n,), from a message; joints that are not ours are ignored.
@@ -90,16 +98,30 @@ class JointMap:
                 StateProblem.UNEVEN_LISTS,
             )
         given = _NOTHING if effort is None else np.asarray(message.effort, np.float64)
-        assert self._places is not None  # a message without names has no positions either
-        missing, bad = _gather(self._places, position, velocity, given, q, qd, reported)
-        if bad >= 0:
-            j = bad % len(q)
-            label, value = ("position", q[j]) if bad < len(q) else ("velocity", qd[j])
+        values = np.concatenate((position, velocity, given))
+        places = self.places(0, count if len(velocity) else None, len(values) - count if len(given) == count else None)
+        return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, reported), q, qd)
+
+    def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
+        """Where each of our joints stands among all numbers of a message like the last one read; (3, n), -1: nowhere.
+
+        Given where each list begins. (3, 0) where none of the joints is ours.
+        """
+        if self._places is None:
+            return np.empty((3, 0), np.int64)
+        starts = (position, velocity, effort)
+        return np.array([self._places + start if start is not None else self._absent for start in starts], np.int64)
+
+    def verdict(self, code: int, q: Array, qd: Array) -> Reading:
+        """What an answer of `gather` means; raises as `read`."""
+        if code >= 0:
+            j = code % len(q)
+            label, value = ("position", q[j]) if code < len(q) else ("velocity", qd[j])
             raise StateError(
                 f"joint state: {label} of joint {self.joints[j]!r} is {value}; it must be finite",
                 StateProblem.NOT_FINITE,
             )
-        return Reading.NO_VELOCITY if missing else Reading.WHOLE
+        return _NO_VELOCITY if code == NO_VELOCITY else _WHOLE
 
     def _look_up(self, names: list[str]) -> None:
         for known, places in self._known:
@@ -131,26 +153,33 @@ class JointMap:
 
 
 @kernel
-def _gather(
-    places: NDArray[np.intp], position: Array, velocity: Array, effort: Array, q: Array, qd: Array, reported: Array
-) -> tuple[bool, int]:
-    """Fill q, qd and reported; whether there is no velocity, and which value is not finite.
+def gather(
+    words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array,
+    reported: Array,
+) -> int:
+    """Fill q, qd and reported, (n,) each, from `values` at `places`, (3, n), if `words` fit `pattern`, (2, words).
 
-    That is j for the position of joint j, n + j for its velocity, -1 for none. All three outputs are (n,).
+    Answers WHOLE or NO_VELOCITY; OTHER where they do not fit, and nothing is written; otherwise which value is not
+    finite: j for the position of joint j, n + j for its velocity.
     """
-    n = places.shape[0]
+    for k in range(pattern.shape[1]):
+        if (words[k] ^ pattern[0, k]) & pattern[1, k] != 0:
+            return OTHER
+    n: int = places.shape[1]
     bad, unknown = -1, 0
     for j in range(n):
-        place = places[j]
-        q[j] = position[place]
-        qd[j] = velocity[place] if velocity.shape[0] > 0 else np.nan
-        value = effort[place] if effort.shape[0] == position.shape[0] else np.nan
+        q[j] = values[places[0, j]]
+        qd[j] = values[places[1, j]] if places[1, j] >= 0 else np.nan
+        value = values[places[2, j]] if places[2, j] >= 0 else np.nan
         reported[j] = value if np.isfinite(value) else np.nan
         unknown += np.isnan(qd[j])
         if not np.isfinite(q[j]):
             bad = j
-    missing = unknown == n
+    if bad >= 0:
+        return bad
+    if unknown == n:
+        return NO_VELOCITY
     for j in range(n):
-        if bad < 0 and not missing and not np.isfinite(qd[j]):
-            bad = n + j
-    return missing, bad
+        if not np.isfinite(qd[j]):
+            return n + j
+    return WHOLE

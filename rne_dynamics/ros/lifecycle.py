@@ -144,10 +144,10 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def listen(
         self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
-        on_deadline: Callable[[bool], None] | None = None,
+        on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False,
     ) -> HotLoop:
         """The topic, and the period if any, that drive this node; see `HotLoop`."""
-        self.loop = HotLoop(self, kind, topic, NEWEST, on_message, period, on_deadline)
+        self.loop = HotLoop(self, kind, topic, NEWEST, on_message, period, on_deadline, raw=raw)
         self.keep(self.loop.subscription)
         return self.loop
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension
+from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 
-NANOSECONDS = 1_000_000_000
 EFFORT_TOPIC = "effort_controller/commands"
 #: How often, and how far apart (s), the zeros are sent that release the arm.
 RELEASES, RELEASE_PERIOD = 5, 0.01
@@ -41,19 +41,30 @@ class EffortPublisher:
         Names of the joints in the order of the command; they also label the message's one dimension.
     model_joints
         The same names in the order of the model.
+    scale
+        What is sent for each N·m or N of the model; shape (n,), in the model's order.
     """
 
-    def __init__(self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str]) -> None:
-        self._order = np.array([list(model_joints).index(j) for j in joints], dtype=np.intp)
-        self._message = Float64MultiArray(data=[0.0] * len(joints))
-        self._values = np.frombuffer(self._message.data)  # the message's own memory
-        self._message.layout.dim = [MultiArrayDimension(label=",".join(joints), size=len(joints), stride=len(joints))]
+    def __init__(self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array) -> None:
+        n = len(joints)
+        order = [list(model_joints).index(j) for j in joints]
+        self._order = None if order == list(range(n)) else np.array(order, dtype=np.intp)
+        self.change_scale(scale)
+        layout = MultiArrayLayout(dim=[MultiArrayDimension(label=",".join(joints), size=n, stride=n)])
+        self._message = PreparedMessage(Float64MultiArray(layout=layout, data=[0.0] * n), "data")
+        self._values = self._message.numbers[0]
         self._publisher = node.keep(node.create_publisher(Float64MultiArray, EFFORT_TOPIC, OFFERED))
+
+    def change_scale(self, scale: Array) -> None:
+        """Another scale from the next effort on."""
+        self.scale, self.scaled = scale, bool((scale != 1.0).any())
 
     def publish(self, effort: Array) -> None:
         """Send `effort`, shape (n,) in the model's order, N·m or N. It must be finite and within limits already."""
-        np.take(effort, self._order, out=self._values)
-        self._publisher.publish(self._message)
+        if self.scaled:
+            effort = effort * self.scale
+        self._values[:] = effort if self._order is None else effort[self._order]
+        self._message.publish(self._publisher)
 
     def release(self) -> None:
         """Send zeros, several times over some 50 ms.
@@ -63,7 +74,7 @@ class EffortPublisher:
         """
         self._values[:] = 0.0
         for _ in range(RELEASES):
-            self._publisher.publish(self._message)
+            self._message.publish(self._publisher)
             time.sleep(RELEASE_PERIOD)
 
 
@@ -87,8 +98,7 @@ class TermsPublisher:
         self._publishers = {
             name: node.keep(node.create_publisher(JointState, f"~/torque/{name}", OFFERED)) for name in names
         }
-        self._messages = {name: JointState(name=list(joints), effort=[0.0] * len(joints)) for name in names}
-        self._views = {name: np.frombuffer(message.effort) for name, message in self._messages.items()}
+        self._message = PreparedMessage(JointState(name=list(joints), effort=[0.0] * len(joints)), "effort")
 
     def publish(self, stamp: int, terms: TorqueTerms, command: Array) -> None:
         """Send the terms, each (n,), and the limited `command` made of them; `stamp` of the state, ns."""
@@ -98,7 +108,6 @@ class TermsPublisher:
         for name, publisher in self._publishers.items():
             if not publisher.get_subscription_count():
                 continue
-            message = self._messages[name]
-            self._views[name][:] = command if name == "command" else getattr(terms, name)
-            write_stamp(message.header, stamp)
-            publisher.publish(message)
+            self._message.numbers[0][:] = command if name == "command" else getattr(terms, name)
+            self._message.stamp(stamp)
+            self._message.publish(publisher)

@@ -16,6 +16,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
@@ -23,7 +24,7 @@ from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
 from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
-from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
+from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.simulation.plant import ArmPlant

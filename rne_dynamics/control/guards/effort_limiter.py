@@ -51,10 +51,11 @@ OVERSPEED = 0.1
 LARGEST = 1e100
 
 # rows of the limiter's memory: first the inputs
-_SUPPORT, _MOTION, _Q, _QD, _LAST, _INERTIA, _REST, _RATE_ABOVE = range(8)
+SUPPORT, MOTION, POSITION, SPEED, _LAST, _INERTIA, _REST, _RATE_ABOVE = range(8)
 _ROWS = 8
 _INPUTS = ("support effort", "motion effort", "position", "velocity")
-_REFUSED = -1
+#: Answer of `limit_kernel` where an input is not finite.
+REFUSED = -1
 # bits of the kernel's options
 _DIRECTION, _WALLS, _FRESH = 1, 2, 4
 
@@ -123,16 +124,16 @@ def limit_kernel(
     """
     n = command.shape[0]
     if not abs(dt) < np.inf:
-        return _REFUSED
+        return REFUSED
     for j in range(n):
         for row in range(4):
             if not abs(work[row, j]) <= LARGEST:
-                return _REFUSED
+                return REFUSED
     walls, fresh = options & _WALLS != 0, options & _FRESH != 0
     factor = 1.0
     for j in range(n):
         flag = 0
-        support, motion, qd = work[_SUPPORT, j], work[_MOTION, j], work[_QD, j]
+        support, motion, qd = work[SUPPORT, j], work[MOTION, j], work[SPEED, j]
         damping = 2.0 * work[_INERTIA, j] * frequency
         if walls:
             velocity = table[rows.VELOCITY, j]
@@ -145,7 +146,7 @@ def limit_kernel(
                 flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
                 motion = allowed
             margin = table[rows.MARGIN, j]
-            outward, depth, room = _place(work[_Q, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
+            outward, depth, room = _place(work[POSITION, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
             if outward == 0.0:
                 work[_REST, j] = 0.0
             else:
@@ -163,14 +164,14 @@ def limit_kernel(
             support += damper
         limit = table[rows.EFFORT, j]
         factor = min(factor, _common_factor(motion, support, limit))
-        work[_SUPPORT, j], work[_MOTION, j], flags[j] = support, motion, flag
+        work[SUPPORT, j], work[MOTION, j], flags[j] = support, motion, flag
     together = 0
     if options & _DIRECTION == 0:
         factor = 1.0
     for j in range(n):
         limit, last = table[rows.EFFORT, j], work[_LAST, j]
-        motion = work[_MOTION, j]
-        asked = work[_SUPPORT, j] + factor * motion
+        motion = work[MOTION, j]
+        asked = work[SUPPORT, j] + factor * motion
         target = _cut(asked, limit)
         flag = flags[j]
         if target != asked or (factor < 1.0 and motion != 0.0):
@@ -306,11 +307,26 @@ class EffortLimiter:
         if not support.shape == motion.shape == q.shape == qd.shape == shape:
             raise self._misshapen(support, motion, q, qd)
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
-        work[_SUPPORT], work[_MOTION], work[_Q], work[_QD] = support, motion, q, qd
+        work[SUPPORT], work[MOTION], work[POSITION], work[SPEED] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
         together = limit_kernel(self._limits.table, work, self._frequency, float(dt), options, command, flags)
-        if together == _REFUSED:
+        if together == REFUSED:
             raise self._refusal(dt)
+        return Limited(command, flags, together != 0)
+
+    @property
+    def packed(self) -> tuple[Array, Array, float, int]:
+        """Table, memory, frequency and options for a kernel that fills the inputs and calls `limit_kernel` itself.
+
+        What that has answered is to be handed to `judge`.
+        """
+        return self._limits.table, self._work, self._frequency, self._options | self._fresh
+
+    def judge(self, together: int, dt: float, command: Array, flags: NDArray[np.uint8]) -> Limited:
+        """What `limit` would have given where `limit_kernel` has answered `together`; errors as there."""
+        if together == REFUSED:
+            raise self._refusal(dt)
+        self._fresh = 0
         return Limited(command, flags, together != 0)
 
     def _misshapen(self, *inputs: Array) -> ControlError:

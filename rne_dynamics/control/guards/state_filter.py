@@ -130,6 +130,18 @@ class StateFilter:
         """Time of the last good state, ns: its stamp, or its arrival where the stream has no stamps."""
         return int(self._whole[checks.STAMP])
 
+    @property
+    def place(self) -> Array:
+        """Positions of the last good state, unwrapped, rad or m; shape (n,): the filter's own memory."""
+        place: Array = self._table[checks.PLACE]
+        return place
+
+    @property
+    def speed(self) -> Array:
+        """Velocities of the last good state, rad/s or m/s; shape (n,): the filter's own memory."""
+        speed: Array = self._table[checks.SPEED]
+        return speed
+
     def reset(self) -> None:
         """Take the next state as the first, wherever it finds the arm: after a gap in the stream.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -58,6 +59,7 @@ class MotionQueue:
     def __init__(self, q: Array, lower: Array, upper: Array, brake_time: float) -> None:
         self.lower, self.upper, self.brake_time = lower, upper, brake_time
         self._rest: Trajectory = Hold(q)
+        self._rested = self._rest.sample(0.0)
         self._rest_from = 0
         self._now: _Entry | None = None
         self._next: _Entry | None = None
@@ -123,7 +125,8 @@ class MotionQueue:
 
     def _advance(self, stamp: int, speed: float) -> Reference:
         if self._now is None:
-            return self._rest.sample((stamp - self._rest_from) / NANOSECONDS)
+            t = (stamp - self._rest_from) / NANOSECONDS
+            return self._rested if t > self._rest.duration else self._rest.sample(t)
         return self._now.motion.advance(stamp, speed)
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:
@@ -163,6 +166,7 @@ class MotionQueue:
 
     def _stand(self, stamp: int, now: Reference) -> None:
         self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper), stamp
+        self._rested = self._rest.sample(math.inf)
 
     def _drop(self, ending: Ending, why: str) -> None:
         self._drop_next(why)

@@ -9,8 +9,11 @@ import numpy as np
 
 from rne_dynamics.control.guards.clamp_report import clamp_report
 from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
 
@@ -68,6 +71,15 @@ class Output:
         motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
         limited = self._limiter.limit(terms.gravity, motion, q, qd, self._step(now))
         return self._note(limited, terms, now, q, counters)
+
+    def track(
+        self, torques: Torques, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float,
+        now: float, counters: Counters,
+    ) -> Answer:
+        """The effort along a reference at a measured state, with the terms it is made of; errors as for `answer`."""
+        answer = torques.answer(quick, q, qd, reference, feedback, self._limiter, self._step(now))
+        self._note(answer.limited, answer.terms, now, q, counters)
+        return answer
 
     def blind(self, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
         """The effort where nobody knows where the arm is: without walls and dampers; `q` is where it was last."""

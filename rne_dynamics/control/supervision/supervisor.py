@@ -16,12 +16,26 @@ from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
-from rne_dynamics.control.supervision.states import ALLOWED, DRIVING, Mode
+from rne_dynamics.control.supervision.states import (
+    ALLOWED,
+    DRIVING,
+    FAULT,
+    FLOATING,
+    HOLDING,
+    INACTIVE,
+    RELEASED,
+    STOPPING,
+    TRACKING,
+    UNCONFIGURED,
+    WAITING,
+    Mode,
+)
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import RateWatch
@@ -31,8 +45,6 @@ from rne_dynamics.model.inertia import Array
 
 #: How often the inertia that walls and dampers are made of is looked at again, s.
 WEIGH_PERIOD = 0.2
-#: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
-OVERSPEED = 1.5
 #: Time without a usable joint state after which a stop goes on blind, whatever `state_timeout` is: it must end, s.
 SILENCE = 1.0
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
@@ -56,17 +68,18 @@ class Supervisor:
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
         robot = settings.robot
         self._on_change = on_change
-        self.mode, self.cause = Mode.INACTIVE, ""
+        self.mode, self.cause = INACTIVE, ""
         self.counters = Counters()
-        self.q, self.qd = np.array(robot.neutral), np.zeros(robot.n)
         self.stamp, self.arrival = 0, -math.inf
         self.speed = 1.0
         self._torques = Torques(settings)
         self._filter = StateFilter(settings.states)
+        self.q, self.qd = self._filter.place, self._filter.speed  # written by each good state, and by no other
+        self.q[:] = robot.neutral
         self._output = Output(settings)
         self.gate = StartGate(settings)
         self._stop: Stop | None = None
-        self._after = Mode.INACTIVE
+        self._after = INACTIVE
         self._blind = self._lost = self._stopped_by_loss = self._doubted = False
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
@@ -98,6 +111,7 @@ class Supervisor:
         for k in range(1, 4):
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
+        other._torques.along(other.queue.reference)  # the law without limits, as in a stop without states
         other.stop(0.004, "warm-up", ending=True)
         other.effort(4_000_000, 0.5)
         other.tick(100.0)
@@ -128,14 +142,14 @@ class Supervisor:
         ControlError
             There is nothing to recover from.
         """
-        if self.mode is Mode.HOLDING and self.gate.failed:
+        if self.mode is HOLDING and self.gate.failed:
             self._begin_check()  # it disagreed: look once more
             return
-        if self.mode not in (Mode.FAULT, Mode.RELEASED):
+        if self.mode not in (FAULT, RELEASED):
             raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
         self._wait(now, "recovery was asked for")
 
-    def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = Mode.RELEASED) -> None:
+    def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = RELEASED) -> None:
         """Decelerate, hold and let down as `settings.stop` says; nothing where nothing is driven.
 
         Parameters
@@ -149,14 +163,14 @@ class Supervisor:
         after
             The mode afterwards otherwise.
         """
-        after = Mode.INACTIVE if ending else after
-        if self.mode is Mode.STOPPING and self._stop is not None:
+        after = INACTIVE if ending else after
+        if self.mode is STOPPING and self._stop is not None:
             self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
             self._after = after if ending else self._after
         elif self.mode in DRIVING:
             self._begin_stop(now, why, after=after, ending=ending)
         elif ending:
-            self._enter(Mode.INACTIVE, why)
+            self._enter(INACTIVE, why)
 
     def follow(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
@@ -173,7 +187,7 @@ class Supervisor:
         """`ControlError` where no motion can be accepted now; the message says why."""
         if self.settings.tracking is None:
             raise ControlError("this controller follows no trajectories")
-        if self.mode not in (Mode.HOLDING, Mode.TRACKING):
+        if self.mode not in (HOLDING, TRACKING):
             raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
         if not self.gate.open:
             again = "; ~/recover repeats the check" if self.gate.failed else ""
@@ -197,18 +211,18 @@ class Supervisor:
         ControlError
             The arm moves by itself, is not held, or the start-up check is not passed.
         """
-        if on == (self.mode is Mode.FLOATING):
+        if on == (self.mode is FLOATING):
             return
         if self.settings.tracking is None:
             raise ControlError("this controller does nothing but hand guiding: deactivate it to end that")
         if on:
             self.ready()
-            if self.mode is not Mode.HOLDING or self.queue.awaited:
+            if self.mode is not HOLDING or self.queue.awaited:
                 raise ControlError("hand guiding needs an arm that is held: a trajectory is under way or to come")
-        elif self.mode is not Mode.FLOATING:
+        elif self.mode is not FLOATING:
             raise ControlError(f"hand guiding is not on: the controller is {self.mode.value}")
         self._anchor("hand guiding")
-        self._enter(Mode.FLOATING if on else Mode.HOLDING, "hand guiding")
+        self._enter(FLOATING if on else HOLDING, "hand guiding")
 
     # -- joint states -------------------------------------------------------------------------------------------------
 
@@ -230,12 +244,12 @@ class Supervisor:
         sequence
             The sender's running number of the message.
         """
-        if self.mode in (Mode.INACTIVE, Mode.UNCONFIGURED):
+        if self.mode in (INACTIVE, UNCONFIGURED):
             return False
         self.counters.states += 1
         if self._stale(now):
             self._lose(now)
-        if self.mode in (Mode.FAULT, Mode.RELEASED):
+        if self.mode in (FAULT, RELEASED):
             if not (self._lost and self.settings.recover_automatically):
                 return False
             self._wait(now, "joint states are back", needed=BACK)
@@ -247,8 +261,6 @@ class Supervisor:
             return False
         self._good, self._doubted = self._good + 1, False
         self.stamp, self.arrival = self._filter.stamp, now
-        np.copyto(self.q, q)
-        np.copyto(self.qd, qd)
         self._arrived(now, reported, fresh)
         return True
 
@@ -260,7 +272,7 @@ class Supervisor:
 
     def _arrived(self, now: float, reported: Array, fresh: bool) -> None:
         """What a usable state changes."""
-        if self.mode is Mode.WAITING:
+        if self.mode is WAITING:
             if self._good < self._needed:
                 return
             self._output.start_from(reported)
@@ -270,15 +282,15 @@ class Supervisor:
             self._see_again(now, reported)
         elif fresh:
             self.counters.time_jumps += 1
-            if self.mode is not Mode.STOPPING:
+            if self.mode is not STOPPING:
                 self._hold("the joint states' clock has jumped")
                 self._go_on()
         if self._watch.too_slow(now) and self.mode in DRIVING:
             self._begin_stop(
                 now, f"{self._watch.rate:.0f} joint states per second; min_rate is {self.settings.min_rate:g}",
-                after=Mode.FAULT,
+                after=FAULT,
             )
-        if self.mode is Mode.HOLDING and self.gate.checking and self._feedback(self.stamp) >= 1.0:
+        if self.mode is HOLDING and self.gate.checking and self._feedback(self.stamp) >= 1.0:
             self._go_on_checking(now, reported)
 
     def _see_again(self, now: float, reported: Array) -> None:
@@ -288,7 +300,7 @@ class Supervisor:
         self._blind = self._lost = False
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
             self._output.start_from(reported)
-        if self._stopped_by_loss and self._after is not Mode.INACTIVE:
+        if self._stopped_by_loss and self._after is not INACTIVE:
             self._stop = None
             self._hold("joint states are back")
             self._begin_check()
@@ -297,38 +309,54 @@ class Supervisor:
 
     def effort(self, stamp: int, now: float) -> Effort | None:
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
-        if self._blind or not (self.mode in DRIVING or self.mode is Mode.STOPPING):
+        if self._blind or not (self.mode in DRIVING or self.mode is STOPPING):
             return None
         try:
             if now >= self._weigh_at:
                 self._output.weigh(self._torques.weigh(self.q))
                 self._weigh_at = now + WEIGH_PERIOD
             self._torques.follow(self.q, self.qd)
-            terms = self._terms(stamp, now)
-            effort = self._answer(terms, now)
+            return self._answer(stamp, now)
         except RneDynamicsError as error:
             self._fail(now, str(error))
             return self.tick(now)
-        self._gravity = terms.gravity
-        return effort
 
-    def _terms(self, stamp: int, now: float) -> TorqueTerms:
-        q, qd, torques = self.q, self.qd, self._torques
-        if self.mode is Mode.FLOATING:
-            return torques.floating(q, qd)
+    def _answer(self, stamp: int, now: float) -> Effort:
+        q, qd, torques, counters = self.q, self.qd, self._torques, self.counters
+        if self.mode is FLOATING:
+            return self._limited(torques.floating(q, qd), now)
         if self._at_rest(now):
-            return torques.damped(q, qd, self._support(now))
+            return self._limited(torques.damped(q, qd, self._support(now)), now)
         reference = self.queue.advance(stamp, self.speed)
         ended = self.queue.judge(stamp, q, qd)
-        if ended is Ending.PATH:
+        if ended is not None and ended is Ending.PATH:
             reference = self.queue.advance(stamp, self.speed)
-        if self.mode is not Mode.STOPPING:
+        if self.mode is not STOPPING:
             self._note_motion(now, ended)
-        return torques.tracking(q, qd, reference, self._feedback(stamp))
+        feedback = self._feedback(stamp)
+        if torques.quick is None:
+            return self._limited(torques.tracking(q, qd, reference, feedback), now)
+        terms, limited, runaway = self._output.track(
+            torques, torques.quick, q, qd, reference, feedback, now, counters
+        )
+        return self._answered(terms, limited, runaway, now)
+
+    def _limited(self, terms: TorqueTerms, now: float) -> Effort:
+        limited = self._output.answer(terms, now, self.q, self.qd, self.counters)
+        runaway = bool((np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any())
+        return self._answered(terms, limited, runaway, now)
+
+    def _answered(self, terms: TorqueTerms, limited: Limited, runaway: bool, now: float) -> Effort:
+        self._gravity = terms.gravity
+        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited)
+        self._integrated = self.stamp
+        if runaway and self.mode in DRIVING:
+            self._stop_runaway(now)
+        return Effort(limited.command, terms, self._through(now, limited))
 
     def _at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not Mode.STOPPING or self._stop is None or self._stop.stage(now) is Stage.BRAKE:
+        if self.mode is not STOPPING or self._stop is None or self._stop.stage(now) is Stage.BRAKE:
             return False
         self.queue.drop(self.cause)
         return True
@@ -338,46 +366,36 @@ class Supervisor:
 
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that goes with what the queue does."""
-        off = ended in (Ending.PATH, Ending.CANCELLED)
+        off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
         if off and self.settings.stop.after_cancel == "stop":
             self._begin_stop(now, str(ended.value) if ended else "")
-        elif self.queue.moving is not (self.mode is Mode.TRACKING):
+        elif self.queue.moving is not (self.mode is TRACKING):
             cause = "a trajectory" if self.queue.moving else (ended.value if ended else "")
-            self._enter(Mode.TRACKING if self.queue.moving else Mode.HOLDING, cause)
+            self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
     def _feedback(self, stamp: int) -> float:
         """Fraction of the feedback at `stamp`: it grows after every start."""
         ramp = self.settings.feedback_ramp
         return min((stamp - self._feedback_from) / (ramp * NANOSECONDS), 1.0) if ramp > 0.0 else 1.0
 
-    def _answer(self, terms: TorqueTerms, now: float) -> Effort:
-        limited = self._output.answer(terms, now, self.q, self.qd, self.counters)
-        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited.saturated)
-        self._integrated = self.stamp
-        if self.mode in DRIVING:
-            self._look_at_speed(now)
-        return Effort(limited.command, terms, self._through(now, limited))
-
     def _through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
-        over = self.mode is Mode.STOPPING and self._stop is not None and self._stop.stage(now) is Stage.OVER
+        over = self.mode is STOPPING and self._stop is not None and self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
             return False
-        if self._after is Mode.FAULT:
+        if self._after is FAULT:
             self.counters.faults += 1
         self._stop, self._blind = None, False
         self._enter(self._after, self.cause)
         return True
 
-    def _look_at_speed(self, now: float) -> None:
+    def _stop_runaway(self, now: float) -> None:
         limit = self.settings.limits.velocity
-        over = np.abs(self.qd) > OVERSPEED * limit
-        if over.any():
-            j = int(np.argmax(over))
-            self._begin_stop(
-                now, f"joint {self.settings.limits.joints[j]!r} moves at {self.qd[j]:.4g} per second; its limit is "
-                f"{limit[j]:.4g}", after=Mode.FAULT,
-            )
+        j = int(np.argmax(np.abs(self.qd) > OVERSPEED * limit))
+        self._begin_stop(
+            now, f"joint {self.settings.limits.joints[j]!r} moves at {self.qd[j]:.4g} per second; its limit is "
+            f"{limit[j]:.4g}", after=FAULT,
+        )
 
     # -- what can go wrong --------------------------------------------------------------------------------------------
 
@@ -394,9 +412,9 @@ class Supervisor:
 
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
-        if self.mode is Mode.STOPPING:
+        if self.mode is STOPPING:
             timeout = min(timeout, SILENCE)
-        seeing = not self._blind and (self.mode in DRIVING or self.mode is Mode.STOPPING)
+        seeing = not self._blind and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 
     def _lose(self, now: float) -> None:
@@ -406,21 +424,21 @@ class Supervisor:
         why = f"no usable joint state for {now - self.arrival:.3f} s{last}"
         self.counters.lost += 1
         self._filter.reset()
-        if self.mode is not Mode.STOPPING:
-            self._begin_stop(now, why, after=Mode.FAULT)
+        if self.mode is not STOPPING:
+            self._begin_stop(now, why, after=FAULT)
             self._stopped_by_loss = True
         self._blind, self._lost = True, not self._doubted
         self._good = 0
 
     def _fail(self, now: float, why: str) -> None:
         """A state that has no answer: stop blind and stay out of it."""
-        if self.mode is not Mode.STOPPING:
-            self._begin_stop(now, why, after=Mode.FAULT)
+        if self.mode is not STOPPING:
+            self._begin_stop(now, why, after=FAULT)
         self._blind, self._lost = True, False
 
-    def _begin_stop(self, now: float, why: str, *, after: Mode = Mode.RELEASED, ending: bool = False) -> None:
+    def _begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
-        if self.mode is Mode.FLOATING:
+        if self.mode is FLOATING:
             self._anchor(why)
         else:
             self.queue.cancel(why, Ending.STOPPED)
@@ -430,7 +448,7 @@ class Supervisor:
         self._after, self._lost = after, False
         self._weigh_at = -math.inf
         self.counters.stops += 1
-        self._enter(Mode.STOPPING, why)
+        self._enter(STOPPING, why)
 
     def _blind_effort(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the gravity torque of where it ends, let down in time."""
@@ -462,12 +480,12 @@ class Supervisor:
         self._stop, self._blind, self._lost = None, False, False
         self.gate = StartGate(self.settings)
         self.arrival = now
-        self._enter(Mode.WAITING, cause)
+        self._enter(WAITING, cause)
 
     def _hold(self, cause: str) -> None:
         """Hold the arm where it is now."""
         self._anchor(cause)
-        self._enter(Mode.HOLDING, cause)
+        self._enter(HOLDING, cause)
 
     def _anchor(self, why: str) -> None:
         """Come to rest from what is measured now; the feedback grows from nothing."""
@@ -486,16 +504,16 @@ class Supervisor:
             return
         self.cause = self.gate.text
         if self.gate.failed and self.settings.tracking is None:
-            self._begin_stop(now, self.cause, after=Mode.FAULT)
+            self._begin_stop(now, self.cause, after=FAULT)
             return
         self._go_on()
-        if self.mode is Mode.HOLDING:
+        if self.mode is HOLDING:
             self._on_change(self.mode, self.cause)
 
     def _go_on(self) -> None:
         """The arm is held: a controller that knows nothing else lets it float as soon as it may move."""
         if self.settings.tracking is None and self.gate.open:
-            self._enter(Mode.FLOATING, self.cause)
+            self._enter(FLOATING, self.cause)
 
     @property
     def posture(self) -> Array | None:

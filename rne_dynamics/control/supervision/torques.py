@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_answer
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
@@ -44,8 +45,10 @@ class Torques:
         """Other laws or another payload; the loops go on where they are."""
         robot, posture = settings.robot, self.posture
         self._settings = settings
+        self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
         self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
+        self.quick = quick_answer(settings)
 
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
@@ -86,6 +89,15 @@ class Torques:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
 
+    def answer(
+        self, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float, limiter: EffortLimiter,
+        dt: float,
+    ) -> Answer:
+        """`tracking` and what `limiter` leaves of it; `dt` as for `EffortLimiter.limit`."""
+        if self._integrates:
+            self.error = reference.q - q
+        return quick.answer(q, qd, reference, feedback, self.integral, limiter, dt)
+
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""
         return self._own(self._settings.floating.law(q, qd, posture=self.posture))
@@ -102,12 +114,12 @@ class Torques:
         self.follow(reference.q, reference.qd)
         return self.tracking(reference.q, reference.qd, reference, 0.0)
 
-    def integrate(self, dt: float, saturated: NDArray[np.bool_]) -> None:
+    def integrate(self, dt: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, s, where there is an integral gain."""
         law = self._settings.tracking
-        if law is not None and law.gains.integrates:
+        if law is not None and self._integrates:
             step = min(max(dt, 0.0), LONGEST_STEP)
-            self.integral = integrate_error(law.gains, self.integral, self.error, step, saturated)
+            self.integral = integrate_error(law.gains, self.integral, self.error, step, limited.saturated)
 
     def only_support(self, gravity: Array, support: float) -> TorqueTerms:
         """A fraction of a gravity torque known from before, (n,), and nothing else."""

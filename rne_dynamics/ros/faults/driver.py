@@ -14,10 +14,11 @@ from std_msgs.msg import Float64MultiArray
 from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.faults.judge import Heard
 from rne_dynamics.ros.hot_loop import TakenByHand
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.messages import EFFORT_TOPIC, NANOSECONDS
+from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
 

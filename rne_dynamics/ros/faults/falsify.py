@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable
 
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.faults.driver import Falsify
-from rne_dynamics.ros.messages import NANOSECONDS, stamp_of
+from rne_dynamics.ros.messages import stamp_of
 
 #: Changes a joint state in place.
 Change = Callable[[JointState], None]

@@ -8,13 +8,12 @@ import pytest
 from analytic.systems import Pendulum
 from support.arms import MASS, chain, floating_arm, gripper, slider
 
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.computed_torque import ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
@@ -56,6 +55,7 @@ def test_computed_torque_terms_are_those_of_the_model_and_sum_to_one_inverse_dyn
     np.testing.assert_allclose(terms.inertia, M @ reference.qdd, atol=1e-12 * scale)
     np.testing.assert_allclose(terms.feedback, M @ answer, atol=1e-12 * scale)
     np.testing.assert_allclose(terms.gravity, g, atol=1e-12 * scale)
+    np.testing.assert_allclose(terms.friction, friction.torque(joint_friction(robot), qd, reference.qd), rtol=1e-13)
     np.testing.assert_allclose(terms.coriolis, bias_torque(robot, q, qd) - g, atol=1e-12 * scale)
     one_call = inverse_dynamics(robot, q, qd, reference.qdd + answer)
     np.testing.assert_allclose(terms.total - terms.friction, one_call, rtol=0.0, atol=1e-12 * scale)
@@ -214,4 +214,4 @@ def test_nothing_is_compiled_anew_for_another_kind_of_array():
     law.law(np.zeros(3), np.zeros(3), Hold(np.zeros(3)).sample(0.0))
     strided = np.zeros((3, 3))[:, 1]
     law.law([0.0, 0, 0], strided, Reference(strided, strided, strided.astype(np.float32)), [0.0, 0.0, 0.0])
-    assert len(rigid_terms_kernel.signatures) == 1
+    assert len(computed_torque_kernel.signatures) == 1

@@ -1,0 +1,176 @@
+"""Messages as the bytes that travel: read and written in place, without a Python message in between.
+
+ROS 2 sends messages as plain CDR (OMG DDS-XTypes 1.3, 7.4.1): four bytes that say how, then the fields one after the
+other, each aligned to its size counted from there. All that changes from one message of a stream to the next are its
+numbers, at the same places. So the rest is looked at, or written, once; see `joint_state_layout`, `PreparedMessage`.
+"""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter
+from struct import Struct, error
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.publisher import Publisher
+from rclpy.serialization import serialize_message
+
+from rne_dynamics.model.inertia import Array
+
+NANOSECONDS = 1_000_000_000
+#: The first four bytes of a message, its encapsulation; fields are aligned to what follows.
+ENCAPSULATION = 4
+#: Plain CDR of the first version, least significant byte first: the only one that is read or written here.
+PLAIN = b"\x00\x01"
+#: Whether this machine's numbers are those of the bytes.
+NATIVE = sys.byteorder == "little"
+#: Bytes before a message in memory, so that what is aligned in it is aligned in memory.
+LEAD = 8 - ENCAPSULATION
+
+_STAMP, _COUNT = Struct("<iI"), Struct("<I")
+
+
+def stamp_in(data: bytes) -> int:
+    """The time of a message that begins with a header, ns; 0 where the bytes are too few for one."""
+    if len(data) < ENCAPSULATION + _STAMP.size:
+        return 0
+    seconds, nanoseconds = _STAMP.unpack_from(data, ENCAPSULATION)
+    return int(seconds) * NANOSECONDS + int(nanoseconds)
+
+
+class Span(NamedTuple):
+    """Bytes from `start` to before `stop`."""
+
+    start: int
+    stop: int
+
+
+class JointStateLayout(NamedTuple):
+    """Where things stand in the bytes of a sensor_msgs/JointState.
+
+    Parameters
+    ----------
+    size
+        Of the whole, bytes.
+    fixed
+        What another message must have too, to be laid out like this one: all but stamp, numbers, and what is between.
+    names
+        Of the joints.
+    position, velocity, effort
+        The lists of numbers.
+    """
+
+    size: int
+    fixed: tuple[Span, ...]
+    names: tuple[bytes, ...]
+    position: Span
+    velocity: Span
+    effort: Span
+
+    def pattern(self, data: bytes) -> NDArray[np.int64]:
+        """What words of memory with `LEAD` bytes before a message must be, and in which of their bits; (2, words)."""
+        octets = np.zeros((2, LEAD + max(span.stop for span in self.fixed)), np.uint8)
+        for start, stop in self.fixed:
+            octets[0, LEAD + start : LEAD + stop] = np.frombuffer(data[start:stop], np.uint8)
+            octets[1, LEAD + start : LEAD + stop] = 0xFF
+        missing = -octets.shape[1] % 8
+        return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
+
+
+class _Walk:
+    """From field to field; `struct.error` where the bytes end too early."""
+
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+        self.fixed: list[Span] = []
+
+    def align(self, size: int) -> None:
+        self.at += (ENCAPSULATION - self.at) % size
+
+    def take(self, count: int) -> Span:
+        span = Span(self.at, self.at + count)
+        if span.stop > len(self.data):
+            raise error(f"{span.stop} bytes needed, {len(self.data)} there")
+        self.at = span.stop
+        return span
+
+    def count(self) -> int:
+        self.align(_COUNT.size)
+        self.fixed.append(self.take(_COUNT.size))
+        return int(_COUNT.unpack_from(self.data, self.fixed[-1].start)[0])
+
+    def text(self) -> bytes:
+        span = self.take(self.count())
+        self.fixed.append(span)
+        return self.data[span.start : span.stop].removesuffix(b"\0")
+
+    def numbers(self) -> Span:
+        count = self.count()
+        if count:
+            self.align(8)
+        return self.take(8 * count)
+
+
+def joint_state_layout(data: bytes) -> JointStateLayout | None:
+    """The layout of a joint state; None where its bytes are not plain CDR of this machine's order, or end too early.
+
+    Whoever uses it compares first with what rclpy reads from the same bytes.
+    """
+    if data[:2] != PLAIN or not NATIVE:
+        return None
+    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    try:
+        walk.text()  # frame_id
+        count = walk.count()
+        # a count that lies ends with the bytes, not with the memory: every name takes some of them
+        names = tuple(walk.text() for _ in range(count))
+        position, velocity, effort = walk.numbers(), walk.numbers(), walk.numbers()
+    except error:
+        return None
+    return JointStateLayout(
+        len(data), (Span(0, ENCAPSULATION), *walk.fixed), names, position, velocity, effort
+    )
+
+
+class PreparedMessage:
+    """A message serialised once, into whose bytes numbers are then written.
+
+    Parameters
+    ----------
+    message
+        With all its names and lists, which keep their lengths. Where its type begins with a header, that is stamped.
+    fields
+        The lists of float64 that change, as in "data" or "reference.positions".
+    """
+
+    def __init__(self, message: Any, *fields: str) -> None:
+        lists = [np.frombuffer(attrgetter(field)(message)) for field in fields]  # the message's own memory
+        # found by numbers that stand nowhere else: no need to know the type
+        marks = np.random.default_rng(1).normal(size=sum(map(len, lists)))
+        for values, mark in zip(lists, np.split(marks, np.cumsum([len(x) for x in lists])[:-1]), strict=True):
+            values[:] = mark
+        data = serialize_message(message)
+        self._memory = np.zeros(-(-(LEAD + len(data)) // 8))
+        self._octets = self._memory.data.cast("B")[LEAD : LEAD + len(data)]
+        self._octets[:] = data
+        #: The numbers of each field, in the bytes; write here.
+        self.numbers = tuple(self._find(data, values) for values in lists)
+        for view in self.numbers:
+            view[:] = 0.0
+
+    def _find(self, data: bytes, values: Array) -> Array:
+        mark = values.tobytes()
+        place = LEAD + data.find(mark)
+        assert data.count(mark) == 1, "a field is found once"
+        assert place % 8 == 0, "as CDR aligns it"
+        return self._memory[place // 8 : place // 8 + len(values)]
+
+    def stamp(self, time: int) -> None:
+        """Set the header's time, ns."""
+        _STAMP.pack_into(self._octets, ENCAPSULATION, *divmod(time, NANOSECONDS))
+
+    def publish(self, publisher: Publisher) -> None:
+        """Send it as it is now."""
+        publisher.publish(self._octets.tobytes())

@@ -1,0 +1,174 @@
+"""Joint states read from bytes: what rclpy and `JointMap` make of them, or a refusal, whatever the bytes are."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.serialization import deserialize_message, serialize_message
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+
+from rne_dynamics.errors import StateError, StateProblem
+from rne_dynamics.ros.cdr import PreparedMessage, joint_state_layout, stamp_in
+from rne_dynamics.ros.joint_map import JointMap, Reading
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.state_reader import StateReader, says
+
+JOINTS = ("a", "elbow", "c")
+SOME = np.random.default_rng(5)
+
+
+def message(names=("x", "c", "a", "elbow"), frame="", velocity=True, effort=True, sec=5):
+    n = len(names)
+    made = JointState(name=list(names), position=SOME.normal(size=n).tolist())
+    made.velocity = SOME.normal(size=n).tolist() if velocity else []
+    made.effort = SOME.normal(size=n).tolist() if effort else []
+    made.header.frame_id, made.header.stamp.sec, made.header.stamp.nanosec = frame, sec, 123_456_789
+    return made
+
+
+def outcome(read):
+    """What a reader makes of something: the reading and the numbers, or what was wrong."""
+    arrays = [np.full(len(JOINTS), 7.0) for _ in range(3)]
+    try:
+        reading = read(*arrays)
+    except StateError as error:
+        return error.problem, str(error)
+    return reading, [array.tobytes() for array in arrays]
+
+
+def by_rclpy(data):
+    """The plain way, and the stamp."""
+    try:
+        made = deserialize_message(data, JointState)
+    except (rclpy_implementation.RMWError, UnicodeDecodeError):
+        return None
+    return outcome(lambda *arrays: JointMap(JOINTS).read(made, *arrays)), stamp_of(made)
+
+
+def agree(reader, data):
+    """One message read both ways; whether it could be read."""
+    plain = by_rclpy(data)
+    mine = outcome(lambda *arrays: reader.read(data, *arrays))
+    if plain is None:
+        assert mine[0] is StateProblem.UNREADABLE
+        return False
+    assert mine == plain[0]
+    assert reader.stamp == plain[1]
+    return isinstance(plain[0][0], Reading)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(
+    st.lists(st.sampled_from([*JOINTS, "x", "gripper_left", ""]), max_size=7), st.text("fr", max_size=5),
+    st.booleans(), st.booleans(), st.integers(-(2**31), 2**31 - 1),
+)
+def test_every_message_is_read_as_by_rclpy_the_first_time_and_the_second(names, frame, velocity, effort, sec):
+    reader = StateReader(JOINTS)
+    for _ in range(3):
+        good = agree(reader, serialize_message(message(names, frame, velocity, effort, sec)))
+    assert len(reader._known) == good, "and is remembered, once"
+
+
+def test_messages_of_several_senders_by_turns():
+    reader = StateReader(JOINTS)
+    kinds = [
+        {"names": ["gripper"]}, {}, {"velocity": False}, {"effort": False}, {"names": [*JOINTS, "d"]}, {"names": []},
+    ]
+    for _ in range(3):
+        for kind in kinds:
+            agree(reader, serialize_message(message(**kind)))
+    assert len(reader._known) == len(kinds)
+
+
+def test_a_stream_that_never_looks_the_same_is_read_all_the_same():
+    reader = StateReader(JOINTS)
+    for k in range(30):
+        assert agree(reader, serialize_message(message(frame="f" * k)))
+    assert len(reader._known) == 8
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, -0.0, 5e-324, 1e308])
+@pytest.mark.parametrize("field", ["position", "velocity", "effort"])
+def test_special_numbers(field, value):
+    reader = StateReader(JOINTS)
+    agree(reader, serialize_message(message()))
+    for place in range(4):
+        made = message()
+        getattr(made, field)[place] = value
+        agree(reader, serialize_message(made))
+    made = message()
+    setattr(made, field, [value] * 4)
+    agree(reader, serialize_message(made))
+    assert len(reader._known) == 1, "all by the quick way"
+
+
+def test_hostile_bytes_are_read_as_by_rclpy_or_refused():
+    """Every bit of a message flipped, every length, numbers that lie about what follows; known layouts and new ones."""
+    whole = serialize_message(message(frame="base"))
+    warm = StateReader(JOINTS)
+    agree(warm, whole)
+    hostile = [whole[:size] for size in range(len(whole))]
+    hostile += [whole + bytes(k) for k in range(1, 20)]
+    for place in range(len(whole)):
+        for bit in range(8):
+            changed = bytearray(whole)
+            changed[place] ^= 1 << bit
+            hostile.append(bytes(changed))
+    for place in range(0, len(whole) - 4, 4):
+        for count in (0, 1, 3, 5, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF):
+            changed = bytearray(whole)
+            struct.pack_into("<I", changed, place, count)
+            hostile.append(bytes(changed))
+    hostile += [b"\x00" + bytes([k]) + whole[2:] for k in range(16)]
+    hostile += [SOME.bytes(k) for k in range(0, 300, 7)]
+    read = 0
+    for data in hostile:
+        read += agree(warm, data)
+        agree(StateReader(JOINTS), data)
+        assert agree(warm, whole)
+    assert read > 100
+
+
+def test_big_endian_is_left_to_rclpy():
+    """A message of another machine: rclpy reads it, we do not."""
+    big = b"\x00\x00\x00\x00" + struct.pack(">iI", 3, 4) + struct.pack(">I", 1) + b"\0" + b"\0" * 3
+    big += struct.pack(">I", 3) + b"".join(struct.pack(">I", len(n) + 1) + n.encode() + b"\0" * (4 - len(n) % 4)
+                                           for n in ("a", "c")) + struct.pack(">I", 6) + b"elbow\0\0\0"
+    big += b"\0" * (-(len(big) - 4 + 4) % 8)
+    reader = StateReader(JOINTS)
+    agree(reader, big)
+    assert joint_state_layout(big) is None
+    assert not reader._known
+
+
+def test_bytes_that_say_something_else_than_rclpy_heard_are_not_remembered():
+    data = serialize_message(message())
+    layout = joint_state_layout(data)
+    heard = deserialize_message(data, JointState)
+    assert says(layout, data, heard)
+    for change in (lambda m: m.name.reverse(), lambda m: setattr(m, "position", [0.0] * 4),
+                   lambda m: setattr(m.header.stamp, "sec", 6)):
+        heard = deserialize_message(data, JointState)
+        change(heard)
+        assert not says(layout, data, heard)
+
+
+def test_a_prepared_message_is_what_rclpy_would_have_sent():
+    made = message(frame="base")
+    prepared = PreparedMessage(made, "position", "effort")
+    numbers = SOME.normal(size=(2, 4))
+    prepared.numbers[0][:], prepared.numbers[1][:] = numbers
+    prepared.stamp(7_000_000_001)
+    heard = deserialize_message(prepared._octets.tobytes(), JointState)
+    assert (heard.header.frame_id, heard.name, list(heard.velocity)) == ("base", made.name, list(made.velocity))
+    assert [list(heard.position), list(heard.effort)] == numbers.tolist()
+    assert stamp_of(heard) == stamp_in(prepared._octets.tobytes()) == 7_000_000_001
+    one = PreparedMessage(Float64MultiArray(data=[0.0]), "data")
+    one.numbers[0][:] = np.pi
+    assert list(deserialize_message(one._octets.tobytes(), Float64MultiArray).data) == [np.pi]

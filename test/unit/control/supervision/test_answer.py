@@ -1,0 +1,105 @@
+"""The answer in one call is that of the law and the limiter one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.supervised import settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.answer import OVERSPEED
+from rne_dynamics.control.supervision.counters import Counters
+from rne_dynamics.control.supervision.output import Output
+from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.errors import ControlError
+
+ROBOT = rne.load_urdf("panda")
+N = ROBOT.n
+STEP = 0.001
+
+
+def arm(compensated=(), *, integral=3.0):
+    """Settings of an arm, everything in force that can be."""
+    gains = Gains(np.full(N, 400.0), np.full(N, integral), np.full(N, 40.0))
+    law = ComputedTorque(ROBOT, gains, FrictionCompensation(0.8, 0.01))
+    return replace(settings(ROBOT), tracking=law, compensated=frozenset(compensated))
+
+
+def state(rng, speed):
+    q = rng.uniform(ROBOT.lower - 0.02, ROBOT.upper + 0.02)  # some beyond their limits
+    return q, speed * rng.normal(size=N), Reference(q + 0.02 * rng.normal(size=N), *rng.normal(size=(2, N)))
+
+
+@pytest.mark.parametrize("compensated", [(), ("gravity",), ("coriolis", "friction")])
+@pytest.mark.parametrize("speed", [0.1, 3.0])
+def test_both_ways_give_the_same(compensated, speed):
+    given = arm(compensated)
+    both = []
+    for quick in (False, True):
+        rng, counters = np.random.default_rng(3), Counters()
+        torques, output, seen = Torques(given), Output(given), []
+        output.start_from(np.zeros(N))
+        for k in range(40):
+            now = STEP * k
+            q, qd, reference = state(rng, speed)
+            if k % 7 == 0:
+                output.weigh(torques.weigh(q))
+            feedback = min(k / 20.0, 1.0)
+            if quick:
+                assert torques.quick is not None
+                terms, limited, runaway = output.track(
+                    torques, torques.quick, q, qd, reference, feedback, now, counters
+                )
+            else:
+                terms = torques.tracking(q, qd, reference, feedback)
+                limited = output.answer(terms, now, q, qd, counters)
+                runaway = bool((np.abs(qd) > OVERSPEED * given.limits.velocity).any())
+            torques.integrate(STEP, limited)
+            seen.append((*terms, limited.command, limited.flags.copy(), limited.any, runaway, torques.integral.copy()))
+        both.append((seen, counters, output.clamp_text()))
+    (plain, *of_plain), (one_call, *of_one_call) = both
+    assert of_plain == of_one_call, "counters, and the report of what was clamped last"
+    for expected, found in zip(plain, one_call, strict=True):
+        for a, b in zip(expected, found, strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-11, atol=1e-10)
+    assert any(row[-3] for row in plain), "some were limited"
+    assert any(row[-2] for row in plain) is (speed > 1.0)
+
+
+@pytest.mark.parametrize("what", range(5))
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
+def test_what_is_not_finite_is_refused_and_changes_nothing(what, value):
+    given = arm(integral=0.0)
+    torques, output, counters = Torques(given), Output(given), Counters()
+    output.start_from(np.zeros(N))
+    rng = np.random.default_rng(1)
+    q, qd, reference = state(rng, 0.1)
+    assert torques.quick is not None
+    before = output.track(torques, torques.quick, q, qd, reference, 1.0, STEP, counters).limited.command.copy()
+    bad = [q.copy(), qd.copy(), *(x.copy() for x in reference)]
+    bad[what][3] = value
+    with pytest.raises(ControlError, match="must be finite, so no effort was passed on"):
+        output.track(torques, torques.quick, bad[0], bad[1], Reference(*bad[2:]), 1.0, 2 * STEP, counters)
+    assert counters.efforts == 1
+    np.testing.assert_array_equal(output._limiter.last, before)
+
+
+def test_only_open_arms_that_follow_references_are_answered_in_one_call():
+    assert Torques(replace(arm(), tracking=None)).quick is None
+
+
+def test_a_reference_that_cannot_be_written_to_is_taken():
+    """As an arm that is held has it; nothing may be compiled for it in the middle of a motion."""
+    torques, output = Torques(arm()), Output(arm())
+    q = np.clip(np.zeros(N), ROBOT.lower + 0.1, ROBOT.upper - 0.1)
+    zero = np.zeros((N, 2))[:, 0]
+    zero.flags.writeable = False
+    assert torques.quick is not None
+    terms = output.track(torques, torques.quick, q, np.zeros(N), Reference(q, zero, zero), 1.0, 0.0, Counters()).terms
+    np.testing.assert_allclose(terms.total, rne.gravity_torque(ROBOT, q), atol=1e-12)
