@@ -12,7 +12,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.sealed import Sealed
+from rne_dynamics.spatial.sealed import ODD_ARGUMENTS, Sealed
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
 Wrenches = Mapping[str, ArrayLike]
@@ -25,8 +25,8 @@ def quick(function: Sealed, *arguments: object) -> bool:
     it has not, the caller goes the long way, which converts what can be converted and tells what is wrong.
     """
     try:
-        return bool(function.call(*arguments) == OK)
-    except TypeError:
+        return function.call(*arguments) == OK
+    except ODD_ARGUMENTS:
         return function.prepare() and quick(function, *arguments)
 
 

@@ -39,7 +39,7 @@ from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.sealed import Sealed
+from rne_dynamics.spatial.sealed import ODD_ARGUMENTS, Sealed
 
 #: What `bind` returns: (q, …, out=None) to the answer.
 Bound = Callable[..., Any]
@@ -185,7 +185,7 @@ def _of_one(parts: _Parts) -> Bound:
         try:
             if call(arm, q, into) == OK:
                 return into
-        except TypeError:
+        except ODD_ARGUMENTS:
             pass
         return long_way(out, q)
 
@@ -200,7 +200,7 @@ def _of_two(parts: _Parts) -> Bound:
         try:
             if call(arm, q, qd, into) == OK:
                 return into
-        except TypeError:
+        except ODD_ARGUMENTS:
             pass
         return long_way(out, q, qd)
 
@@ -215,7 +215,7 @@ def _of_three(parts: _Parts) -> Bound:
         try:
             if call(arm, q, qd, x, into) == OK:
                 return into
-        except TypeError:
+        except ODD_ARGUMENTS:
             pass
         return long_way(out, q, qd, x)
 
@@ -241,7 +241,7 @@ def _forward_derivatives(parts: _Parts) -> Bound:
         into, qdd = np.empty(shape) if out is None else out, np.empty(shape[1])
         try:
             done = forward(arm, q, qd, tau, qdd) == OK and derive(arm, q, qd, qdd, into) == OK
-        except TypeError:
+        except ODD_ARGUMENTS:
             done = False
         a, b, c = into if done else long_way(out, q, qd, tau)
         return ForwardDynamicsDerivatives(a, b, c)
@@ -260,7 +260,7 @@ def _poses(parts: _Parts) -> Bound:
         try:
             if call(arm, q, into.rotation, into.position) == OK:
                 return into
-        except TypeError:
+        except ODD_ARGUMENTS:
             pass
         answer = forward_kinematics(robot, q)
         if out is None:

@@ -19,7 +19,7 @@ from rne_dynamics.model.packed_arm import (
     topology_of,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import in_place_kernel, kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
@@ -59,7 +59,7 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
 
 
-@kernel
+@in_place_kernel
 def integrate_configuration_packed(arm: Array, q: Array, step: Array, out: Array) -> int:
     """Fill `out` (nq,) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, step, step)

@@ -39,18 +39,23 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
+    axes_part,
+    first_of,
     head_of,
+    no_motion_of,
     parameters_of,
     refusal,
+    rest_of,
     shared,
     topology_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import in_place_helper, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back
-from rne_dynamics.spatial.views import matrices, one_row
+from rne_dynamics.spatial.views import shaped
 
 
 @in_place_helper
@@ -126,7 +131,10 @@ def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd:
     _rows(topology, parameters, q, qd, C, base, no_acceleration, first, work, axes)
 
 
-@kernel
+_work_of, _axes_of = work_part(WORK_COLUMNS), axes_part(AXIS_COLUMNS)
+
+
+@in_place_kernel
 def coriolis_matrix_packed(arm: Array, q: Array, qd: Array, C: Array) -> int:
     """Fill C (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, qd, qd)
@@ -137,7 +145,10 @@ def coriolis_matrix_packed(arm: Array, q: Array, qd: Array, C: Array) -> int:
         return WRONG_SHAPE
     if shared(C, arm, q, qd, qd):
         return OVERLAPPING
-    coriolis_batch(topology_of(arm), parameters_of(arm), one_row(q), one_row(qd), matrices(C, 1, n, n))
+    rows, rates, out = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(C, (1, n, n))
+    topology, parameters, first = topology_of(arm), parameters_of(arm), first_of(arm)
+    base, rest, work, axes = no_motion_of(arm), rest_of(arm), _work_of(arm), _axes_of(arm)
+    _rows(topology, parameters, rows, rates, out, base, rest, first, work, axes)
     return OK
 
 

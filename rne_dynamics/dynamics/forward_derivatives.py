@@ -33,7 +33,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import SINGULAR
 from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.sealed import Sealed
-from rne_dynamics.spatial.views import parts
+from rne_dynamics.spatial.views import shaped
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -170,8 +170,10 @@ def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
 def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
     """`forward_derivatives_packed` where the acceleration that the efforts give is known."""
     code = inverse_derivatives_packed(arm, q, qd, qdd, out)
-    if code == OK and accelerations_from_efforts(topology_of(arm), parts(out)) >= 0:
-        code = NO_INERTIA
+    if code == OK:
+        n = out.shape[1]
+        if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
+            code = NO_INERTIA
     return code
 
 

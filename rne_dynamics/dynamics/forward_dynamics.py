@@ -27,21 +27,21 @@ from rne_dynamics.model.packed_arm import (
     OVERLAPPING,
     WRONG_SHAPE,
     base_of,
-    fits_room,
+    base_row_of,
     head_of,
-    no_loads,
+    no_loads_of,
     parameters_of,
     refusal,
     shared,
     topology_of,
-    work_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_kernel, kernel
 from rne_dynamics.spatial.sealed import Sealed
-from rne_dynamics.spatial.views import matrices, matrix, one_row
+from rne_dynamics.spatial.views import shaped
 
-fits_room(WORK_COLUMNS)
+_work_of = work_part(WORK_COLUMNS)
 
 Method = Literal[
     "nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "newton_euler_operator", "lagrange"
@@ -70,14 +70,14 @@ def _refusal(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     return OVERLAPPING if shared(qdd, arm, q, qd, tau) else OK
 
 
-@kernel
+@in_place_kernel
 def nasser_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """`forward_dynamics_packed` of an arm without mimic joints."""
     code = _refusal(arm, q, qd, tau, qdd)
     if code != OK:
         return code
-    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
-    singular = nasser_kernel(topology, parameters, base_of(arm), q, qd, tau, no_loads(arm), work, qdd)
+    topology, parameters, work = topology_of(arm), parameters_of(arm), _work_of(arm)
+    singular = nasser_kernel(topology, parameters, base_of(arm), q, qd, tau, no_loads_of(arm), work, qdd)
     return OK if singular < 0 else NO_INERTIA
 
 
@@ -87,9 +87,10 @@ def geared_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> in
     code = _refusal(arm, q, qd, tau, qdd)
     if code != OK:
         return code
-    topology, parameters, base = topology_of(arm), parameters_of(arm), one_row(base_of(arm))
-    loads, out = matrices(no_loads(arm), 1, 0, 6), matrix(qdd, 0, 1, qdd.shape[0])
-    singular = geared_batch(topology, parameters, base, one_row(q), one_row(qd), one_row(tau), loads, out)
+    n = qdd.shape[0]
+    rows, rates, efforts = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(tau, (1, n))
+    loads, out = shaped(no_loads_of(arm), (1, 0, 6)), shaped(qdd, (1, n))
+    singular = geared_batch(topology_of(arm), parameters_of(arm), base_row_of(arm), rows, rates, efforts, loads, out)
     return OK if singular < 0 else NO_INERTIA
 
 

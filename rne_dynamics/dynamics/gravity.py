@@ -29,24 +29,23 @@ from rne_dynamics.model.packed_arm import (
     OVERLAPPING,
     WRONG_SHAPE,
     base_of,
-    fits_room,
     head_of,
     parameters_of,
     refusal_of_position,
     shared,
     topology_of,
-    work_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel, threaded_kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
 # columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
 _R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
-fits_room(WORK_COLUMNS)
+_work_of = work_part(WORK_COLUMNS)
 
 
 @in_place_kernel
@@ -110,7 +109,7 @@ def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: A
     _rows(topology, parameters, base, q, tau, work)
 
 
-@kernel
+@in_place_kernel
 def gravity_torque_packed(arm: Array, q: Array, tau: Array) -> int:
     """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal_of_position(arm, q)
@@ -120,7 +119,7 @@ def gravity_torque_packed(arm: Array, q: Array, tau: Array) -> int:
         return WRONG_SHAPE
     if shared(tau, arm, q, q, q):
         return OVERLAPPING
-    gravity_torque_kernel(topology_of(arm), parameters_of(arm), base_of(arm), q, work_of(arm, WORK_COLUMNS), tau)
+    gravity_torque_kernel(topology_of(arm), parameters_of(arm), base_of(arm), q, _work_of(arm), tau)
     return OK
 
 

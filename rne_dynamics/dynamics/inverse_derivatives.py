@@ -55,21 +55,23 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
+    axes_part,
     base_of,
+    first_of,
     head_of,
-    no_loads,
+    no_loads_of,
     parameters_of,
     refusal,
     shared,
     topology_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import put, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate, rotate_back, scale
-from rne_dynamics.spatial.views import matrices, one_row, parts
 
 # further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ, each linear, then angular
 _, _D_V, _D_W, _DD_V, _DD_W, _R_V, _R_W, _COLUMNS = columns(AXIS_COLUMNS, 3, 3, 3, 3, 3, 3)
@@ -259,7 +261,10 @@ def inverse_derivatives_batch(
     _rows(topology, parameters, base, q, qd, qdd, wrenches, out, first, work, axes)
 
 
-@kernel
+_work_of, _axes_of = work_part(WORK_COLUMNS), axes_part(_COLUMNS)
+
+
+@in_place_kernel
 def inverse_derivatives_packed(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
     """Fill `out` (3, n, n) with ∂τ/∂q, ∂τ/∂q̇, M for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, qd, qdd)
@@ -270,9 +275,20 @@ def inverse_derivatives_packed(arm: Array, q: Array, qd: Array, qdd: Array, out:
         return WRONG_SHAPE
     if shared(out, arm, q, qd, qdd):
         return OVERLAPPING
-    topology, parameters, base, loads = topology_of(arm), parameters_of(arm), one_row(base_of(arm)), no_loads(arm)
-    inverse_derivatives_batch(
-        topology, parameters, base, one_row(q), one_row(qd), one_row(qdd), matrices(loads, 1, 0, 6), parts(out)
+    inverse_derivatives_kernel(
+        topology_of(arm),
+        parameters_of(arm),
+        base_of(arm),
+        q,
+        qd,
+        qdd,
+        no_loads_of(arm),
+        first_of(arm),
+        _work_of(arm),
+        _axes_of(arm),
+        out[0],
+        out[1],
+        out[2],
     )
     return OK
 

@@ -15,7 +15,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
     COORDINATES,
-    FRAME_COLUMNS,
     FRAME_POSITION,
     LINKS,
     NO_SUCH_LINK,
@@ -30,6 +29,7 @@ from rne_dynamics.model.packed_arm import (
     refusal_of_position,
     shared,
     topology_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
@@ -50,7 +50,7 @@ from rne_dynamics.spatial.vector import (
     scale,
     subtract,
 )
-from rne_dynamics.spatial.views import matrices, one_row, vector
+from rne_dynamics.spatial.views import shaped
 
 # columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
 _, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
@@ -206,13 +206,10 @@ def _refusal_of_link(arm: Array, link: int, J: Array) -> int:
     return OK if J.shape[0] == 6 and J.shape[1] == head_of(arm, COORDINATES) else WRONG_SHAPE
 
 
-@helper
-def _point_of(arm: Array, link: int) -> Array:
-    """The link's origin in its body's frame, (3,)."""
-    return vector(link_frames_of(arm), link * FRAME_COLUMNS + FRAME_POSITION, 3)
+_poses_of, _work_of = work_part(POSE_COLUMNS), work_part(WORK_COLUMNS)
 
 
-@kernel
+@in_place_kernel
 def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
     """Fill J (6, n) of the link of that number; otherwise as other `compiled` functions."""
     code = refusal_of_position(arm, q)
@@ -222,15 +219,16 @@ def jacobian_packed(arm: Array, link: int, q: Array, J: Array) -> int:
         return code
     if shared(J, arm, q, q, q):
         return OVERLAPPING
-    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link, 0]
+    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
     if body < 0:
         J[:, :] = 0.0
     else:
-        jacobian_batch(topology, parameters, body, _point_of(arm, link), one_row(q), matrices(J, 1, 6, J.shape[1]))
+        point, rows = link_frames_of(arm)[link, FRAME_POSITION:], shaped(q, (1, q.shape[0]))
+        _rows(topology, parameters, body, point, rows, shaped(J, (1, 6, J.shape[1])), _poses_of(arm))
     return OK
 
 
-@kernel
+@in_place_kernel
 def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
     """`jacobian_packed` for the Jacobian's time derivative."""
     code = refusal(arm, q, qd, qd)
@@ -240,12 +238,13 @@ def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -
         return code
     if shared(J, arm, q, qd, qd):
         return OVERLAPPING
-    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link, 0]
-    point, out = _point_of(arm, link), matrices(J, 1, 6, J.shape[1])
+    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
     if body < 0:
         J[:, :] = 0.0
     else:
-        jacobian_rate_batch(topology, parameters, body, point, one_row(q), one_row(qd), out)
+        rows, rates, out = shaped(q, (1, q.shape[0])), shaped(qd, (1, J.shape[1])), shaped(J, (1, 6, J.shape[1]))
+        point = link_frames_of(arm)[link, FRAME_POSITION:]
+        _rate_rows(topology, parameters, body, point, rows, rates, out, _work_of(arm))
     return OK
 
 

@@ -18,7 +18,6 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
-    fits_room,
     head_of,
     link_bodies_of,
     link_frames_of,
@@ -26,19 +25,19 @@ from rne_dynamics.model.packed_arm import (
     refusal_of_position,
     shared,
     topology_of,
-    work_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_kernel, kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, compose, rotate
-from rne_dynamics.spatial.views import rows_of
+from rne_dynamics.spatial.views import shaped
 
 # columns of a pose: R_WB row after row, then p_WB
 ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
-fits_room(POSE_COLUMNS)
+_poses_of = work_part(POSE_COLUMNS)
 
 
 @in_place_kernel
@@ -63,7 +62,7 @@ def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, p
         body_poses_kernel(topology, parameters, q[b], poses[b])
 
 
-@kernel
+@in_place_kernel
 def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
     """Fill rotation (links, 3, 3) and position (links, 3) of all links as `compiled` says."""
     code = refusal_of_position(arm, q)
@@ -74,12 +73,12 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
         return WRONG_SHAPE
     if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
         return OVERLAPPING
-    poses, bodies, frames = work_of(arm, POSE_COLUMNS), link_bodies_of(arm), link_frames_of(arm)
+    poses, bodies, frames = _poses_of(arm), link_bodies_of(arm), link_frames_of(arm)
     body_poses_kernel(topology_of(arm), parameters_of(arm), q, poses)
-    turns = rows_of(rotation, links, 9)
+    turns = shaped(rotation, (links, 9))
     for k in range(links):
         R, p = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
-        body = bodies[k, 0]
+        body = bodies[k]
         if body >= 0:
             R_body = matrix_at(poses, body, ROTATION)
             p = add(vector_at(poses, body, POSITION), rotate(R_body, p))

@@ -35,17 +35,16 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
-    fits_room,
     head_of,
     parameters_of,
     refusal_of_position,
     shared,
     topology_of,
-    work_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel, threaded_kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, put_symmetric, symmetric_at, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import (
@@ -67,7 +66,7 @@ from rne_dynamics.spatial.vector import (
 # columns of the work array, one row a body: R, origin seen from the parent's, and the composite body's mass, first
 # moment, inertia
 _R, _D, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
-fits_room(WORK_COLUMNS)
+_work_of = work_part(WORK_COLUMNS)
 
 
 @helper
@@ -174,7 +173,7 @@ def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, 
     _rows(topology, parameters, q, M, work)
 
 
-@kernel
+@in_place_kernel
 def mass_matrix_packed(arm: Array, q: Array, M: Array) -> int:
     """Fill M (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal_of_position(arm, q)
@@ -184,7 +183,7 @@ def mass_matrix_packed(arm: Array, q: Array, M: Array) -> int:
         return WRONG_SHAPE
     if shared(M, arm, q, q, q):
         return OVERLAPPING
-    mass_matrix_kernel(topology_of(arm), parameters_of(arm), q, work_of(arm, WORK_COLUMNS), M)
+    mass_matrix_kernel(topology_of(arm), parameters_of(arm), q, _work_of(arm), M)
     return OK
 
 

@@ -30,26 +30,25 @@ from rne_dynamics.model.packed_arm import (
     OVERLAPPING,
     WRONG_SHAPE,
     base_of,
-    fits_room,
     head_of,
-    no_loads,
+    no_loads_of,
     parameters_of,
     refusal,
     rest_of,
     shared,
     topology_of,
-    work_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, kernel, threaded_kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, subtract, times
 
 # columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n
 _R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
-fits_room(WORK_COLUMNS)
+_work_of = work_part(WORK_COLUMNS)
 #: Where the kernel leaves the placement (R, p) in the parent, the motion (ω, ω̇, v̇ − g) and the reaction (f, n).
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
 
@@ -200,7 +199,7 @@ def inverse_dynamics_batch(
     _rows(topology, parameters, base, q, qd, qdd, wrenches, work, tau)
 
 
-@kernel
+@in_place_kernel
 def inverse_dynamics_packed(arm: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
     """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, qd, qdd)
@@ -210,12 +209,12 @@ def inverse_dynamics_packed(arm: Array, q: Array, qd: Array, qdd: Array, tau: Ar
         return WRONG_SHAPE
     if shared(tau, arm, q, qd, qdd):
         return OVERLAPPING
-    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
-    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, qdd, no_loads(arm), work, tau)
+    topology, parameters, work = topology_of(arm), parameters_of(arm), _work_of(arm)
+    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, qdd, no_loads_of(arm), work, tau)
     return OK
 
 
-@kernel
+@in_place_kernel
 def bias_torque_packed(arm: Array, q: Array, qd: Array, tau: Array) -> int:
     """`inverse_dynamics_packed` at zero acceleration."""
     code = refusal(arm, q, qd, qd)
@@ -225,8 +224,8 @@ def bias_torque_packed(arm: Array, q: Array, qd: Array, tau: Array) -> int:
         return WRONG_SHAPE
     if shared(tau, arm, q, qd, qd):
         return OVERLAPPING
-    topology, parameters, work = topology_of(arm), parameters_of(arm), work_of(arm, WORK_COLUMNS)
-    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, rest_of(arm), no_loads(arm), work, tau)
+    topology, parameters, work = topology_of(arm), parameters_of(arm), _work_of(arm)
+    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, rest_of(arm), no_loads_of(arm), work, tau)
     return OK
 
 

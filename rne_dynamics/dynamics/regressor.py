@@ -40,19 +40,22 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
-    base_of,
+    axes_part,
+    base_row_of,
+    first_of,
     head_of,
     parameters_of,
     refusal,
     shared,
     topology_of,
+    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.spatial.rows import matrix_at, vector_at
 from rne_dynamics.spatial.sealed import Sealed
 from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
-from rne_dynamics.spatial.views import matrices, one_row
+from rne_dynamics.spatial.views import shaped
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
 PARAMETERS = 10
@@ -123,7 +126,10 @@ def regressor_batch(
     _rows(topology, parameters, base, q, qd, qdd, Y, first, work, axes)
 
 
-@kernel
+_work_of, _axes_of = work_part(M), axes_part(AXIS_COLUMNS)
+
+
+@in_place_kernel
 def regressor_packed(arm: Array, q: Array, qd: Array, qdd: Array, Y: Array) -> int:
     """Fill Y (n, 10·bodies) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, qd, qdd)
@@ -135,8 +141,9 @@ def regressor_packed(arm: Array, q: Array, qd: Array, qdd: Array, Y: Array) -> i
     if shared(Y, arm, q, qd, qdd):
         return OVERLAPPING
     topology, parameters = topology_of(arm), parameters_of(arm)
-    base, out = one_row(base_of(arm)), matrices(Y, 1, n, width)
-    regressor_batch(topology, parameters, base, one_row(q), one_row(qd), one_row(qdd), out)
+    rows, rates, accelerations = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(qdd, (1, n))
+    base, out, first = base_row_of(arm), shaped(Y, (1, n, width)), first_of(arm)
+    _rows(topology, parameters, base, rows, rates, accelerations, out, first, _work_of(arm), _axes_of(arm))
     return OK
 
 

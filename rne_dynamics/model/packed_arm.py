@@ -7,6 +7,7 @@ float64, behind a head of integers that says where. The array is opaque to calle
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,7 +17,7 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper
-from rne_dynamics.spatial.views import integers, matrix, overlaps, vector
+from rne_dynamics.spatial.views import Slot, number, overlaps, part
 
 if TYPE_CHECKING:
     from rne_dynamics.model.robot import RobotModel
@@ -25,13 +26,13 @@ Array = NDArray[np.float64]
 
 # the head: a mark that the array is a packed arm, its length, sizes, two switches, and where each part begins
 (
-    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, LINKS, CHECKED, GEARED,
-    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _LINK_BODIES, _LINK_FRAMES, _WORK, _HEAD,
-) = columns(*(1,) * 15)  # fmt: skip
+    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, GEARED,
+    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _HEAD,
+) = columns(*(1,) * 19)  # fmt: skip
 _IS_PACKED = np.int64(0x52_4E_45_41_52_4D_31)
 
-#: Columns of work memory a body.
-ROOM = 96
+#: Columns of work memory: a row for each body and one more, a row for each joint axis.
+ROOM, AXES_ROOM = 96, 32
 #: Columns of a link's frame in its body's: R_BL row after row, p_BL.
 FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 
@@ -39,6 +40,21 @@ FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 #: shape; an output that lies in the memory of an input; NaN or infinity; a joint that moves no inertia;
 #: a link that there is not.
 OK, NOT_AN_ARM, WRONG_SHAPE, OVERLAPPING, NOT_FINITE, NO_INERTIA, NO_SUCH_LINK = range(7)
+
+_BODIES = Slot(int(BODIES))
+#: The model's `topology` and `parameters`.
+topology_of = part(Slot(int(_TOPOLOGY)), _BODIES, layout.TOPOLOGY_COLUMNS, integers=True)
+parameters_of = part(Slot(int(_PARAMETERS)), _BODIES, int(layout.COLUMNS))
+#: The packed base motion (12,), the same as one row, and zeros (12,) and (n,).
+base_of, base_row_of = part(Slot(int(_BASE)), 12), part(Slot(int(_BASE)), 1, 12)
+no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(int(COORDINATES)))
+#: External loads where there are none, (0, 6).
+no_loads_of = part(Slot(int(_REST)), 0, 6)
+#: What `first_axes` gives, (bodies + 1,).
+first_of = part(Slot(int(_FIRST)), Slot(int(_ROWS)), integers=True)
+#: The body of every link, −1 for the base, (links,), and its frame in that body's, (links, FRAME_COLUMNS).
+link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
+link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
 
 
 def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
@@ -54,86 +70,52 @@ def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
     frames = tuple(robot.links.values())
+    axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
+    first = np.concatenate([[0], np.cumsum(axes)])
     parts: dict[int, Array] = {
         _TOPOLOGY: robot.topology.ravel().view(np.float64),
         _PARAMETERS: robot.parameters.ravel(),
         _BASE: base,
-        _REST: np.zeros(robot.n),
+        _REST: np.zeros(max(12, robot.n)),
+        _FIRST: first.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
         _WORK: np.zeros(ROOM * (robot.bodies + 1)),
+        _AXES: np.zeros(AXES_ROOM * first[-1]),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
-    head[COORDINATES], head[POSITIONS], head[BODIES], head[LINKS] = robot.n, robot.nq, robot.bodies, len(frames)
+    head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
+    head[BODIES], head[_ROWS], head[AXES] = robot.bodies, robot.bodies + 1, first[-1]
     head[CHECKED], head[GEARED] = checked, robot.has_mimic
     start = int(_HEAD)
-    for slot, part in parts.items():
+    for slot, piece in parts.items():
         head[slot] = start
-        start += part.size
+        start += piece.size
     head[_SIZE] = start
     return np.concatenate([head.view(np.float64), *parts.values()])
 
 
-def fits_room(columns: int) -> int:
-    """`columns`, which a kernel wants of work memory a body, where the arm has as many."""
-    if columns > ROOM:
-        raise ModelError(f"a kernel wants {columns} columns of work memory a body; a packed arm has ROOM = {ROOM}")
-    return columns
+def work_part(columns: int) -> Callable[[Array], Array]:
+    """The part of an arm that is work memory, (bodies + 1, columns); `ModelError` for more than there is."""
+    return part(Slot(int(_WORK)), Slot(int(_ROWS)), _fitting(columns, ROOM))
+
+
+def axes_part(columns: int) -> Callable[[Array], Array]:
+    """Work memory with a row for each joint axis, as `work_part`."""
+    return part(Slot(int(_AXES)), Slot(int(AXES)), _fitting(columns, AXES_ROOM))
+
+
+def _fitting(columns: int, room: int) -> int:
+    if columns > room:
+        raise ModelError(f"a kernel wants {columns} columns of work memory; a packed arm has {room}")
+    return int(columns)
 
 
 @helper
 def head_of(arm: Array, slot: int) -> int:
     """A number of the head: `COORDINATES`, `POSITIONS`, `BODIES`, `LINKS`, `CHECKED`, `GEARED`."""
-    return int(integers(arm, 0, 1, _HEAD)[0, slot])
-
-
-@helper
-def topology_of(arm: Array) -> NDArray[np.int64]:
-    """The model's `topology`."""
-    return integers(arm, head_of(arm, _TOPOLOGY), head_of(arm, BODIES), layout.TOPOLOGY_COLUMNS)
-
-
-@helper
-def parameters_of(arm: Array) -> Array:
-    """The model's `parameters`."""
-    return matrix(arm, head_of(arm, _PARAMETERS), head_of(arm, BODIES), layout.COLUMNS)
-
-
-@helper
-def base_of(arm: Array) -> Array:
-    """The packed base motion (12,)."""
-    return vector(arm, head_of(arm, _BASE), 12)
-
-
-@helper
-def rest_of(arm: Array) -> Array:
-    """Zeros (n,)."""
-    return vector(arm, head_of(arm, _REST), head_of(arm, COORDINATES))
-
-
-@helper
-def no_loads(arm: Array) -> Array:
-    """External loads where there are none, (0, 6)."""
-    return matrix(arm, 0, 0, 6)
-
-
-@helper
-def link_bodies_of(arm: Array) -> NDArray[np.int64]:
-    """The body of every link, −1 for the base, (links, 1)."""
-    return integers(arm, head_of(arm, _LINK_BODIES), head_of(arm, LINKS), 1)
-
-
-@helper
-def link_frames_of(arm: Array) -> Array:
-    """The frame of every link in its body's, (links, FRAME_COLUMNS)."""
-    return matrix(arm, head_of(arm, _LINK_FRAMES), head_of(arm, LINKS), FRAME_COLUMNS)
-
-
-@helper
-def work_of(arm: Array, columns: int) -> Array:
-    """Work memory (bodies, columns), for columns that `fits_room` has let pass."""
-    return matrix(arm, head_of(arm, _WORK), head_of(arm, BODIES), columns)
+    return number(arm, slot)
 
 
 @helper

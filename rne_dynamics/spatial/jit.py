@@ -11,10 +11,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 _njit: Callable[..., Any] | None = None
 try:
     from numba import njit as _njit
-    from numba.core import errors as _errors
-    from numba.core import types as _types
-    from numba.extending import intrinsic as _intrinsic
-    from numba.np.numpy_support import carray as _carray
 except ImportError:  # the kernels are ordinary Python too, only slow
     warnings.warn(
         "numba is not installed: the dynamics kernels run as plain Python, about 200 times slower. "
@@ -89,33 +85,3 @@ def _part(function: F, **options: Any) -> F:
     assert _njit is not None
     compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **options, **_FLAGS)(function)
     return compiled
-
-
-def _address_of(buffer: Any, written: bool) -> tuple[Any, Callable[..., Any]]:
-    """numba's type and code for the address of an element, where the array is one that raw views may be taken of."""
-    fits = isinstance(buffer, _types.Array) and buffer.layout == "C" and buffer.dtype == _types.float64
-    if not fits or not buffer.aligned or (written and not buffer.mutable):
-        kind = "writable " if written else ""
-        raise _errors.NumbaTypeError(f"found {buffer}; it must be a {kind}C-contiguous array of float64")
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, arguments[0])
-        return builder.bitcast(builder.gep(array.data, [arguments[1]]), context.get_value_type(_types.voidptr))
-
-    return _types.voidptr(buffer, _types.intp), generate
-
-
-if COMPILED:
-
-    def _address(_context: Any, buffer: Any, start: Any) -> Any:
-        return _address_of(buffer, written=False)
-
-    def _address_to_write(_context: Any, buffer: Any, start: Any) -> Any:
-        return _address_of(buffer, written=True)
-
-    #: `address(array, k)` inside kernels: where element k of an array of floats is, for `array_at`.
-    address: Callable[..., Any] = _intrinsic(_address)
-    #: `address` of an array that may be written to.
-    address_to_write: Callable[..., Any] = _intrinsic(_address_to_write)
-    #: `array_at(address, shape, type)`: the array that lies there.
-    array_at: Callable[..., Any] = _carray

@@ -9,6 +9,9 @@ import numpy as np
 
 from rne_dynamics.spatial.jit import COMPILED, another
 
+#: What numba raises for arguments that a `Sealed` function does not take; `ValueError` for an empty list.
+ODD_ARGUMENTS = (TypeError, ValueError)
+
 
 class Sealed:
     """A kernel that raises `TypeError` for arguments it was not made for, where `kernel` would compile itself anew.
@@ -30,25 +33,26 @@ class Sealed:
         The compiled function.
     """
 
-    __slots__ = ("_dimensions", "call")
+    __slots__ = ("_dimensions", "_dispatcher", "call")
 
-    def __init__(self, function: Callable[..., Any], *dimensions: int) -> None:
+    def __init__(self, function: Callable[..., int], *dimensions: int) -> None:
         self._dimensions = dimensions
-        self.call: Any = _guarded(function, dimensions)
+        self._dispatcher: Any = None
+        self.call: Callable[..., int] = _guarded(function, dimensions)
         if COMPILED:
-            self.call = another(function)
-            self.call._can_compile = False
+            self.call = self._dispatcher = another(function)
+            self._dispatcher._can_compile = False
 
     def prepare(self) -> bool:
         """Compile, or load from the disk; False where that was done before, and a `TypeError` means the arguments."""
-        if not COMPILED or self.call.signatures:
+        if not COMPILED or self._dispatcher.signatures:
             return False
         kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
-        self.call._can_compile = True
+        self._dispatcher._can_compile = True
         try:
-            self.call.compile(f"({', '.join(kinds)})")
+            self._dispatcher.compile(f"({', '.join(kinds)})")
         finally:
-            self.call._can_compile = False
+            self._dispatcher._can_compile = False
         return True
 
 

@@ -141,7 +141,7 @@ def test_wrong_lengths_are_refused_by_name(quantity):
     f = rne.bind(PUMA, quantity, **options(PUMA, quantity))
     vectors = state(PUMA)[: INPUTS[quantity]]
     for k in range(len(vectors)):
-        for wrong in (vectors[k][:-1].copy(), np.append(vectors[k], 0.0), np.empty(0), np.zeros((6, 6, 5))):
+        for wrong in (vectors[k][:-1].copy(), np.append(vectors[k], 0.0), np.empty(0), np.zeros((6, 6, 5)), [], 1.0):
             with pytest.raises(ArgumentError, match="has shape"):
                 f(*vectors[:k], wrong, *vectors[k + 1 :])
 
