@@ -32,6 +32,7 @@ from numba.core.serialize import dumps
 
 from rne_dynamics.spatial.compiling import announce_file
 from rne_dynamics.spatial.fingerprint import fingerprint
+from rne_dynamics.spatial.whole_files import read_whole, write_whole
 
 try:
     import fcntl
@@ -46,7 +47,6 @@ ENDING = ".kernel"
 KEPT = 7 * 86400.0
 #: How long to wait for another process that compiles the same kernel, s, and how often to look.
 PATIENCE, LOOK = 60.0, 0.02
-_DIGEST = hashlib.sha256().digest_size
 
 
 @cache
@@ -139,7 +139,7 @@ class KernelCache(_Cache):
         folder = target()
         try:
             if folder is not None and not data.library.has_dynamic_globals:
-                _write(folder / name, _packed(data))
+                write_whole(folder / name, _packed(data))
                 _log("saved", folder / name)
                 _sweep(folder, name)
         except OSError as error:
@@ -160,7 +160,7 @@ class KernelCache(_Cache):
 
     def _find(self, name: str, target_context: Any) -> Any:
         for folder in folders():
-            kept = _read(folder / name)
+            kept = read_whole(folder / name)
             if kept is not None:
                 _log("loaded", folder / name)
                 return _unpacked(kept, target_context)
@@ -195,7 +195,7 @@ class KernelCache(_Cache):
 
 
 def _packed(compiled: Any) -> bytes:
-    """A compiled kernel as bytes, led by their own hash."""
+    """A compiled kernel as bytes."""
     # the annotated source, which nothing here reads, takes as long to write as all the rest
     reduced = compiled._replace(type_annotation="")._reduce()
     module = compiled.library._final_module
@@ -204,7 +204,7 @@ def _packed(compiled: Any) -> bytes:
         if value.is_declaration and not value.name.startswith("llvm.")
     ]
     payload: bytes = _serialized((outside, reduced))
-    return hashlib.sha256(payload).digest() + payload
+    return payload
 
 
 def _unpacked(payload: bytes, target_context: Any) -> Any:
@@ -216,29 +216,6 @@ def _unpacked(payload: bytes, target_context: Any) -> Any:
         if any(address_of_symbol(name) is None for name in outside):
             target_context.refresh()
     return _compile_result._rebuild(target_context, *reduced)
-
-
-def _read(path: Path) -> bytes | None:
-    """The payload of a file; None where there is none, or only a part of one."""
-    try:
-        content = path.read_bytes()
-    except OSError:
-        return None
-    payload = content[_DIGEST:]
-    return payload if hashlib.sha256(payload).digest() == content[:_DIGEST] else None
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write under another name, then rename: whoever reads finds all of it or nothing."""
-    number, temporary = tempfile.mkstemp(dir=path.parent, suffix=".new")
-    try:
-        with os.fdopen(number, "wb") as file:
-            file.write(content)
-        Path(temporary).chmod(0o644)
-        Path(temporary).replace(path)
-    except OSError:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _sweep(folder: Path, name: str) -> None:

@@ -143,7 +143,8 @@ def bind_batch(
         ``"straight_line"``: the general kernel, written down once for this robot without loops, as vector instructions
         that take four or eight states at a time. Compiled in 0.1 to 2 s for a new robot, then kept on disk; answers
         differ from the general kernels' by round-off. ``"general"``: the ordinary kernels, which are also taken where
-        the processor has no suitable vectors, the robot has no joints or a joint moves no inertia.
+        the processor has no suitable vectors, and for robots without joints, with a joint that moves no inertia, or of
+        more than some thirty to fifty links; the attribute `engine` tells.
 
     Returns
     -------
@@ -153,10 +154,13 @@ def bind_batch(
     Raises
     ------
     ArgumentError
-        An unknown quantity or engine, or a number of threads that is not a positive integer.
+        Something else than a `RobotModel`, an unknown quantity or engine, or a number of threads that is not a positive
+        integer.
     SingularInertiaError
         From the returned function.
     """
+    if not isinstance(robot, RobotModel):
+        raise ArgumentError(f"robot is a {type(robot).__name__}; batches are computed for a RobotModel, an open arm")
     if quantity not in ARGUMENTS:
         raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, ARGUMENTS))}")
     if engine not in get_args(Engine):

@@ -14,6 +14,15 @@ from collections.abc import Callable, Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
+from rne_dynamics.errors import RneDynamicsError
+
+#: More nodes are not made: LLVM would take many seconds over them, and no processor's cache would hold the code.
+LARGEST = 30_000
+
+
+class TooLargeError(RneDynamicsError):
+    """A robot of too many links for a program without loops."""
+
 
 class Node(NamedTuple):
     """An operation: its name, the numbers of its operands, and for leaves the value or the place among the inputs."""
@@ -128,6 +137,8 @@ class Graph:
     def _node(self, node: Node, value: float) -> int:
         number = self._numbers.get(node)
         if number is None:
+            if len(self.nodes) == LARGEST:
+                raise TooLargeError(f"more than {LARGEST} operations")
             number = self._numbers[node] = len(self.nodes)
             self.nodes.append(node)
             self.values.append(value)

@@ -13,6 +13,7 @@ from typing import Any
 
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line import store
+from rne_dynamics.straight_line.graph import TooLargeError
 from rne_dynamics.straight_line.quantities import Quantity, widths
 from rne_dynamics.straight_line.trace import Program, trace
 from rne_dynamics.straight_line.vector_ir import module_text
@@ -73,7 +74,8 @@ def processor() -> Processor | None:
 def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
     """Straight-line code, from disk or compiled now; `None` where this machine or the kernel offers none.
 
-    The kernel offers none where it finds a joint that moves no inertia, or a robot without joints.
+    The kernel offers none where it finds a joint that moves no inertia, where there are no joints, or too many (some
+    fifty, thirty for the mass matrix of a chain).
     """
     target = processor()
     if target is None or robot.n == 0:
@@ -81,10 +83,17 @@ def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
     name = key(robot, quantity, target)
     content = store.load(name)
     if content is None:
-        program = trace(robot, quantity)
-        content = object_code(program, target) if program.regular else b""
+        content = _compiled(robot, quantity, target)
         store.save(name, content)
     return loaded(content, target, len(widths(robot, quantity))) if content else None
+
+
+def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes:
+    try:
+        program = trace(robot, quantity)
+    except TooLargeError:
+        return b""
+    return object_code(program, target) if program.regular else b""
 
 
 def object_code(program: Program, target: Processor) -> bytes:

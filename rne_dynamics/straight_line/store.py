@@ -1,18 +1,20 @@
-"""Files of machine code that survive the process: whole or not at all, and never another one's."""
+"""Machine code of straight-line programs on disk, beside that of the kernels."""
 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
-import tempfile
+import time
 import warnings
 from functools import cache
 from pathlib import Path
 
 from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.spatial.whole_files import read_whole, write_whole
 
-_DIGEST = hashlib.sha256().digest_size
+#: Whatever was not used for so many seconds is deleted when something is saved: every payload makes a file of its own.
+KEPT = 30 * 86400.0
+_PATTERN = "straight_line-*.code"
 
 
 def folders() -> tuple[Path, ...]:
@@ -34,15 +36,15 @@ def target() -> Path | None:
 
 
 def load(key: str) -> bytes | None:
-    """What was saved under a key; `None` where nothing was, or only a part or something else has come down."""
+    """What was saved under a key; `None` where nothing was, or where it has been damaged or exchanged since."""
+    mark = key.encode()
     for place in folders():
-        try:
-            content = _path(place, key).read_bytes()
-        except OSError:
-            continue
-        payload = content[_DIGEST:]
-        if content[:_DIGEST] == _digest(key, payload):
-            return payload
+        path = _path(place, key)
+        content = read_whole(path)
+        if content is not None and content.startswith(mark):
+            with contextlib.suppress(OSError):  # a folder that can only be read
+                os.utime(path)
+            return content[len(mark) :]
     return None
 
 
@@ -52,17 +54,18 @@ def save(key: str, payload: bytes) -> None:
     if place is None:
         return
     try:
-        handle, temporary = tempfile.mkstemp(dir=place, prefix=".straight_line-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(_digest(key, payload) + payload)
-            Path(temporary).replace(_path(place, key))  # whoever reads at the same time sees the old file or the new
-        except OSError:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
-            raise
+        write_whole(_path(place, key), key.encode() + payload)
+        _sweep(place)
     except OSError as error:
         _say_once(place, error.strerror)
+
+
+def _sweep(place: Path) -> None:
+    oldest = time.time() - KEPT
+    for path in place.glob(_PATTERN):
+        with contextlib.suppress(FileNotFoundError):  # another process was first
+            if path.stat().st_mtime < oldest:
+                path.unlink()
 
 
 @cache
@@ -76,8 +79,4 @@ def _say_once(place: Path, reason: str | None) -> None:
 
 
 def _path(place: Path, key: str) -> Path:
-    return place / f"straight_line-{key}.o"
-
-
-def _digest(key: str, payload: bytes) -> bytes:
-    return hashlib.sha256(key.encode() + payload).digest()
+    return place / _PATTERN.replace("*", key)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from support.arms import gripper, slider
+from support.arms import chain, gripper, slider
 from support.errors import relative_error
 from support.robots import robot as load
 
@@ -14,8 +16,9 @@ from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.straight_line.machine_code import processor
+from rne_dynamics.straight_line.machine_code import loaded, object_code, processor
 from rne_dynamics.straight_line.quantities import ARGUMENTS
+from rne_dynamics.straight_line.trace import trace
 
 CASES = (
     *((name, "fixed", quantity) for name in shipped_robots() for quantity in ARGUMENTS),
@@ -150,6 +153,31 @@ def test_a_robot_that_is_never_regular_is_left_to_the_general_kernels():
     assert rne.bind_batch(robot, "mass_matrix")(np.zeros((4, 1))).tolist() == [[[0.0]]] * 4
 
 
+def test_robots_of_no_joints_and_of_too_many_are_left_to_the_general_kernels():
+    joints = (TreeJoint("weld", JointKind.FIXED, "base", "post"),)
+    stone = assemble(KinematicTree("stone", (TreeLink("base"), TreeLink("post", Inertia(1.0))), joints))
+    f = rne.bind_batch(stone, "inverse_dynamics")
+    assert (f.engine, f(*np.empty((3, 4, 0))).shape) == ("general", (4, 0))
+    robot = chain(70)
+    f = rne.bind_batch(robot, "mass_matrix")
+    q = states(robot, "mass_matrix", 3)[0]
+    assert (f.engine, relative_error(f(q), rne.mass_matrix(robot, q))) == ("general", 0.0)
+
+
+@pytest.mark.parametrize("width", [2, 4, 8])
+def test_every_width_of_vectors(width):
+    target = processor()
+    if target is None or width > target.width:
+        pytest.skip("not on this processor")
+    robot = load("puma560")
+    code = loaded(object_code(trace(robot, "inverse_dynamics"), replace(target, width=width)), target, 3)
+    rows = states(robot, "inverse_dynamics", 11)
+    out, refused = np.empty((11, robot.n)), np.full(11, 7, np.uint8)
+    code.run(11, *(array.ctypes.data for array in (*rows, out, refused)))
+    assert not refused.any()
+    assert relative_error(out, rne.inverse_dynamics(robot, *rows)) < 1e-13
+
+
 def test_arguments_are_converted_like_everywhere():
     robot = load("puma560")
     f = rne.bind_batch(robot, "gravity_torque")
@@ -185,6 +213,8 @@ def test_arguments_of_a_wrong_kind_are_named():
 
 def test_bind_batch_refuses_what_it_does_not_know():
     robot = load("puma560")
+    with pytest.raises(ArgumentError, match="robot is a str; batches are computed for a RobotModel"):
+        rne.bind_batch("puma560", "mass_matrix")  # type: ignore[arg-type]
     for arguments, options, words in (
         (("inverse",), {}, "quantity is 'inverse'; it must be one of 'inverse_dynamics', "),
         (("mass_matrix",), {"engine": "fast"}, "engine is 'fast'; it must be one of 'straight_line', 'general'"),

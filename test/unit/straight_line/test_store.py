@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import time
 import warnings
 from dataclasses import replace
 
@@ -59,6 +61,18 @@ def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
         path.write_bytes(other.read_bytes())
     check(chain(2))
     assert path.read_bytes() == content
+
+
+def test_what_nobody_used_for_long_is_deleted(folder):
+    check(chain(2))
+    (first,) = folder.iterdir()
+    old = time.time() - store.KEPT - 10.0
+    os.utime(first, (old, old))
+    check(chain(2))  # used again
+    assert first.stat().st_mtime > old + 10.0
+    os.utime(first, (old, old))
+    check(chain(3))
+    assert first not in list(folder.iterdir())
 
 
 def test_another_processor_or_other_numbers_are_another_file(folder):
