@@ -21,12 +21,12 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 
 
 @pytest.mark.skipif(COMPILER is None, reason="no C compiler")
-@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("quantity", ["inverse_dynamics", "forward_dynamics"])
 def test_compiled_text_agrees(quantity, tmp_path):
     for robot in (gripper(), load("hextilt_flying_arm_5.urdf", "floating")):
         source, library = tmp_path / f"{robot.name}.c", tmp_path / f"{robot.name}.so"
         source.write_text(c_source(trace(robot, quantity), "evaluate"))
-        options = ["-O1", "-Wall", "-Wno-unused-variable", "-Werror", "-shared", "-fPIC"]
+        options = ["-O0", "-Wall", "-Wno-unused-variable", "-Werror", "-shared", "-fPIC"]
         subprocess.run([COMPILER, *options, "-o", library, source, "-lm"], check=True)
         rng = np.random.default_rng(0)
         rows = [rne.random_configuration(robot, rng, 7)]
@@ -35,5 +35,4 @@ def test_compiled_text_agrees(quantity, tmp_path):
         found = np.empty_like(expected)
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*rows, found)]
         ctypes.CDLL(str(library)).evaluate(ctypes.c_longlong(7), *pointers)
-        weight = 1e-2 * np.linalg.norm(robot.gravity) * robot.mass if quantity == "gravity_torque" else 0.0
-        assert relative_error(found, expected, weight) < 1e-11
+        assert relative_error(found, expected) < 1e-11
