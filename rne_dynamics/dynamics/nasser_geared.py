@@ -10,7 +10,8 @@ x_j = 1 alone gives. The effort that coordinate j then takes is linear in x,
 
 and S, the Schur complement of the mass matrix on the geared coordinates, is symmetric and positive definite whenever
 the mass matrix is, whatever single links weigh: a massless finger that follows another needs no special care.
-Cholesky gives x, and the accelerations are the true set plus x times the others. O(n (1 + g) + g³).
+Elimination gives x, and the accelerations are the true set plus x times the others. A branch that x_j neither loads nor
+moves is left out of its set. O(n (1 + g) + g³).
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ from rne_dynamics.dynamics.articulated import apply, apply_linear, minus_outer, 
 from rne_dynamics.dynamics.nasser_links import (
     BIAS_FORCE,
     CENTRIPETAL,
+    COLUMN_FORCE,
+    COLUMN_MOMENT,
+    EFFECTIVE,
     POSITION,
     SINGULAR,
     SPEED_ANGULAR,
@@ -36,16 +40,14 @@ from rne_dynamics.dynamics.nasser_links import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
-from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, in_place_kernel, threaded_kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
-from rne_dynamics.spatial.vector import ZERO, add, cross, dot, rotate, rotate_back, scale, subtract
+from rne_dynamics.spatial.vector import ZERO, Vector, add, cross, dot, rotate, rotate_back, scale, subtract
 
 # columns of the sets, row s·bodies + i for body i in set s: B* (force, moment), effort left for the joint,
-# v̇, ω̇; of the joints: A* Z (force, moment) and effective inertia
+# v̇, ω̇; what is the same in all sets is in the columns of `nasser_links`
 _BF, _BN, _U, _DV, _DW, SET_COLUMNS = columns(3, 3, 1, 3, 3)
-_AF, _AN, _D, JOINT_COLUMNS = columns(3, 3, 1)
 
 
 @helper
@@ -54,15 +56,19 @@ def _along(kind: int, f: tuple[float, float, float], n: tuple[float, float, floa
 
 
 @helper
+def _nothing(a: Vector, b: Vector) -> bool:
+    return a[0] == 0.0 and a[1] == 0.0 and a[2] == 0.0 and b[0] == 0.0 and b[1] == 0.0 and b[2] == 0.0
+
+
+@in_place_helper
 def _inbound(
     topology: NDArray[np.int64],
     parameters: Array,
     groups: NDArray[np.int64],
     tau: Array,
     work: Array,
-    joints: Array,
     sets: Array,
-    size: Array,
+    S: Array,
 ) -> int:
     """A* and all sets of B* from the free ends to the base; −1, or the body whose motion has no inertia."""
     bodies = topology.shape[0]
@@ -80,20 +86,23 @@ def _inbound(
                 return i
         else:
             af, an = joint_column(M, C, J, kind)
-            put(joints, i, _AF, af)
-            put(joints, i, _AN, an)
+            put(work, i, COLUMN_FORCE, af)
+            put(work, i, COLUMN_MOMENT, an)
             d = _along(kind, af, an) + parameters[i, ROTOR]
-            joints[i, _D] = d
+            work[i, EFFECTIVE] = d
             extent = M[0] + M[3] + M[5] if kind == PRISMATIC else J[0] + J[3] + J[5]
             if group < 0:
                 if not d > SINGULAR * extent:
                     return i
                 M, C, J = minus_outer(M, C, J, af, an, 1.0 / d)
             else:
-                size[group] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * extent
+                S[group, count] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * extent
         for s in range(sets_of_body):
             row = s * bodies + i
             f, n = vector_at(sets, row, _BF), vector_at(sets, row, _BN)
+            if s > 0 and s != group + 1 and _nothing(f, n):  # a branch that set s does not load
+                sets[row, _U] = 0.0
+                continue
             if kind == FLOATING:  # the reaction is the actuators' effort, whatever the motion
                 f, n = slice_vector(tau, iv), slice_vector(tau, iv + 3)
             else:
@@ -111,11 +120,11 @@ def _inbound(
                 if group < 0:
                     u = (tau[iv] if s == 0 else 0.0) - _along(kind, f, n)
                     sets[row, _U] = u
-                    drive = u / joints[i, _D]
+                    drive = u / work[i, EFFECTIVE]
                 elif s == group + 1:
                     drive = parameters[i, MULTIPLIER]
-                f = add(f, scale(drive, vector_at(joints, i, _AF)))
-                n = add(n, scale(drive, vector_at(joints, i, _AN)))
+                f = add(f, scale(drive, vector_at(work, i, COLUMN_FORCE)))
+                n = add(n, scale(drive, vector_at(work, i, COLUMN_MOMENT)))
                 if group >= 0:  # what the drive must hold, the parent's motion and its rotor apart
                     sets[row, _U] = _along(kind, f, n) + parameters[i, ROTOR] * drive
                 if s == 0:
@@ -132,7 +141,7 @@ def _inbound(
     return -1
 
 
-@helper
+@in_place_helper
 def _outbound(
     topology: NDArray[np.int64],
     parameters: Array,
@@ -140,12 +149,11 @@ def _outbound(
     base: Array,
     tau: Array,
     work: Array,
-    joints: Array,
     sets: Array,
     found: Array,
     S: Array,
 ) -> None:
-    """Accelerations of every set into `found` (1 + g, n), efforts of the geared coordinates into S (g, 1 + g)."""
+    """Accelerations of every set into `found` (1 + g, n), efforts of the geared coordinates into S (g, 1 + g …)."""
     bodies = topology.shape[0]
     for row in range(sets.shape[0]):
         s, i = row // bodies, row % bodies
@@ -159,6 +167,12 @@ def _outbound(
             dv, dw = vector_at(sets, s * bodies + parent, _DV), vector_at(sets, s * bodies + parent, _DW)
         elif s == 0:
             dv, dw = slice_vector(base, 6), slice_vector(base, 9)
+        if s > 0 and s != group + 1 and sets[row, _U] == 0.0 and kind != FLOATING and _nothing(dv, dw):
+            put(sets, row, _DV, ZERO)
+            put(sets, row, _DW, ZERO)
+            if group < 0:
+                found[s, iv] = 0.0
+            continue
         dv, dw = rotate_back(R, add(dv, cross(dw, p))), rotate_back(R, dw)
         sv, sw = ZERO, ZERO
         if s == 0:
@@ -177,9 +191,9 @@ def _outbound(
                 found[s, iv + k] = v_new[k]
                 found[s, iv + 3 + k] = w_new[k]
             continue
-        push = dot(vector_at(joints, i, _AF), dv) + dot(vector_at(joints, i, _AN), dw)
+        push = dot(vector_at(work, i, COLUMN_FORCE), dv) + dot(vector_at(work, i, COLUMN_MOMENT), dw)
         if group < 0:  # (2.1.20)
-            acceleration = (sets[row, _U] - push) / joints[i, _D]
+            acceleration = (sets[row, _U] - push) / work[i, EFFECTIVE]
             found[s, iv] = acceleration
         else:
             acceleration = parameters[i, MULTIPLIER] if s == group + 1 else 0.0
@@ -204,14 +218,9 @@ def geared_kernel(
     tau: Array,
     wrenches: Array,
     work: Array,
-    joints: Array,
     sets: Array,
     found: Array,
     S: Array,
-    size: Array,
-    schur: Array,
-    left: Array,
-    x: Array,
     qdd: Array,
 ) -> int:
     """Joint accelerations for one state; −1, or a coordinate without inertia (then `qdd` is not filled).
@@ -224,9 +233,8 @@ def geared_kernel(
         For every body the number of the geared coordinate that moves it, or −1; shape (bodies,).
     leaders
         The place of every geared coordinate in `tau`; shape (g,).
-    work, joints, sets, found, S, size, schur, left, x
-        Scratch, shapes (bodies, WORK_COLUMNS), (bodies, JOINT_COLUMNS), ((1 + g)·bodies, SET_COLUMNS), (1 + g, n),
-        (g, 1 + g), (g,), (g, g), (g,), (g,).
+    work, sets, found, S
+        Scratch, shapes (bodies, WORK_COLUMNS), ((1 + g)·bodies, SET_COLUMNS), (1 + g, n), (g, 2 + g).
     """
     bodies, geared = topology.shape[0], leaders.shape[0]
     velocities(topology, parameters, base, q, qd, wrenches, work)
@@ -234,29 +242,87 @@ def geared_kernel(
         for k in range(6):
             sets[row, _BF + k] = work[row, BIAS_FORCE + k] if row < bodies else 0.0
     for j in range(geared):
-        size[j] = 0.0
-        for s in range(1 + geared):
+        for s in range(2 + geared):
             S[j, s] = 0.0
+        for s in range(1 + geared):
             found[s, leaders[j]] = 0.0
-    singular = _inbound(topology, parameters, groups, tau, work, joints, sets, size)
+    singular = _inbound(topology, parameters, groups, tau, work, sets, S)
     if singular >= 0:
         return int(topology[singular, VELOCITY_INDEX])
-    _outbound(topology, parameters, groups, base, tau, work, joints, sets, found, S)
+    _outbound(topology, parameters, groups, base, tau, work, sets, found, S)
     for j in range(geared):
-        if not S[j, 1 + j] > SINGULAR * size[j]:
-            return int(leaders[j])
-        left[j] = tau[leaders[j]] - S[j, 0]
-        for h in range(geared):
-            schur[j, h] = S[j, 1 + h]
-    singular = cholesky_solve(schur, left, x)
+        S[j, 0] = tau[leaders[j]] - S[j, 0]
+    singular = _solve_geared(S)
     if singular >= 0:
         return int(leaders[singular])
     for j in range(qdd.shape[0]):
         qdd[j] = found[0, j]
         for h in range(geared):
-            qdd[j] += found[1 + h, j] * x[h]
+            qdd[j] += found[1 + h, j] * S[h, 0]
     for h in range(geared):
-        qdd[leaders[h]] = x[h]
+        qdd[leaders[h]] = S[h, 0]
+    return -1
+
+
+@helper
+def _solve_geared(S: Array) -> int:
+    """x into column 0 of S = [right side, the symmetric matrix, sizes]; −1, or a row without inertia."""
+    g = S.shape[0]
+    for j in range(g):
+        if not S[j, 1 + j] > SINGULAR * S[j, 1 + g]:
+            return j
+        S[j, 1 + g] = S[j, 1 + j]
+    for j in range(g):  # elimination; positive definite, so that no row need change places
+        if not S[j, 1 + j] > SINGULAR * S[j, 1 + g]:
+            return j
+        for i in range(j + 1, g):
+            factor = S[i, 1 + j] / S[j, 1 + j]
+            S[i, 0] -= factor * S[j, 0]
+            for k in range(j + 1, g):
+                S[i, 1 + k] -= factor * S[j, 1 + k]
+    for j in range(g - 1, -1, -1):
+        for k in range(j + 1, g):
+            S[j, 0] -= S[j, 1 + k] * S[k, 0]
+        S[j, 0] /= S[j, 1 + j]
+    return -1
+
+
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    groups: NDArray[np.int64],
+    leaders: NDArray[np.int64],
+    base: Array,
+    q: Array,
+    qd: Array,
+    tau: Array,
+    wrenches: Array,
+    work: Array,
+    sets: Array,
+    found: Array,
+    S: Array,
+    qdd: Array,
+) -> int:
+    for b in range(q.shape[0]):
+        singular = geared_kernel(
+            topology,
+            parameters,
+            groups,
+            leaders,
+            base[b if base.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            tau[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            work,
+            sets,
+            found,
+            S,
+            qdd[b],
+        )
+        if singular >= 0:
+            return singular
     return -1
 
 
@@ -273,44 +339,22 @@ def geared_batch(
 ) -> int:
     """`geared_kernel` over rows, shapes as for `inverse_dynamics_batch`; −1, or a coordinate without inertia."""
     bodies, n = topology.shape[0], tau.shape[1]
-    moved = np.zeros(n, dtype=np.int64)
+    movers = np.zeros(n, dtype=np.int64)  # joints that a coordinate moves
+    geared = 0
     for i in range(bodies):
-        moved[topology[i, VELOCITY_INDEX]] += 1
-    leaders = np.nonzero(moved > 1)[0]
-    geared = leaders.shape[0]
-    groups = np.full(bodies, -1)
-    for i in range(bodies):
-        for j in range(geared):
-            if leaders[j] == topology[i, VELOCITY_INDEX]:
-                groups[i] = j
+        iv = topology[i, VELOCITY_INDEX]
+        movers[iv] += 1
+        geared += movers[iv] == 2
+    leaders, groups = np.empty(geared, dtype=np.int64), np.full(bodies, -1)
+    geared = 0
+    for j in range(n):
+        if movers[j] > 1:
+            for i in range(bodies):
+                if topology[i, VELOCITY_INDEX] == j:
+                    groups[i] = geared
+            leaders[geared] = j
+            geared += 1
     work = np.empty((bodies, WORK_COLUMNS))
-    joints = np.empty((bodies, JOINT_COLUMNS))
     sets = np.empty(((1 + geared) * bodies, SET_COLUMNS))
-    found = np.empty((1 + geared, n))
-    S, schur = np.empty((geared, 1 + geared)), np.empty((geared, geared))
-    size, left, x = np.empty(geared), np.empty(geared), np.empty(geared)
-    for b in range(q.shape[0]):
-        singular = geared_kernel(
-            topology,
-            parameters,
-            groups,
-            leaders,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            tau[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            work,
-            joints,
-            sets,
-            found,
-            S,
-            size,
-            schur,
-            left,
-            x,
-            qdd[b],
-        )
-        if singular >= 0:
-            return singular
-    return -1
+    found, S = np.empty((1 + geared, n)), np.empty((geared, 2 + geared))
+    return _rows(topology, parameters, groups, leaders, base, q, qd, tau, wrenches, work, sets, found, S, qdd)

@@ -16,7 +16,7 @@ from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.spatial.jit import in_place_kernel
 
 
 class EquationsOfMotion(NamedTuple):
@@ -35,7 +35,7 @@ class EquationsOfMotion(NamedTuple):
     bias: Array
 
 
-@kernel
+@in_place_kernel
 def flexible_terms_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:
@@ -58,7 +58,7 @@ def flexible_terms_kernel(
     inertia_kernel(packed, work, J)
 
 
-@kernel
+@in_place_kernel
 def flexible_forces_kernel(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, zdd: Array, wrenches: Array, forces: Array
 ) -> None:
@@ -68,7 +68,7 @@ def flexible_forces_kernel(
     bias_kernel(packed, work, z, zd, zdd, wrenches, forces)
 
 
-@kernel
+@in_place_kernel
 def flexible_terms_batch(
     packed: Packed, work: Work, base: Array, z: Array, zd: Array, wrenches: Array, J: Array, bias: Array
 ) -> None:

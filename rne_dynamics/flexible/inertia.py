@@ -10,10 +10,10 @@ from __future__ import annotations
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel
 
 
-@kernel
+@in_place_kernel
 def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
     """Fill `work.D` (36) and `work.G` (37).
 
@@ -49,7 +49,7 @@ def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
                     G[s + 1, r] += half
 
 
-@kernel
+@in_place_kernel
 def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
     """Fill J (n + modes, n + modes), both halves, and sum `work.G` inwards."""
     for a in range(J.shape[0]):
@@ -101,7 +101,7 @@ def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
             J[b, a] = known
 
 
-@helper
+@in_place_helper
 def _joint_column(slides: bool, G: Array, W: Array, Y: Array) -> None:
     """ᶦF̃_i times the transpose of ∂W_i/∂q: of Ŵ U (66)."""
     for r in range(4):
@@ -109,7 +109,7 @@ def _joint_column(slides: bool, G: Array, W: Array, Y: Array) -> None:
             Y[r, x] = G[r, 0] * W[3, x] if slides else G[r, 1] * W[2, x] - G[r, 2] * W[1, x]
 
 
-@helper
+@in_place_helper
 def _along_joint(packed: Packed, work: Work, i: int, Y: Array) -> float:
     """The trace of ∂W_i/∂q Y."""
     W = work.W[i]
@@ -121,7 +121,7 @@ def _along_joint(packed: Packed, work: Work, i: int, Y: Array) -> float:
     )  # fmt: skip
 
 
-@helper
+@in_place_helper
 def _parent_modes(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> None:
     """Coefficients of coordinate a in the equations of the modes of body i's parent."""
     parent = packed.topology[i, PARENT]
@@ -131,7 +131,7 @@ def _parent_modes(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array
             J[start + k, a] = _product(work.lever[i, k], Y)
 
 
-@helper
+@in_place_helper
 def _carry(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> None:
     """Take the column of coordinate a from body i to all joints and modes nearer to the base (78)."""
     while True:
@@ -145,7 +145,7 @@ def _carry(packed: Packed, work: Work, i: int, a: int, Y: Array, J: Array) -> No
         _parent_modes(packed, work, i, a, Y, J)
 
 
-@helper
+@in_place_helper
 def _times(G: Array, L: Array, out: Array) -> None:
     """G Lᵀ for a symmetric G (4, 4)."""
     for r in range(4):
@@ -153,7 +153,7 @@ def _times(G: Array, L: Array, out: Array) -> None:
             out[r, x] = G[r, 0] * L[0, x] + G[r, 1] * L[1, x] + G[r, 2] * L[2, x] + G[r, 3] * L[3, x]
 
 
-@helper
+@in_place_helper
 def _product(L: Array, Y: Array) -> float:
     """Tr{L Y}: the sum of the products of their elements."""
     total = 0.0
@@ -162,7 +162,7 @@ def _product(L: Array, Y: Array) -> float:
     return total
 
 
-@helper
+@in_place_helper
 def _inwards(X: Array, Y: Array) -> None:
     """E A Y in place, for X = E_i A_i."""
     for x in range(3):
@@ -171,7 +171,7 @@ def _inwards(X: Array, Y: Array) -> None:
             Y[r + 1, x] = X[0, r] * y0 + X[1, r] * y1 + X[2, r] * y2 + X[3, r] * y3
 
 
-@helper
+@in_place_helper
 def _add_inwards(X: Array, Y: Array, out: Array) -> None:
     """Add E A Y to `out`."""
     for x in range(3):
@@ -180,7 +180,7 @@ def _add_inwards(X: Array, Y: Array, out: Array) -> None:
             out[r + 1, x] += X[0, r] * Y[0, x] + X[1, r] * Y[1, x] + X[2, r] * Y[2, x] + X[3, r] * Y[3, x]
 
 
-@helper
+@in_place_helper
 def _add_mass(X: Array, G: Array, out: Array) -> None:
     """Add (E A) G (E A)ᵀ to `out` (79)."""
     out[0, 0] += G[0, 0]
