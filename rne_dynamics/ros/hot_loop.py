@@ -2,8 +2,8 @@
 
 rclpy's executor builds a new wait set of all the node's entities for every message, which costs more than the
 control law. Here the one message that matters is waited for with a wait set that is made once, as
-`rclpy.wait_for_message` does it; services, parameters, timers and the other topics are served by the executor
-every now and then, in the pause after a message.
+`rclpy.wait_for_message` does it; services, parameters, timers and the other topics are looked for every now and then,
+in the pause after a message, and served by the executor.
 """
 
 from __future__ import annotations
@@ -12,33 +12,22 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from rclpy.callback_groups import CallbackGroup
 from rclpy.executors import Executor, ShutdownException, TimeoutException
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
-#: How often the executor looks for what is ready, s. That costs about half a period at 1 kHz, so a reply may be late;
-#: bounds how late services, parameters and trajectories are noticed.
+from rne_dynamics.ros.glance import Glance, TakenByHand
+
+#: How often is looked for what the executor could do, s; bounds how late services, parameters and trajectories are
+#: noticed.
 SERVICE_PERIOD = 0.05
+#: How often the executor itself looks, s: for what `Glance` leaves out. That costs about half a period at 1 kHz, so a
+#: reply may be late.
+EXECUTOR_PERIOD = 0.5
 #: Longest wait for a message, s; bounds how late signals and a silent stream are noticed.
 LONGEST_WAIT = 0.01
-
-
-class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
-    """Entities that no executor may serve."""
-
-    def can_execute(self, entity: object) -> bool:
-        """Never."""
-        return False
-
-    def beginning_execution(self, entity: object) -> bool:
-        """Never."""
-        return False
-
-    def ending_execution(self, entity: object) -> None:
-        """Nothing to do."""
 
 
 class HotLoop:
@@ -78,7 +67,8 @@ class HotLoop:
         self._kind, self._on_message, self._raw = kind, on_message, raw
         self._period, self._on_deadline = period, on_deadline
         self._deadline = time.monotonic()
-        self._service_at = 0.0
+        self._service_at = self._executor_at = 0.0
+        self._glance, self._serving = Glance(node), False
         #: Of the last message, as its sender counts what it publishes; None where the middleware does not say.
         self.sequence: int | None = None
         self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
@@ -114,7 +104,7 @@ class HotLoop:
             self._wait_set.add_subscription(handle)
             self._wait_set.wait(int(longest * 1e9))
         self._take()
-        if executor is not None and now >= self._service_at and not step(executor):
+        if executor is not None and now >= self._service_at and not self._serve(executor, now):
             self._service_at = now + SERVICE_PERIOD
             for subscription, kind, on_message in self._beside:
                 for _ in range(subscription.qos_profile.depth):  # no endless loop where they come as fast as taken
@@ -122,6 +112,14 @@ class HotLoop:
                     if taken is None:
                         break
                     on_message(taken[0])
+
+    def _serve(self, executor: Executor, now: float) -> bool:
+        """Let the executor do one thing, if there is any; whether there was. Once begun, it goes on to the end."""
+        if self._serving or now >= self._executor_at or self._glance.anything(executor):
+            self._serving = step(executor)
+            if not self._serving:
+                self._executor_at = now + EXECUTOR_PERIOD
+        return self._serving
 
     def _take(self) -> None:
         taken = take(self.subscription, self._kind, self._raw)

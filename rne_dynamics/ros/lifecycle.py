@@ -32,6 +32,7 @@ from rne_dynamics.ros.machine import load_machine, loaded
 from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
+from rne_dynamics.ros.scheduling import SCHEDULING, settle
 from rne_dynamics.spatial.compiling import Compiling, watch_compiling
 
 Entity = TypeVar("Entity")
@@ -77,6 +78,7 @@ COMMON: tuple[Parameter, ...] = (
         "kg m^2", -1e6, 1e6, length=(6,),
     ),
     Parameter("diagnostics_period", 1.0, "Time between two messages on /diagnostics.", "s", 0.5, 60.0, read_only=True),
+    *SCHEDULING,
 )
 
 
@@ -174,6 +176,15 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             if trigger() != TransitionCallbackReturn.SUCCESS:
                 return False
         return True
+
+    def settle(self) -> None:
+        """Have the operating system treat this process as the parameters ask."""
+        values = self.parameters
+        for refusal in settle(
+            int(values.number("realtime_priority")), map(int, numbers(values.values, "cpu_affinity")),
+            values.flag("lock_memory"),
+        ):
+            self.get_logger().warning(refusal)
 
     def turn(self, executor: Executor) -> None:
         """One turn of the process's loop; returns within `SERVICE_PERIOD`, so that signals are noticed."""

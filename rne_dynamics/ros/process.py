@@ -92,6 +92,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             if not started:
                 return 1
             quiet_collector()
+            node.settle()
             while not stop.requested and not node.finished and rclpy.ok():
                 node.turn(executor)
             return node.exit_code

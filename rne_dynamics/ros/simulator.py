@@ -16,7 +16,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
-from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
@@ -134,12 +134,15 @@ class SimulatorNode(ArmNode):
         # joints that are locked out of the model are shown too, at zero, so that viewers know every frame
         zeros = [0.0] * len(self._names)
         rest = [0.0] * len(self.locked)
-        self._message = m = JointState(
+        message = JointState(
             name=[*self._names, *self.locked], position=[*zeros, *self.locked.values()], velocity=[*zeros, *rest],
             effort=[*zeros, *rest],
         )
-        self._position, self._velocity = (np.frombuffer(x)[: len(self._names)] for x in (m.position, m.velocity))
-        self._effort = np.frombuffer(m.effort)[: robot.n]
+        self._message = PreparedMessage(message, "position", "velocity", "effort")
+        position, velocity, effort = self._message.numbers
+        self._position, self._velocity = position[: len(self._names)], velocity[: len(self._names)]
+        self._effort = effort[: robot.n]
+        self._commands = NumbersReader()
         self._states = self.keep(self.create_publisher(JointState, "joint_states", OFFERED))
         if not isinstance(self.described, (Mechanism, FlexibleArm)):
             # Latched, so that controllers and viewers started without a description find it. Not the open tree of a
@@ -159,7 +162,7 @@ class SimulatorNode(ArmNode):
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
         self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
-        loop = self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick)
+        loop = self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True)
         self.keep(loop.beside(self, WrenchStamped, "~/wrench", WRENCHES, self._on_wrench))
         self.every(self.parameters.number("diagnostics_period"), self._report)
 
@@ -222,26 +225,26 @@ class SimulatorNode(ArmNode):
         self._ahead = False
         self._periods += 1
         now = self._origin + self._periods * self._period
-        stamp = self._message.header.stamp
-        stamp.sec, stamp.nanosec = divmod(now, NANOSECONDS)
+        self._message.stamp(now)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
         self._published = time.monotonic()
         self._awaiting = True
-        self._states.publish(self._message)
+        self._message.publish(self._states)
         if self._deflections is not None:
             state = self.simulator.state
             assert state.delta is not None
             assert state.deltad is not None
             self._deflections.publish(now, state.delta, state.deltad)
         if self._clocks is not None:
-            self._clock_message.clock = stamp
+            clock = self._clock_message.clock
+            clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
 
-    def _on_command(self, message: Float64MultiArray) -> None:
-        if not self._running:
+    def _on_command(self, data: bytes) -> None:
+        effort = self._commands.read(data)
+        if not self._running or effort is None:
             return
-        effort = np.array(message.data)
         if len(effort) != self.robot.n or not np.isfinite(effort).all():
             self.refused += 1
             self.get_logger().warning(

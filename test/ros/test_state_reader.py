@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
 from rne_dynamics.errors import StateError, StateProblem
-from rne_dynamics.ros.cdr import PreparedMessage, joint_state_layout, stamp_in
-from rne_dynamics.ros.joint_map import JointMap, Reading
+from rne_dynamics.ros.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
+from rne_dynamics.ros.joint_map import JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.state_reader import StateReader, says
+from rne_dynamics.spatial.jit import COMPILED
 
 JOINTS = ("a", "elbow", "c")
 SOME = np.random.default_rng(5)
@@ -172,3 +173,42 @@ def test_a_prepared_message_is_what_rclpy_would_have_sent():
     one = PreparedMessage(Float64MultiArray(data=[0.0]), "data")
     one.numbers[0][:] = np.pi
     assert list(deserialize_message(one._octets.tobytes(), Float64MultiArray).data) == [np.pi]
+
+
+@pytest.mark.skipif(not COMPILED, reason="without numba nothing is compiled")
+def test_nothing_is_compiled_after_the_first_message():
+    reader = StateReader(JOINTS)
+    for kind in ({}, {"velocity": False}, {"names": ["gripper"]}):
+        for _ in range(2):
+            agree(reader, serialize_message(message(**kind)))
+    assert len(gather.signatures) == 1
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(st.lists(st.sampled_from([0.0, 1.0, np.nan, -np.inf, 2.5e-320]), max_size=6), st.text("abc,", max_size=9))
+def test_numbers_of_an_array_are_read_as_by_rclpy(numbers, label):
+    reader = NumbersReader()
+    layout = MultiArrayLayout(dim=[MultiArrayDimension(label=label, size=len(numbers))] if label else [])
+    for shift in (0.0, 0.0, 1.0, 3.0):
+        given = np.array(numbers) + shift
+        data = serialize_message(Float64MultiArray(layout=layout, data=given.tolist()))
+        np.testing.assert_array_equal(reader.read(data), given)
+        assert reader.read(data[:-9]) is None or len(data) < 32
+        np.testing.assert_array_equal(reader.read(data + bytes(8)), given)
+
+
+def test_hostile_arrays():
+    whole = serialize_message(Float64MultiArray(data=[0.0, 0.0, 7.0]))
+    warm = NumbersReader()
+    for place in range(len(whole)):
+        for bit in range(8):
+            warm.read(whole)
+            changed = bytearray(whole)
+            changed[place] ^= 1 << bit
+            data = bytes(changed)
+            try:
+                expected = np.array(deserialize_message(data, Float64MultiArray).data)
+            except (rclpy_implementation.RMWError, UnicodeDecodeError):
+                assert warm.read(data) is None
+                continue
+            np.testing.assert_array_equal(warm.read(data), expected)

@@ -25,7 +25,8 @@ from std_msgs.msg import String
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.faults.fault import ReactionError
-from rne_dynamics.ros.hot_loop import TakenByHand, take
+from rne_dynamics.ros.glance import TakenByHand
+from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import NodeProcess
 

@@ -16,7 +16,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.faults.judge import Heard
-from rne_dynamics.ros.hot_loop import TakenByHand
+from rne_dynamics.ros.glance import TakenByHand
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.simulation.plant import ArmPlant

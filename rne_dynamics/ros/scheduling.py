@@ -1,0 +1,76 @@
+"""How the operating system treats a node's process: real-time priority, CPUs, memory that is never swapped out.
+
+What is not permitted is told and left as it was: a controller that answers a little later is better than none.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rne_dynamics.ros.parameters import Parameter
+
+#: Flags of mlockall(2): the pages that are there, and those to come.
+_CURRENT, _FUTURE = 1, 2
+
+SCHEDULING: tuple[Parameter, ...] = (
+    Parameter("realtime_priority", 0, "Priority of the process under SCHED_FIFO, where that is permitted; 0 leaves the "
+              "scheduler alone.", "", 0, 98, read_only=True),
+    Parameter("cpu_affinity", (), "CPUs on which the process may run; empty leaves that alone.", "", 0, 4095, kind=int,
+              read_only=True),
+    Parameter("lock_memory", False, "Keep all memory of the process resident, where that is permitted.",
+              read_only=True),
+)
+
+
+def settle(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[str]:
+    """Treat all threads of this process so, those of the middleware too; what was refused, one text each.
+
+    Parameters
+    ----------
+    priority
+        Under SCHED_FIFO, 1 to 98 (99 is the kernel's own); 0 changes nothing.
+    cpus
+        Where threads may run; none changes nothing.
+    lock_memory
+        Whether pages must stay in memory.
+    """
+    wanted = {int(cpu) for cpu in cpus}
+    for thread in [int(task.name) for task in Path("/proc/self/task").iterdir()]:
+        try:
+            if wanted:
+                os.sched_setaffinity(thread, wanted)
+        except ProcessLookupError:
+            continue  # it has ended meanwhile
+        except OSError as error:
+            there = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+            yield f"cpu_affinity {sorted(wanted)} is not possible ({error.strerror}); this process may use {there}"
+            wanted = set()
+        try:
+            if priority:
+                os.sched_setscheduler(thread, os.SCHED_FIFO, os.sched_param(priority))
+        except ProcessLookupError:
+            continue
+        except OSError as error:
+            yield (
+                f"realtime_priority {priority} is not permitted ({error.strerror}); mend: a line "
+                f"'@realtime - rtprio {priority}' in /etc/security/limits.conf, and this user in that group"
+            )
+            priority = 0
+    if lock_memory:
+        yield from _lock()
+
+
+def _lock() -> Iterator[str]:
+    # Under a limit the lock itself may pass and a later allocation fail, in the middle of a motion.
+    limited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY and os.geteuid() != 0
+    libc = ctypes.CDLL(None, use_errno=True)
+    if limited or libc.mlockall(_CURRENT | _FUTURE) != 0:
+        why = "there is a limit" if limited else os.strerror(ctypes.get_errno())
+        yield (
+            f"lock_memory is not permitted ({why}); mend: a line '@realtime - memlock unlimited' in "
+            "/etc/security/limits.conf, and this user in that group"
+        )
