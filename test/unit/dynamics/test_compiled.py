@@ -1,0 +1,134 @@
+"""The compiled functions as a user's own compiled code calls them, and what they do with what is wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from support.errors import relative_error
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.spatial.jit import COMPILED
+
+if not COMPILED:
+    pytest.skip("numba is not installed", allow_module_level=True)
+
+from numba import njit
+from numba.core.errors import TypingError
+
+PUMA = rne.load_urdf("puma560")
+PANDA = rne.load_urdf(wheel_urdf("panda.urdf"), base="floating")
+c = rne.compiled
+
+
+@njit
+def there_and_back(arm, q, qd, qdd, tau, found):
+    """Forward dynamics of inverse dynamics."""
+    code = c.inverse_dynamics(arm, q, qd, qdd, tau)
+    return code if code != 0 else c.forward_dynamics(arm, q, qd, tau, found)
+
+
+def vectors(robot: rne.RobotModel, seed: int = 0) -> tuple[np.ndarray, ...]:
+    rng = np.random.default_rng(seed)
+    return rne.random_configuration(robot, rng), *rng.normal(size=(4, robot.n))
+
+
+@pytest.mark.parametrize("robot", [PUMA, PANDA], ids=["puma560", "panda, floating, mimic"])
+def test_a_users_compiled_function_calls_them(robot):
+    q, qd, qdd, tau, found = vectors(robot)
+    assert there_and_back(c.pack(robot), q, qd, qdd, tau, found) == c.OK
+    assert relative_error(tau, rne.inverse_dynamics(robot, q[None], qd, qdd)[0]) < 1e-13
+    assert relative_error(found, qdd) < 1e-9
+
+
+def test_every_thread_takes_a_row():
+    arms = np.tile(c.pack(PUMA), (3, 1))
+    q, qd, qdd, tau, found = vectors(PUMA)
+    for arm in arms:
+        assert there_and_back(arm, q, qd, qdd, tau, found) == c.OK
+    assert relative_error(found, qdd) < 1e-9
+
+
+def test_derivatives_of_forward_dynamics_come_with_the_acceleration():
+    q, qd, tau, qdd, _ = vectors(PUMA)
+    out = np.empty((3, PUMA.n, PUMA.n))
+    assert c.forward_dynamics_derivatives(c.pack(PUMA), q, qd, tau, qdd, out) == c.OK
+    assert relative_error(qdd, rne.forward_dynamics(PUMA, q, qd, tau)) < 1e-13
+    assert relative_error(out, np.array(rne.forward_dynamics_derivatives(PUMA, q, qd, tau))) < 1e-13
+
+
+def test_integration_is_that_of_the_plain_function():
+    q, step, out = *vectors(PANDA)[:2], np.empty(PANDA.nq)
+    assert c.integrate_configuration(c.pack(PANDA), q, step, out) == c.OK
+    assert relative_error(out, rne.integrate_configuration(PANDA, q[None], step)[0]) < 1e-13
+    assert c.integrate_configuration(c.pack(PANDA), q, step, q) == c.OVERLAPPING
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_is_no_arm_is_not_read(seed):
+    q, qd, qdd, tau, _ = vectors(PUMA)
+    rng = np.random.default_rng(seed)
+    arm = c.pack(PUMA)
+    for wrong in (
+        np.empty(0), np.zeros(1), np.zeros(arm.size), rng.normal(size=arm.size), arm[:-1].copy(), arm[1:].copy(),
+        arm[:3].copy(), np.append(arm, 0.0), np.full(arm.size, np.nan), np.frombuffer(rng.bytes(8 * 64)).copy(),
+    ):  # fmt: skip
+        assert c.inverse_dynamics(wrong, q, qd, qdd, tau) == c.NOT_AN_ARM
+
+
+def test_wrong_shapes_are_told():
+    arm = c.pack(PUMA)
+    good = list(vectors(PUMA)[:4])
+    for k in range(4):
+        for size in (0, 5, 7, 600):
+            wrong = list(good)
+            wrong[k] = np.zeros(size)
+            assert c.inverse_dynamics(arm, *wrong) == c.WRONG_SHAPE
+    for shape in ((6, 5), (5, 6), (0, 0), (36, 1)):
+        assert c.mass_matrix(arm, good[0], np.empty(shape)) == c.WRONG_SHAPE
+    for link in (-1, len(PUMA.links), 2**40):
+        assert c.jacobian(arm, link, good[0], np.empty((6, 6))) == c.NO_SUCH_LINK
+
+
+def test_outputs_in_the_memory_of_inputs_are_told():
+    arm = c.pack(PUMA)
+    q, qd, qdd, tau, _ = vectors(PUMA)
+    for out in (q, qd, qdd, arm[-6:], arm[3:9]):
+        assert c.inverse_dynamics(arm, q, qd, qdd, out) == c.OVERLAPPING
+    assert c.inverse_dynamics(arm, q, q, q, tau) == c.OK
+
+
+def test_a_checked_arm_refuses_what_is_not_finite():
+    checked = c.pack(PUMA, checked=True)
+    for k in range(3):
+        for bad in (np.nan, np.inf, -np.inf):
+            given = [v.copy() for v in vectors(PUMA)[:4]]
+            given[k][2] = bad
+            assert c.inverse_dynamics(checked, *given) == c.NOT_FINITE
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        (1, np.zeros(6, np.float32)),
+        (1, np.zeros(12)[::2]),
+        (2, np.broadcast_to(0.0, 6)),
+        (0, c.pack(PUMA).view(np.int64)),
+    ],
+    ids=["float32", "strided", "read-only output", "arm of integers"],
+)
+def test_arrays_of_another_kind_do_not_compile(place, wrong):
+    arguments = [c.pack(PUMA), vectors(PUMA)[0], np.empty(PUMA.n)]
+    arguments[place] = wrong
+    with pytest.raises(TypingError, match="C-contiguous array of float64"):
+        c.gravity_torque(*arguments)
+
+
+def test_only_open_rigid_arms_are_packed():
+    with pytest.raises(ArgumentError, match="only an open rigid arm"):
+        c.pack(rne.load_model("flexible_arm"))
+    with pytest.raises(ArgumentError, match="floating base"):
+        c.pack(PANDA, base_motion=rne.BaseMotion())
+    with pytest.raises(ArgumentError, match="does not broadcast"):
+        c.pack(PUMA, base_motion=rne.BaseMotion(linear_velocity=np.zeros((2, 3))))
