@@ -13,7 +13,7 @@ from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, st
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange_engines import lagrange_forward
 from rne_dynamics.dynamics.nasser import WORK_COLUMNS, nasser_forward, nasser_kernel
-from rne_dynamics.dynamics.nasser_geared import geared_batch
+from rne_dynamics.dynamics.nasser_geared import SET_COLUMNS, geared_kernel
 from rne_dynamics.dynamics.newton_euler_dae import newton_euler_dae_forward
 from rne_dynamics.dynamics.operator_form import operator_forward
 from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
@@ -27,21 +27,24 @@ from rne_dynamics.model.packed_arm import (
     OVERLAPPING,
     WRONG_SHAPE,
     base_of,
-    base_row_of,
+    found_of,
+    groups_of,
     head_of,
+    leaders_of,
     no_loads_of,
     parameters_of,
     refusal,
+    schur_of,
+    sets_part,
     shared,
     topology_of,
     work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, in_place_kernel, kernel
+from rne_dynamics.spatial.jit import helper, in_place_kernel
 from rne_dynamics.spatial.sealed import Sealed
-from rne_dynamics.spatial.views import shaped
 
-_work_of = work_part(WORK_COLUMNS)
+_work_of, _sets_of = work_part(WORK_COLUMNS), sets_part(SET_COLUMNS)
 
 Method = Literal[
     "nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "newton_euler_operator", "lagrange"
@@ -81,20 +84,32 @@ def nasser_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> in
     return OK if singular < 0 else NO_INERTIA
 
 
-@kernel
+@in_place_kernel
 def geared_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """`forward_dynamics_packed` of an arm with mimic joints."""
     code = _refusal(arm, q, qd, tau, qdd)
     if code != OK:
         return code
-    n = qdd.shape[0]
-    rows, rates, efforts = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(tau, (1, n))
-    loads, out = shaped(no_loads_of(arm), (1, 0, 6)), shaped(qdd, (1, n))
-    singular = geared_batch(topology_of(arm), parameters_of(arm), base_row_of(arm), rows, rates, efforts, loads, out)
+    singular = geared_kernel(
+        topology_of(arm),
+        parameters_of(arm),
+        groups_of(arm),
+        leaders_of(arm),
+        base_of(arm),
+        q,
+        qd,
+        tau,
+        no_loads_of(arm),
+        _work_of(arm),
+        _sets_of(arm),
+        found_of(arm),
+        schur_of(arm),
+        qdd,
+    )
     return OK if singular < 0 else NO_INERTIA
 
 
-@kernel
+@in_place_kernel
 def forward_dynamics_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
     """Fill `qdd` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
     code = refusal(arm, q, qd, tau)

@@ -26,13 +26,15 @@ Array = NDArray[np.float64]
 
 # the head: a mark that the array is a packed arm, its length, sizes, two switches, and where each part begins
 (
-    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, GEARED,
-    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _HEAD,
-) = columns(*(1,) * 19)  # fmt: skip
+    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, GEARED, _SETS, _SET_ROWS, _WIDTH,
+    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _GROUPS, _LEADERS, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES,
+    _SET_WORK, _FOUND, _SCHUR, _HEAD,
+) = columns(*(1,) * 27)  # fmt: skip
 _IS_PACKED = np.int64(0x52_4E_45_41_52_4D_31)
 
-#: Columns of work memory: a row for each body and one more, a row for each joint axis.
-ROOM, AXES_ROOM = 96, 32
+#: Columns of work memory: a row for each body and one more, a row for each joint axis, a row for each body in each set
+#: of `nasser_geared`.
+ROOM, AXES_ROOM, SETS_ROOM = 96, 32, 16
 #: Columns of a link's frame in its body's: R_BL row after row, p_BL.
 FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 
@@ -52,6 +54,11 @@ no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(
 no_loads_of = part(Slot(int(_REST)), 0, 6)
 #: What `first_axes` gives, (bodies + 1,).
 first_of = part(Slot(int(_FIRST)), Slot(int(_ROWS)), integers=True)
+#: Of joints that are geared together (`nasser_geared`): which coordinate moves a body, which those are; work memory.
+groups_of = part(Slot(int(_GROUPS)), _BODIES, integers=True)
+leaders_of = part(Slot(int(_LEADERS)), Slot(int(GEARED)), integers=True)
+found_of = part(Slot(int(_FOUND)), Slot(int(_SETS)), Slot(int(COORDINATES)))
+schur_of = part(Slot(int(_SCHUR)), Slot(int(GEARED)), Slot(int(_WIDTH)))
 #: The body of every link, −1 for the base, (links,), and its frame in that body's, (links, FRAME_COLUMNS).
 link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
@@ -72,22 +79,33 @@ def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
     frames = tuple(robot.links.values())
     axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
     first = np.concatenate([[0], np.cumsum(axes)])
+    moved_by = robot.topology[:, layout.VELOCITY_INDEX]
+    leaders = np.flatnonzero(np.bincount(moved_by, minlength=robot.n) > 1)
+    groups = np.full(robot.n, -1)
+    groups[leaders] = np.arange(len(leaders))
+    sets = 1 + len(leaders) if robot.has_mimic else 0
     parts: dict[int, Array] = {
         _TOPOLOGY: robot.topology.ravel().view(np.float64),
         _PARAMETERS: robot.parameters.ravel(),
         _BASE: base,
         _REST: np.zeros(max(12, robot.n)),
         _FIRST: first.astype(np.int64).view(np.float64),
+        _GROUPS: groups[moved_by].astype(np.int64).view(np.float64),
+        _LEADERS: leaders.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
         _WORK: np.zeros(ROOM * (robot.bodies + 1)),
         _AXES: np.zeros(AXES_ROOM * first[-1]),
+        _SET_WORK: np.zeros(SETS_ROOM * sets * robot.bodies),
+        _FOUND: np.zeros(sets * robot.n),
+        _SCHUR: np.zeros(len(leaders) * (2 + len(leaders))),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
     head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
     head[BODIES], head[_ROWS], head[AXES] = robot.bodies, robot.bodies + 1, first[-1]
-    head[CHECKED], head[GEARED] = checked, robot.has_mimic
+    head[CHECKED], head[GEARED] = checked, len(leaders)
+    head[_SETS], head[_SET_ROWS], head[_WIDTH] = sets, sets * robot.bodies, 2 + len(leaders)
     start = int(_HEAD)
     for slot, piece in parts.items():
         head[slot] = start
@@ -104,6 +122,11 @@ def work_part(columns: int) -> Callable[[Array], Array]:
 def axes_part(columns: int) -> Callable[[Array], Array]:
     """Work memory with a row for each joint axis, as `work_part`."""
     return part(Slot(int(_AXES)), Slot(int(AXES)), _fitting(columns, AXES_ROOM))
+
+
+def sets_part(columns: int) -> Callable[[Array], Array]:
+    """Work memory with a row for each body in each set, as `work_part`."""
+    return part(Slot(int(_SET_WORK)), Slot(int(_SET_ROWS)), _fitting(columns, SETS_ROOM))
 
 
 def _fitting(columns: int, room: int) -> int:
