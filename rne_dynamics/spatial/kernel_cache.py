@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 import warnings
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import IO, Any
 
@@ -96,7 +96,6 @@ class KernelCache(_Cache):
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
         self._enabled = True
-        self._fingerprint = ""
         self._locks: dict[str, IO[bytes]] = {}
 
     @property
@@ -153,10 +152,13 @@ class KernelCache(_Cache):
 
     def _name(self, sig: Any, codegen: Any) -> str:
         """File name: the kernel, a hash of arguments and machine, a hash of sources and versions."""
-        if not self._fingerprint:  # not in the constructor, when the kernel's module is still being read
-            made_of = fingerprint(self._dispatcher), sorted(map(repr, self._dispatcher.targetoptions.items()))
-            self._fingerprint = _short(made_of, _versions())
-        return f"{self._stem()}-{_short(sig, codegen.magic_tuple())}-{self._fingerprint}{ENDING}"
+        return f"{self._stem()}-{_short(sig, codegen.magic_tuple())}-{self.made_of}{ENDING}"
+
+    @cached_property
+    def made_of(self) -> str:
+        """Hash of sources, options and versions. Not for the constructor, when the kernel's module is not yet read."""
+        options = sorted(map(repr, self._dispatcher.targetoptions.items()))
+        return _short(fingerprint(self._dispatcher), options, _versions())
 
     def _find(self, name: str, target_context: Any) -> Any:
         for folder in folders():

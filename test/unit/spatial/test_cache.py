@@ -197,3 +197,23 @@ def test_every_value_that_a_function_reads_counts() -> None:
     assert len(set(marks)) == len(marks)
     assert marks == [make(value) for value in values]
     assert make(1, 2) != make(1, 3)
+
+
+def test_every_kernel_has_the_same_name_in_every_process() -> None:
+    """One that reads what has no text of its own, an address for instance, would be compiled by every process."""
+    program = (
+        "import importlib, pkgutil, rne_dynamics\n"
+        "from rne_dynamics.spatial.kernel_cache import KernelCache\n"
+        "for module in sorted(m.name for m in pkgutil.walk_packages(rne_dynamics.__path__, 'rne_dynamics.')\n"
+        "                     if '.ros' not in m.name and '.cli' not in m.name):\n"
+        "    for name, value in sorted(vars(importlib.import_module(module)).items()):\n"
+        "        if isinstance(getattr(value, '_cache', None), KernelCache):\n"
+        "            print(module, name, value._cache.made_of)\n"
+    )
+    said = [
+        subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
+                       text=True, check=True, cwd=Path(rne_dynamics.__file__).parents[1]).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert len(said[0].splitlines()) > 50
+    assert said[0] == said[1]
