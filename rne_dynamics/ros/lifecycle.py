@@ -31,7 +31,7 @@ from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.machine import load_machine, loaded
 from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
-from rne_dynamics.ros.process import return_memory, seconds_since_start
+from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
 from rne_dynamics.spatial.compiling import Compiling, watch_compiling
 
@@ -227,7 +227,6 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             robot = loaded(self.bare_robot, payload(self.parameters.values))
             with watch_compiling(self._compiling):
                 self.build(robot)
-            return_memory()
         except RneDynamicsError as error:
             self.get_logger().error(f"cannot configure: {error}")
             self.release()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import signal
@@ -130,14 +129,6 @@ def quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-
-
-def return_memory() -> None:
-    """Give back to the system what the compiler needed: tens of megabytes after a first start. No part of a loop."""
-    gc.collect()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-    if trim is not None:
-        trim(0)
 
 
 def seconds_since_start() -> float:
