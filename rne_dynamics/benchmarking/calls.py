@@ -12,6 +12,7 @@ from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.dynamics.forward_derivatives import forward_dynamics_derivatives
 from rne_dynamics.dynamics.inverse_derivatives import inverse_dynamics_derivatives
 from rne_dynamics.dynamics.jacobian import jacobian
@@ -21,7 +22,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.plants import bias_torque, forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 
 SECTION = "calls"
-PLAIN, PIN = "plain", "pin"
+PLAIN, BOUND, PIN = "plain", "bound", "pin"
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,13 @@ def _ours(robot: BenchRobot, function: Function) -> Iterator[Contender]:
     }  # fmt: skip
     call = f"{function.name}(robot, {function.arguments})"
     yield Contender(PLAIN, call, names, lambda: plainly(eval(call, dict(names))), n)
+
+    inputs = function.arguments.removesuffix(", link")
+    f = bind(robot.model, function.name, link=None if inputs == function.arguments else robot.tip)
+    given = [names[name] for name in inputs.split(", ")]
+    out = np.array(f(*given))
+    bound = f"f({inputs}, out=out)"
+    yield Contender(BOUND, bound, {**names, "f": f, "out": out}, lambda: plainly(f(*given, out=out)), n)
 
 
 def plainly(answer: Any) -> Array:

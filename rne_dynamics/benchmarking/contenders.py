@@ -46,11 +46,22 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Whose times are divided: ours by the fastest of theirs; and the key in `goals.GOALS` that judges the ratio."""
+    """Two times that are divided.
+
+    Parameters
+    ----------
+    ours, theirs
+        Contenders; of theirs the fastest.
+    goal
+        Key in `goals.GOALS` that judges the ratio.
+    called
+        What the report calls theirs.
+    """
 
     ours: str
     theirs: tuple[str, ...]
     goal: str | None = None
+    called: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

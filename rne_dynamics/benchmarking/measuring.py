@@ -60,5 +60,8 @@ def _take_times(results: Results, case: Case, repeats: int, enough: float, order
     payloads = {c.name: statement(c.call, c.names) for c in case.contenders}
     alone = all(contender.threads == 1 for contender in case.contenders)
     with machine.one_core() if alone else contextlib.nullcontext():
+        wall, used = time.monotonic(), time.process_time()
         times = interleave(payloads, case.rounds(repeats), enough, order)
+    if alone:
+        results.note_share(time.process_time() - used, time.monotonic() - wall)
     results.note_times(case, times)

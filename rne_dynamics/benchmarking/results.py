@@ -116,6 +116,8 @@ class Results:
         Largest relative difference of two answers that agree.
     seconds
         The run took so long.
+    computing, waiting
+        Processor time and time of the cases on one core, s: where they differ the machine was busy with other things.
     """
 
     machine: dict[str, Any]
@@ -126,6 +128,8 @@ class Results:
     left_out: list[str] = field(default_factory=list)
     largest_difference: float = 0.0
     seconds: float = 0.0
+    computing: float = 0.0
+    waiting: float = 0.0
 
     @property
     def agrees(self) -> bool:
@@ -136,6 +140,16 @@ class Results:
     def missed(self) -> list[Ratio]:
         """Ratios that miss their goals."""
         return [ratio for ratio in self.ratios if ratio.met is False]
+
+    @property
+    def share(self) -> float:
+        """Part of its core that this process had."""
+        return self.computing / self.waiting if self.waiting > 0.0 else 1.0
+
+    def note_share(self, computing: float, waiting: float) -> None:
+        """Note what processor time the rounds of a case on one core took, and what time, s."""
+        self.computing += computing
+        self.waiting += waiting
 
     def note_differences(self, case: Case, found: Sequence[Difference]) -> bool:
         """Note how far the answers of a case are apart; whether all agree."""
@@ -167,7 +181,7 @@ class Results:
             self.ratios.append(
                 Ratio(
                     case.section, case.robot, case.quantity, case.n, ours.contender, theirs.contender,
-                    " or ".join(comparison.theirs), ratio, of_medians, comparison.goal, bound, met,
+                    comparison.called or " or ".join(comparison.theirs), ratio, of_medians, comparison.goal, bound, met,
                 )
             )  # fmt: skip
 

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
-from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
+from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, nothing
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
+from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.model.generated import chain, comb, tree
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -87,15 +88,18 @@ def _case(
 
 
 def _ours(robot: RobotModel, quantity: Growing) -> Contender:
-    """A batch large enough that the checks of one call do not show."""
+    """A batch large enough that the checks of one call do not show; of matrices one, into memory that is there."""
     name, rows = quantity.ours.__name__, _rows(robot, quantity)
+    if not quantity.linear:
+        f, q, out = bind(robot, name), rows.q[0].copy(), np.empty((robot.n, robot.n))
+        return Contender(f"n = {robot.n}", "f(q, out=out)", {"f": f, "q": q, "out": out}, lambda: f(q).copy(), robot.n)
     call = f"{name}(robot, {quantity.arguments})"
     names = {name: quantity.ours, "robot": robot, **_arrays(rows)}
     return Contender(f"n = {robot.n}", call, names, lambda: np.array(eval(call, dict(names))[0]), robot.n, len(rows.q))
 
 
 def _rows(robot: RobotModel, quantity: Growing) -> Rows:
-    return bare_states(robot, max(1, NUMBERS // (robot.n if quantity.linear else robot.n**2)), 0)
+    return bare_states(robot, max(1, NUMBERS // robot.n) if quantity.linear else 1, 0)
 
 
 def _theirs(peer: PinocchioModel, quantity: Growing) -> Contender:
@@ -115,8 +119,7 @@ def _theirs(peer: PinocchioModel, quantity: Growing) -> Contender:
 
 
 def _nothing(quantity: Growing) -> Contender:
-    model = library().Model()
-    names = _names(quantity, model, model.createData())
+    names = _names(quantity, **nothing())
     names |= dict.fromkeys(("q", "qd", "qdd", "tau"), np.zeros(0))
     return Contender(NOTHING, quantity.theirs, names, None, 0)
 

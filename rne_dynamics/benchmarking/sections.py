@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rne_dynamics.benchmarking import calls, scaling
+from rne_dynamics.benchmarking import batches, calls, compiled_loops, rollouts, scaling
 from rne_dynamics.benchmarking.contenders import Case
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 
@@ -31,5 +31,8 @@ class Section:
 
 SECTIONS = {
     calls.SECTION: Section("single calls from Python", calls.cases, calls.count),
+    compiled_loops.SECTION: Section("inside compiled code", compiled_loops.cases, compiled_loops.count),
+    batches.SECTION: Section("batches, time for one state and core", batches.cases, batches.count),
+    rollouts.SECTION: Section("closed-loop simulation at 1 ms", rollouts.cases, rollouts.count),
     scaling.SECTION: Section("time over the number of joints", scaling.cases, scaling.count),
 }

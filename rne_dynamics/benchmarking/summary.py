@@ -8,6 +8,10 @@ from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.results import Ratio, Results
 
 
+#: Where the rounds had less of their core than this, the figures are marked.
+QUIET = 0.95
+
+
 @dataclass(frozen=True)
 class Judged:
     """All ratios that one goal judges."""
@@ -48,6 +52,11 @@ def footing(results: Results) -> list[str]:
         f"{machine['cpu']}, {machine['cores']} cores, load {machine['load']} at the start; Python {machine['python']}, "
         f"{packages}; {results.options['repeats']} rounds, {results.seconds:.0f} s"
     ]
+    if results.share < QUIET:
+        lines.append(
+            f"THE MACHINE WAS BUSY: these rounds had {100.0 * results.share:.0f} % of their core. Whatever runs for long "
+            "looks slower then than what is done between two interruptions; repeat on a quiet machine."
+        )
     if results.agrees:
         lines.append(
             f"All answers agree, within {results.largest_difference:.1e}. Times are the smallest of all rounds, for "

@@ -67,7 +67,7 @@ def ratio_table(title: str, ratios: Sequence[Ratio]) -> Table:
 
 def _contender_table(title: str, rows: Sequence[Measurement], ratios: Sequence[Ratio]) -> Table:
     """A row for every robot and quantity; times of all contenders, then their ratios."""
-    contenders = tuple(dict.fromkeys(m.contender for m in rows))
+    contenders = tuple(dict.fromkeys(m.contender for m in rows if m.n))  # without those that only measure a call
     headings = tuple(dict.fromkeys(map(_heading, ratios)))
     lines = []
     for robot, quantity in dict.fromkeys((m.robot, m.quantity) for m in rows):

@@ -6,17 +6,29 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.benchmarking import calls, scaling
+from rne_dynamics.benchmarking import batches, c_reference, calls, compiled_loops, scaling
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Ratio, Results
+from rne_dynamics.benchmarking.summary import time_text
 from rne_dynamics.cli.verify_plot import canvas
 
 #: Looks of robots or shapes, one after the other.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
+#: What the bars of many states are called, and their colours: ours, then C, then Pinocchio's.
+LOOKS = {
+    batches.STRAIGHT: ("straight-line vector code (bind_batch)", "C0"),
+    batches.GENERAL: ("general kernels (bind_batch)", "C9"),
+    batches.PLAIN: ("plain function", "lightsteelblue"),
+    compiled_loops.OURS: ("state by state in compiled code", "C2"),
+    c_reference.C: ("straight-line C, gcc -O3", "0.6"),
+    batches.CALL: ("pin, call less the cost of calling", "C1"),
+    batches.POOL: ("pin, its pool", "C3"),
+}  # fmt: skip
+
 
 def plot(folder: Path, results: Results) -> list[Path]:
-    """Draw what was measured: ``bench_calls.png`` and ``bench_scaling.png``; the files written.
+    """Draw what was measured: ``bench_calls.png``, ``bench_batch.png`` and ``bench_scaling.png``; the files written.
 
     Raises
     ------
@@ -26,6 +38,7 @@ def plot(folder: Path, results: Results) -> list[Path]:
     written = []
     for section, size, draw in (
         (calls.SECTION, (12.0, 4.8), _draw_calls), (scaling.SECTION, (12.0, 7.5), _draw_scaling),
+        (batches.SECTION, (12.0, 4.8), _draw_batches),
     ):  # fmt: skip
         if any(m.section == section for m in results.measurements):
             path = folder / f"bench_{section}.png"
@@ -51,7 +64,7 @@ def _draw_calls(figure: Any, results: Results) -> None:
         _draw_bounds(axes, here, quantities)
         axes.axhline(1.0, color="0.4", linewidth=0.8)
         axes.set_yscale("log")
-        axes.set_xticks(range(len(quantities)), [q.replace("_", " ") for q in quantities], rotation=35, ha="right")
+        axes.set_xticks(range(len(quantities)), [_words(q) for q in quantities], rotation=35, ha="right")
         axes.set_title(f"{form} form")
         axes.grid(axis="y", alpha=0.3, which="both")
         ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
@@ -63,6 +76,11 @@ def _draw_calls(figure: Any, results: Results) -> None:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
 
 
+def _words(quantity: str) -> str:
+    """A name as words, a long one on two lines."""
+    return quantity.replace("_", " ").replace(" derivatives", "\nderivatives")
+
+
 def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) -> None:
     """Goals as short lines, dotted for large robots."""
     for place, quantity in enumerate(quantities):
@@ -72,6 +90,30 @@ def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) 
                 axes.plot((place - 0.4, place + 0.4), (bound, bound), style, color="0.6", linewidth=1.5, zorder=1)
     axes.plot((), (), "-", color="0.6", label="goal")
     axes.plot((), (), ":", color="0.6", label=f"goal from {LARGE} joints on")
+
+
+def _draw_batches(figure: Any, results: Results) -> None:
+    """Inverse dynamics: time for one state and core, by contender; the loop inside compiled code too."""
+    wanted = {batches.SECTION: "inverse_dynamics, 1 core", compiled_loops.SECTION: "inverse_dynamics"}
+    rows = [m for m in results.measurements if wanted.get(m.section) == m.quantity and m.n]
+    contenders = [c for c in LOOKS if any(m.contender == c for m in rows)]
+    robots = list(dict.fromkeys((m.robot, max(n.n for n in rows if n.robot == m.robot)) for m in rows))
+    axes = figure.subplots()
+    width = 0.85 / max(len(contenders), 1)
+    for k, contender in enumerate(contenders):
+        label, color = LOOKS[contender]
+        found = {m.robot: m.minimum for m in rows if m.contender == contender}
+        x = [i + (k - 0.5 * (len(contenders) - 1)) * width for i, (robot, _) in enumerate(robots) if robot in found]
+        heights = [found[robot] for robot, _ in robots if robot in found]
+        bars = axes.bar(x, heights, width, label=label, color=color)
+        axes.bar_label(bars, [time_text(height) for height in heights], fontsize="xx-small", padding=2)
+    axes.set_yscale("log")
+    axes.margins(y=0.12)
+    axes.set_xticks(range(len(robots)), [f"{robot}, {n} joints" for robot, n in robots])
+    axes.set_ylabel("time for one state and core (ns)")
+    axes.set_title("inverse dynamics of many states")
+    axes.grid(axis="y", alpha=0.3)
+    figure.legend(loc="outside lower center", ncols=4, fontsize="small")
 
 
 def _draw_scaling(figure: Any, results: Results) -> None:

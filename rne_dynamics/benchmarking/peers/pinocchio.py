@@ -22,6 +22,12 @@ def library() -> Any:
     return pinocchio
 
 
+def nothing() -> dict[str, Any]:
+    """A model without joints and its data: what a call costs that has nothing to compute."""
+    model = library().Model()
+    return {"model": model, "data": model.createData()}
+
+
 class PinocchioModel:
     """A Pinocchio model of our robot, spoken to in our coordinates.
 

@@ -141,6 +141,14 @@ def test_the_page_as_a_command(tmp_path: Path, capsys):
     assert "is no report" in capsys.readouterr().err
 
 
+def test_a_busy_machine_is_told():
+    found = measured()
+    found.note_share(9.9, 10.0)
+    assert "BUSY" not in page.figures(found)
+    found.note_share(0.1, 10.0)
+    assert "these rounds had 50 % of their core" in page.figures(found)
+
+
 def test_the_summary_names_what_misses():
     lines = {line.goal.what: line for line in summary(measured())}
     assert lines[GOALS["plain"].what].verdict == "0 of 1; not: ur5 inverse_dynamics 0.50"

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rne_dynamics.benchmarking import calls, plan
+from rne_dynamics.benchmarking import c_reference, calls, plan
 from rne_dynamics.benchmarking.results import Ratio, Results
 from rne_dynamics.benchmarking.robots import load
 from rne_dynamics.benchmarking.sections import SECTIONS
@@ -23,7 +23,8 @@ def test_a_quick_run_of_everything(tmp_path, capsys):
     results = Results.from_json(json.loads(out.read_text(encoding="utf-8")))
     assert results.agrees
     assert {m.section for m in results.measurements} == set(SECTIONS)
-    for section in ("calls", "scaling"):
+    assert {r.goal for r in results.ratios} >= {"plain", "bound", "derivatives", "compiled", "batch"}
+    for section in ("calls", "batch", "scaling"):
         assert (tmp_path / f"bench_{section}.png").stat().st_size > 10_000
     for word in ("single calls from Python", "chain: time", "pin / plain", "goals", "All answers agree"):
         assert word in text
@@ -55,8 +56,10 @@ def test_a_peer_that_computes_something_else_is_said_and_not_timed(capsys, monke
 
 def test_peers_that_are_not_installed_are_left_out_with_a_line(capsys, monkeypatch):
     monkeypatch.setattr(plan, "find_spec", lambda name: None)
-    assert cli.main(["bench", "calls", "scaling", "--quick", "--robot", "planar2", "--repeats", "1"]) == 0
+    monkeypatch.setattr(c_reference, "COMPILERS", ("no_such_compiler",))
+    assert cli.main(["bench", "--quick", "--robot", "planar2", "--repeats", "1"]) == 0
     text = capsys.readouterr().out
+    assert "no C compiler is installed (no_such_compiler)" in text
     assert "left out: pin in every comparison" in text
     assert "left out: mujoco in every comparison" in text
     assert "pin /" not in text

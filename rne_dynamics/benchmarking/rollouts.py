@@ -1,0 +1,91 @@
+"""Closed-loop simulation, controller and plant compiled, beside MuJoCo stepping the bare arm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
+from rne_dynamics.benchmarking.peers.mujoco import MujocoModel, library
+from rne_dynamics.benchmarking.plan import LeftOut, Plan
+from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.plants import forward_dynamics
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import Rollout
+
+SECTION = "rollout"
+#: What is simulated; with friction and limits, MuJoCo has those that it reads of the URDF.
+QUANTITIES = {"1 ms, friction and limits": False, "1 ms, bare": True}
+STEP = 1e-3
+STEPS, QUICK_STEPS = 200, 50
+#: The robot that the goal is about.
+JUDGED = "panda"
+#: MuJoCo's integrators; its default first.
+INTEGRATORS = ("Euler", "RK4")
+
+
+def count(plan: Plan) -> int:
+    """How many cases there are."""
+    return len(plan.robots) * len(QUANTITIES)
+
+
+def cases(plan: Plan) -> Iterator[Case | LeftOut]:
+    """A move of every robot, with friction and limits and without."""
+    steps = QUICK_STEPS if plan.quick else STEPS
+    for robot in plan.robots:
+        for quantity, bare in QUANTITIES.items():
+            contenders = [_ours(robot, steps, bare=bare)]
+            if "mujoco" in plan.peers:
+                try:
+                    contenders += [_theirs(robot, integrator, steps, bare=bare) for integrator in INTEGRATORS]
+                except ModelError as error:
+                    yield LeftOut(f"mujoco on {robot.name} in {SECTION}", str(error))
+            ours, *theirs = (contender.name for contender in contenders)
+            goals = ("rollout" if robot.name == JUDGED and not bare else None, None)
+            compared = tuple(Comparison(ours, (name,), goal) for name, goal in zip(theirs, goals, strict=False))
+            yield Case(SECTION, robot.name, quantity, tuple(contenders), compared, tolerance=1e-6)
+
+
+def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
+    """RK4 under computed torque, every cycle recorded."""
+    model = robot.model
+    start, end = move(robot)
+    law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0))
+    plant = ArmPlant(model, friction=not bare, stops=not bare, limit_effort=not bare)
+    rollout = Rollout(plant, law, Quintic(start, end, duration=steps * STEP), dt=STEP, method="rk4")
+
+    def answer() -> Array:
+        rows = robot.states(4)
+        return forward_dynamics(model, rows.q, rows.qd, rows.tau)
+
+    return Contender("rne: control and RK4", "rollout.run()", {"rollout": rollout}, answer, model.n, steps)
+
+
+def _theirs(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Contender:
+    """From the same start, nothing driving the arm."""
+    peer = MujocoModel(robot.model, robot.text, integrator, STEP, bare=bare)
+    alike = peer if bare else MujocoModel(robot.model, robot.text, integrator, STEP, bare=True)
+    names = {
+        "mujoco": library(), "model": peer.model, "data": peer.data, "start": peer.vector(move(robot)[0]),
+    }  # fmt: skip
+    call = f"mujoco.mj_resetData(model, data); data.qpos[:] = start; mujoco.mj_step(model, data, nstep={steps})"
+
+    def answer() -> Array:  # friction models differ
+        rows = robot.states(4)
+        return np.array([alike.acceleration(*state) for state in zip(rows.q, rows.qd, rows.tau, strict=True)])
+
+    return Contender(f"mj_step, {integrator}", call, names, answer, robot.model.n, steps)
+
+
+def move(robot: BenchRobot) -> tuple[Array, Array]:
+    """Where each joint starts, as near zero as its limits allow with a margin, and where it goes; shapes (n,)."""
+    lower, upper = np.maximum(robot.model.lower, -np.pi), np.minimum(robot.model.upper, np.pi)
+    span = np.maximum(upper - lower, 0.0)
+    start = np.clip(0.0, lower + 0.3 * span, upper - 0.3 * span)
+    return start, start + 0.1 * span
