@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.results import Ratio, Results
 
-
 #: Where the rounds had less of their core than this, the figures are marked.
 QUIET = 0.95
 
@@ -54,8 +53,8 @@ def footing(results: Results) -> list[str]:
     ]
     if results.share < QUIET:
         lines.append(
-            f"THE MACHINE WAS BUSY: these rounds had {100.0 * results.share:.0f} % of their core. Whatever runs for long "
-            "looks slower then than what is done between two interruptions; repeat on a quiet machine."
+            f"THE MACHINE WAS BUSY: these rounds had {100.0 * results.share:.0f} % of their core. Whatever runs for "
+            "long looks slower then than what is done between two interruptions; repeat on a quiet machine."
         )
     if results.agrees:
         lines.append(
