@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import math
 import platform
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line import store
 from rne_dynamics.straight_line.graph import TooLargeError
-from rne_dynamics.straight_line.quantities import Quantity, widths
+from rne_dynamics.straight_line.quantities import Quantity, row_shape, widths
 from rne_dynamics.straight_line.trace import Program, trace
 from rne_dynamics.straight_line.vector_ir import module_text
 
@@ -28,6 +33,8 @@ except ImportError:  # it comes with numba
 _OLDEST_LLVM = 20
 #: Rooms whose sources decide what is compiled.
 _ROOMS = ("straight_line", "dynamics", "spatial", "model")
+#: Round-off is far smaller, whatever a forward dynamics' condition; damaged code is not.
+_GROSS = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +63,8 @@ class Processor:
 
 @cache
 def processor() -> Processor | None:
-    """This machine's; `None` where there is no LLVM, no fused multiplication and addition, or no kind known here."""
-    if llvm is None or llvm.llvm_version_info[0] < _OLDEST_LLVM:
+    """This machine's; `None` where there is no LLVM, no fused multiplication and addition, or no system known here."""
+    if sys.platform != "linux" or llvm is None or llvm.llvm_version_info[0] < _OLDEST_LLVM:
         return None
     has = llvm.get_host_cpu_features()
     machine = platform.machine().lower()
@@ -85,15 +92,44 @@ def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
     if content is None:
         content = _compiled(robot, quantity, target)
         store.save(name, content)
-    return loaded(content, target, len(widths(robot, quantity))) if content else None
+    return _proven(robot, quantity, target, content) if content else None
 
 
 def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes:
+    """The sample state and what Python makes of it, then the object code; nothing where there is no program."""
     try:
         program = trace(robot, quantity)
     except TooLargeError:
         return b""
-    return object_code(program, target) if program.regular else b""
+    if not program.regular:
+        return b""
+    graph = program.graph
+    sample = [value for node, value in zip(graph.nodes, graph.values, strict=True) if node.name == "input"]
+    numbers = np.array([*sample, *(graph.values[x] for x in program.results)])
+    return numbers.tobytes() + object_code(program, target)
+
+
+def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: bytes) -> MachineCode | None:
+    """The function, if it makes of the sample in every lane what Python made of it."""
+    sizes = widths(robot, quantity)
+    inputs, results = sum(sizes), math.prod(row_shape(robot, quantity))
+    numbers = np.frombuffer(content, count=inputs + results)
+    code = loaded(content[numbers.nbytes :], target, len(sizes))
+    rows = target.width + 1
+    arguments = [np.tile(part, (rows, 1)) for part in np.split(numbers[:inputs], np.cumsum(sizes)[:-1])]
+    out, refused = np.empty((rows, results)), np.empty(rows, dtype=np.uint8)
+    code.run(rows, *(array.ctypes.data for array in (*arguments, out)), refused.ctypes.data)
+    expected = numbers[inputs:]
+    if not refused.any() and np.allclose(out, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS)):
+        return code
+    warnings.warn(
+        f"straight-line code for {quantity} of robot {robot.name!r} does not compute what it was made from: the "
+        f"general kernels take its place. This should be reported, with the processor ({target.name}) and the versions of "
+        "numba and llvmlite",
+        RuntimeWarning,
+        stacklevel=4,
+    )
+    return None
 
 
 def object_code(program: Program, target: Processor) -> bytes:

@@ -15,6 +15,7 @@ from support.errors import relative_error
 
 import rne_dynamics as rne
 from rne_dynamics.straight_line import machine_code, store
+from rne_dynamics.straight_line.trace import trace
 
 pytestmark = pytest.mark.skipif(machine_code.processor() is None, reason="nothing is compiled here")
 
@@ -61,6 +62,14 @@ def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
         path.write_bytes(other.read_bytes())
     check(chain(2))
     assert path.read_bytes() == content
+
+
+def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
+    other = machine_code.object_code(trace(chain(2, rotor=1.0), "inverse_dynamics"), machine_code.processor())
+    monkeypatch.setattr(machine_code, "object_code", lambda *_: other)
+    with pytest.warns(RuntimeWarning, match="of robot 'chain2' does not compute what it was made from"):
+        f = rne.bind_batch(chain(2), "inverse_dynamics")
+    assert f.engine == "general"
 
 
 def test_what_nobody_used_for_long_is_deleted(folder):
