@@ -124,8 +124,8 @@ def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: b
         return code
     warnings.warn(
         f"straight-line code for {quantity} of robot {robot.name!r} does not compute what it was made from: the "
-        f"general kernels take its place. This should be reported, with the processor ({target.name}) and the versions of "
-        "numba and llvmlite",
+        f"general kernels take its place. Please report it, with the processor ({target.name}) and the versions of numba "
+        "and llvmlite",
         RuntimeWarning,
         stacklevel=4,
     )
