@@ -46,7 +46,8 @@ class Glance:
 
     def anything(self, executor: Executor) -> bool:
         """Whether a message, request, answer or timer waits, or a coroutine is under way."""
-        if getattr(executor, "_tasks", True):  # rclpy keeps them to itself; where it does no longer, we cannot tell
+        tasks = getattr(executor, "_tasks", None)  # rclpy keeps them to itself
+        if tasks is None or any(not task[0].done() for task in tasks):
             return True
         node = self._node
         subscriptions = [x for x in node.subscriptions if not isinstance(x.callback_group, TakenByHand)]
