@@ -57,6 +57,7 @@ def wheels(distribution: str) -> list[str]:
 
 PLOT = ["matplotlib>=3.5"]
 XACRO = ["xacro>=2.0"]
+BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers, and robots to compare on
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 
 setup(
@@ -89,9 +90,10 @@ setup(
         "plot": PLOT,
         "xacro": XACRO,
         "mesh": MESH,
+        "bench": BENCH,
         "test": [
-            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "pin>=2.7", "mujoco>=3", "example-robot-data>=4",
-            "catkin-pkg", "ruff", "mypy", "types-PyYAML", "setuptools", "wheel", *PLOT, *XACRO, *MESH,
+            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy",
+            "types-PyYAML", "setuptools", "wheel", *BENCH, *PLOT, *XACRO, *MESH,
         ],
     },
     entry_points={

@@ -77,8 +77,8 @@ def _draw_calls(figure: Any, results: Results) -> None:
 
 
 def _words(quantity: str) -> str:
-    """A name as words, a long one on two lines."""
-    return quantity.replace("_", " ").replace(" derivatives", "\nderivatives")
+    """A name as words, a long one shorter."""
+    return quantity.replace("_", " ").replace("dynamics derivatives", "derivatives")
 
 
 def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) -> None:
