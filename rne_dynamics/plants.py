@@ -76,6 +76,8 @@ def inverse_dynamics(
     """
     if isinstance(robot, Mechanism):
         return closed_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
+    if wrenches is None and base_motion is None:  # in a loop: to hand names on takes a tenth of the call
+        return open_inverse_dynamics(robot, q, qd, qdd)
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
@@ -118,6 +120,8 @@ def forward_dynamics(
     ModelError
         As for `inverse_dynamics`.
     """
+    if method is None and wrenches is None and base_motion is None and not isinstance(robot, Mechanism):
+        return open_forward_dynamics(robot, q, qd, tau)
     # a method of the other kind of machine is refused by the callee, which lists its own
     chosen: dict[str, Any] = {} if method is None else {"method": method}
     if isinstance(robot, Mechanism):
@@ -142,7 +146,7 @@ def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite
     """
     if isinstance(robot, Mechanism):
         return closed_mass_matrix(robot, q, method=method)
-    return open_mass_matrix(robot, q, method=method)
+    return open_mass_matrix(robot, q) if method == "composite" else open_mass_matrix(robot, q, method=method)
 
 
 def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:

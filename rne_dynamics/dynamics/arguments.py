@@ -12,6 +12,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.jit import in_place_kernel
 from rne_dynamics.spatial.sealed import ODD_ARGUMENTS, Sealed
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
@@ -50,6 +51,31 @@ def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...
     ArgumentError
         Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
     """
+    rows = []
+    for name, value in arguments.items():
+        row = _plain_row(value, robot.nq if name == "q" else robot.n)
+        if row is None:
+            return _broadcast_state(robot, arguments)
+        rows.append(row)
+    return (), rows
+
+
+def _plain_row(value: ArrayLike, width: int) -> Array | None:
+    """`value` as one row where it needs no conversion at all, which is the case in a control loop."""
+    if type(value) is not np.ndarray or value.dtype != np.float64 or value.shape != (width,):
+        return None
+    return value.reshape(1, width) if value.flags.carray and _all_finite(value) else None
+
+
+@in_place_kernel
+def _all_finite(values: Array) -> bool:
+    finite = True
+    for k in range(values.shape[0]):
+        finite &= np.isfinite(values[k])
+    return finite
+
+
+def _broadcast_state(robot: Machine, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
     arrays = []
     for name, value in arguments.items():
         width = robot.nq if name == "q" else robot.n

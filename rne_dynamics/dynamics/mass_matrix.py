@@ -16,7 +16,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import quick, state_arrays
+from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.dynamics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_batch
 from rne_dynamics.errors import ArgumentError
@@ -46,7 +46,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, put_symmetric, symmetric_at, vector_at
-from rne_dynamics.spatial.sealed import Sealed
+from rne_dynamics.spatial.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.spatial.vector import (
     Symmetric,
     Vector,
@@ -216,8 +216,12 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     """
     if method == "composite":
         M = np.empty((robot.n, robot.n))
-        if quick(MASS_MATRIX, robot.packed, q, M):
-            return M
+        try:  # `quick` written out
+            if MASS_MATRIX.call(robot.packed, q, M) == OK:
+                return M
+        except ODD_ARGUMENTS:
+            if MASS_MATRIX.prepare():
+                return mass_matrix(robot, q)
     if method not in _BATCHES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
     lead, (positions,) = state_arrays(robot, q=q)
