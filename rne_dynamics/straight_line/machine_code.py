@@ -123,7 +123,7 @@ def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: b
     if not refused.any() and np.allclose(out, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS)):
         return code
     warnings.warn(
-        f"straight-line code for {quantity} of robot {robot.name!r} does not compute what it was made from: the general "
+        f"straight-line {quantity} of robot {robot.name!r} does not compute what it was made from: the general "
         f"kernels take its place. Please report it, with the processor ({target.name}) and the versions of numba and "
         "llvmlite",
         RuntimeWarning,
