@@ -12,33 +12,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # for type checkers and editors; at run time a name is imported when it is used
     from rne_dynamics.description.model_file import load_model
     from rne_dynamics.description.urdf import load_urdf
-    from rne_dynamics.dynamics import (
-        BaseMotion,
-        ForwardDynamicsDerivatives,
-        InverseDynamicsDerivatives,
-        JointReactions,
-        LagrangeTerms,
-        LinkPoses,
-        Momentum,
-        ReducedEquations,
-        bind,
-        centroidal_momentum_matrix,
-        compiled,
-        coriolis_matrix,
-        forward_dynamics_derivatives,
-        friction_torque,
-        inertial_parameters,
-        integrate_configuration,
-        inverse_dynamics_derivatives,
-        jacobian,
-        jacobian_rate,
-        joint_reactions,
-        lagrange_terms,
-        momentum,
-        random_configuration,
-        reduced_equations,
-        regressor,
-    )
+    from rne_dynamics.dynamics import compiled
+    from rne_dynamics.dynamics.base_motion import BaseMotion
+    from rne_dynamics.dynamics.bound import bind
+    from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
+    from rne_dynamics.dynamics.coriolis import coriolis_matrix
+    from rne_dynamics.dynamics.forward_derivatives import ForwardDynamicsDerivatives, forward_dynamics_derivatives
+    from rne_dynamics.dynamics.friction import friction_torque
+    from rne_dynamics.dynamics.inverse_derivatives import InverseDynamicsDerivatives, inverse_dynamics_derivatives
+    from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
+    from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
+    from rne_dynamics.dynamics.kinematics import LinkPoses
+    from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_terms
+    from rne_dynamics.dynamics.momentum import Momentum, centroidal_momentum_matrix, momentum
+    from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
+    from rne_dynamics.dynamics.regressor import inertial_parameters, regressor
     from rne_dynamics.errors import RneDynamicsError
     from rne_dynamics.model.assembly import assemble, with_lock, with_payload
     from rne_dynamics.model.generalized_inertia import rotor_inertia
@@ -65,13 +53,21 @@ __version__ = "0.1.0"
 _HOMES = {
     "rne_dynamics.description.model_file": "load_model",
     "rne_dynamics.description.urdf": "load_urdf",
-    "rne_dynamics.dynamics": (
-        "BaseMotion ForwardDynamicsDerivatives InverseDynamicsDerivatives JointReactions LagrangeTerms "
-        "LinkPoses Momentum ReducedEquations bind centroidal_momentum_matrix compiled coriolis_matrix "
-        "forward_dynamics_derivatives friction_torque inertial_parameters integrate_configuration "
-        "inverse_dynamics_derivatives jacobian jacobian_rate joint_reactions lagrange_terms momentum "
-        "random_configuration reduced_equations regressor"
-    ),
+    "rne_dynamics.dynamics": "compiled",
+    "rne_dynamics.dynamics.base_motion": "BaseMotion",
+    "rne_dynamics.dynamics.bound": "bind",
+    "rne_dynamics.dynamics.configuration": "integrate_configuration random_configuration",
+    "rne_dynamics.dynamics.coriolis": "coriolis_matrix",
+    "rne_dynamics.dynamics.forward_derivatives": "ForwardDynamicsDerivatives forward_dynamics_derivatives",
+    "rne_dynamics.dynamics.friction": "friction_torque",
+    "rne_dynamics.dynamics.inverse_derivatives": "InverseDynamicsDerivatives inverse_dynamics_derivatives",
+    "rne_dynamics.dynamics.jacobian": "jacobian jacobian_rate",
+    "rne_dynamics.dynamics.joint_reactions": "JointReactions joint_reactions",
+    "rne_dynamics.dynamics.kinematics": "LinkPoses",
+    "rne_dynamics.dynamics.lagrange": "LagrangeTerms lagrange_terms",
+    "rne_dynamics.dynamics.momentum": "Momentum centroidal_momentum_matrix momentum",
+    "rne_dynamics.dynamics.reduced_equations": "ReducedEquations reduced_equations",
+    "rne_dynamics.dynamics.regressor": "inertial_parameters regressor",
     "rne_dynamics.errors": "RneDynamicsError",
     "rne_dynamics.model.assembly": "assemble with_lock with_payload",
     "rne_dynamics.model.generalized_inertia": "rotor_inertia",
@@ -140,7 +136,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(_HOME[name]), name)
+    home = import_module(_HOME[name])
+    value = globals()[name] = getattr(home, name) if hasattr(home, name) else import_module(f"{_HOME[name]}.{name}")
     return value
 
 

@@ -17,14 +17,11 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import (
-    bias_torque,
-    friction_torque,
-    gravity_torque,
-    inverse_dynamics,
-    mass_matrix,
-    random_configuration,
-)
+from rne_dynamics.dynamics.configuration import random_configuration
+from rne_dynamics.dynamics.friction import friction_torque
+from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction

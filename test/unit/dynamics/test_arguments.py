@@ -4,14 +4,12 @@ import numpy as np
 import pytest
 from analytic.systems import CartPole, PlanarTwoLink
 
-from rne_dynamics.dynamics import (
-    BaseMotion,
-    center_of_mass,
-    forward_dynamics,
-    inverse_dynamics,
-    jacobian,
-    mass_matrix,
-)
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.energy import center_of_mass
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.dynamics.jacobian import jacobian
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia

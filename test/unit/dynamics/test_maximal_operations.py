@@ -5,7 +5,7 @@ import pytest
 from support.arms import chain, gripper
 from support.robots import robot
 
-from rne_dynamics.dynamics import random_configuration
+from rne_dynamics.dynamics.configuration import random_configuration
 from rne_dynamics.dynamics.maximal_operations import SparseOperations, sparse_solve_operations
 from rne_dynamics.dynamics.maximal_system import MaximalSystem
 

@@ -10,7 +10,9 @@ from analytic.systems import PlanarTwoLink
 from support.arms import MASS, chain, gripper, slider
 
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import gravity_torque, inverse_dynamics, kinetic_energy
+from rne_dynamics.dynamics.energy import kinetic_energy
+from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant import ArmPlant

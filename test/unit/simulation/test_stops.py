@@ -9,7 +9,9 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import kinetic_energy, mass_matrix, potential_energy, random_configuration
+from rne_dynamics.dynamics.configuration import random_configuration
+from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.events import step_with_events

@@ -10,7 +10,8 @@ with warnings.catch_warnings(record=True) as seen:
     warnings.simplefilter("always")
     import numpy as np
     from rne_dynamics.spatial.jit import COMPILED
-    from rne_dynamics.dynamics import forward_dynamics, inverse_dynamics
+    from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+    from rne_dynamics.dynamics.newton_euler import inverse_dynamics
     from rne_dynamics.model.assembly import assemble
     from analytic.systems import PlanarTwoLink
 system = PlanarTwoLink()

@@ -12,7 +12,8 @@ from rne_dynamics.control.guards.effort_limiter import EFFORT, OVERSPEED, RATE, 
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import gravity_torque, mass_matrix
+from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Limits
 from rne_dynamics.simulation.plant import ArmPlant
