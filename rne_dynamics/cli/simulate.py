@@ -14,7 +14,7 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress
 
-from rne_dynamics.cli import demo_flexible
+from rne_dynamics.cli import demo_flexible, simulate_many
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source, xacro_arguments
 from rne_dynamics.cli.simulate_flexible import one_after_the_other, planned_moves, seconds_after
@@ -42,13 +42,14 @@ from rne_dynamics.plants import mass_matrix
 from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.rollout import Rollout
 
 EXAMPLES = """\
 examples:
   rne simulate puma560                                three moves under computed torque
   rne simulate puma560 --payload link6=2.5            the arm carries 2.5 kg that the controller does not know of
   rne simulate panda --law pd_gravity --plot move.png
+  rne simulate puma560 --samples 200 --vary mass=5% --vary friction=20% --plot band.png
   rne simulate puma560 --to joint2=-0.8 --to joint3=0.4 --seconds 2 --out move.csv
   rne simulate puma560 --free --no-friction --seconds 10 --json
   rne simulate pantograph --preset quintic --plot quintic.png
@@ -105,6 +106,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     numbers.add_argument("--method", choices=("rk4", "gauss", "semi_implicit", "adaptive"),
                          help="default rk4, of flexible links gauss; gauss only for these; adaptive only with --free, "
                          "without Coulomb friction and short of the stops")  # fmt: skip
+    simulate_many.configure(parser)
     output = parser.add_argument_group("output")
     output.add_argument("--out", metavar="FILE", action="append", default=[], help=".csv or .npz; may be given twice")
     output.add_argument("--plot", metavar="FILE", help="a picture (.png, .svg, .pdf); needs matplotlib")
@@ -128,12 +130,17 @@ def run(args: argparse.Namespace) -> int:
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
     )  # fmt: skip
+    if args.samples is not None or args.vary:
+        if args.samples is None or args.free:
+            raise ArgumentError("--vary needs --samples, and --samples a controlled move, without --free")
+        return simulate_many.simulate_many(args, robot.name, _rollout(args, robot, plant)[0], outputs)
     ended = None
     with _progress(args.seconds, quiet=args.json) as progress:
         if args.free:
             log = _free(args, plant, progress)
         else:
-            log, ended = _controlled(args, robot, plant, progress)
+            rollout, ended = _rollout(args, robot, plant)
+            log = rollout.run(progress=progress)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
         (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
@@ -169,10 +176,8 @@ def _machine(args: argparse.Namespace) -> AnyMachine:
     return robot
 
 
-def _controlled(
-    args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant, progress: Callable[[float], None]
-) -> tuple[Log, float]:
-    """What happens, and when the last move ends; flexible links are looked at for a while after it."""
+def _rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tuple[Rollout, float]:
+    """What is simulated, and when the last move ends; flexible links are looked at for a while after it."""
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive serves free motion only; add --free, or take rk4")
     if not args.control_rate > 0.0:
@@ -187,11 +192,11 @@ def _controlled(
         after = seconds_after(robot, moves)
     else:
         path, after = trajectory(args, robot), 0.0
-    log = simulate(
+    rollout = Rollout(
         plant, controller(args, rigid(robot)), path, seconds=path.duration + after,
-        dt=min(args.dt, period), control_dt=period, method=args.method, progress=progress,
+        dt=min(args.dt, period), control_dt=period, method=args.method,
     )  # fmt: skip
-    return log, path.duration
+    return rollout, path.duration
 
 
 def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float], None]) -> Log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,7 @@ def plot(path: Path, name: str, log: Log) -> None:
     MissingDependencyError
         matplotlib is not installed.
     """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
-    figure = Figure(figsize=(11.0, 9.0), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure, save = figure_of(11.0, 9.0)
     rows = figure.subplots(4 if log.flexible_links else 3, 1, sharex=True)
     upper, middle, lower = rows[:3]
     upper.set_title(f"{name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated")
@@ -45,8 +40,30 @@ def plot(path: Path, name: str, log: Log) -> None:
         columns = 1 + len(log.joint_names) // 10
         if axes.lines:
             axes.legend(fontsize="small", ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    save(path)
+
+
+def figure_of(width: float, height: float) -> tuple[Any, Callable[[Path], None]]:
+    """A figure of that size, inches, and what writes it.
+
+    Raises
+    ------
+    MissingDependencyError
+        matplotlib is not installed.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+
+    def save(path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=110)
+
+    return figure, save
 
 
 def _tracking(upper: Any, middle: Any, lower: Any, log: Log) -> None:

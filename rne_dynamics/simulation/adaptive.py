@@ -17,7 +17,8 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.loops import refuse_posture
-from rne_dynamics.simulation.motion import accelerations, configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.motion import accelerations
+from rne_dynamics.simulation.open_arm import configuration_rate, normalize_quaternions
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state
 from rne_dynamics.simulation.stepping import checked_effort, coordinates_of

@@ -12,7 +12,7 @@ from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.motion import mass_and_bias
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.cholesky import cholesky_solve
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.spatial.jit import helper, in_place_helper
 
 
 @helper
@@ -77,7 +77,7 @@ def response(
     return bool(inverse(factor, A))
 
 
-@helper
+@in_place_helper
 def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> int:
     """1 where joint j is at its upper stop, −1 at its lower one, 2 at both (no play), 0 in between."""
     iq = positions[j]
@@ -89,24 +89,32 @@ def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> 
     return 1 if up else (-1 if down else 0)
 
 
-@helper
-def needs_response(
-    loops: Loops | None, flex: Flex | None, joints: Array, positions: NDArray[np.int64], q: Array, qd: Array
-) -> bool:
-    """Whether any joint is damped, or rests where friction or a stop may hold it, or touches a stop.
-
-    Damping does not matter where collocation steps the motion, which no damping is too stiff for.
-    """
-    if loops is not None and loops.damped:
-        return True
-    if flex is not None and not flex.collocation:
-        return True
+@in_place_helper
+def held(joints: Array, positions: NDArray[np.int64], q: Array, qd: Array) -> bool:
+    """Whether any joint rests where friction may hold it, or touches a stop."""
     for j in range(qd.shape[0]):
-        if (flex is None and joints[j, VISCOUS] > 0.0) or stop_side(joints, positions, q, j) != 0:
+        if stop_side(joints, positions, q, j) != 0:
             return True
         if qd[j] == 0.0 and (joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0):
             return True
     return False
+
+
+@in_place_helper
+def damped(joints: Array) -> bool:
+    """Whether any joint has viscous friction."""
+    any_damped = False
+    for j in range(joints.shape[0]):
+        any_damped = any_damped or joints[j, VISCOUS] > 0.0
+    return any_damped
+
+
+@in_place_helper
+def directions(qd: Array, locked: NDArray[np.bool_], direction: Array) -> None:
+    """`states_of_joints` where none of them rests."""
+    for j in range(qd.shape[0]):
+        locked[j] = False
+        direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
 
 
 @helper
@@ -147,9 +155,8 @@ def states_of_joints(
     n = qd.shape[0]
     resting = np.empty(n, dtype=np.int64)
     m = 0
+    directions(qd, locked, direction)
     for j in range(n):
-        locked[j] = False
-        direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
         if qd[j] == 0.0 and (
             joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0 or stop_side(joints, positions, q, j) != 0
         ):
@@ -179,7 +186,7 @@ def states_of_joints(
             direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
 
 
-@helper
+@in_place_helper
 def sliding_torque(joints: Array, qd: Array, j: int) -> float:
     """Friction against the motion of joint j, viscous and Coulomb."""
     torque = joints[j, VISCOUS] * qd[j]

@@ -8,13 +8,14 @@ from numpy.typing import NDArray
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.bending import Flex, too_stiff
 from rne_dynamics.simulation.collocation import gauss_legendre
-from rne_dynamics.simulation.contact import impact, needs_response, response, states_of_joints
+from rne_dynamics.simulation.contact import damped, directions, held, impact, response, states_of_joints
 from rne_dynamics.simulation.implicit import kept_within_stops
 from rne_dynamics.simulation.loops import Loops
 from rne_dynamics.simulation.motion import runge_kutta
+from rne_dynamics.simulation.open_arm import memory_of, open_arm_runge_kutta, viscous_rate
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import in_place_helper, kernel
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
 _TIME_TOLERANCE = 1e-10
@@ -26,7 +27,7 @@ _GRAZE = 1e-3
 STIFF = 2.0
 
 
-@helper
+@in_place_helper
 def margin(
     joints: Array,
     positions: NDArray[np.int64],
@@ -53,7 +54,7 @@ def margin(
     return nearest
 
 
-@helper
+@in_place_helper
 def _nearest(
     joints: Array,
     positions: NDArray[np.int64],
@@ -67,6 +68,16 @@ def _nearest(
     for j in range(qd.shape[0]):
         nearest = min(nearest, margin(joints, positions, locked, direction, q_start, q, qd, j))
     return nearest
+
+
+@in_place_helper
+def _stiffness_unknown(loops: Loops | None, flex: Flex | None, rubbed: bool, piece: int) -> bool:
+    """Whether it takes M⁻¹ to tell whether the motion is too stiff; collocation steps any."""
+    if piece > 0:
+        return False
+    if loops is not None:
+        return rubbed or loops.damped
+    return flex is not None and not flex.collocation
 
 
 @kernel
@@ -107,13 +118,23 @@ def step_with_events(
     q_at, qd_at, drive = q.copy(), qd.copy(), np.empty(n)
     locked, direction = np.zeros(n, dtype=np.bool_), np.zeros(n)
     M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    if loops is None and flex is None:
+        memory = memory_of(topology.shape[0], q.shape[0], n)
+    rubbed = damped(joints)
     left = dt
     for piece in range(4 * n + 8):
-        if needs_response(loops, flex, joints, positions, q_at, qd_at):
+        rests = held(joints, positions, q_at, qd_at)
+        if loops is None and flex is None and piece == 0 and rubbed:
+            rate = viscous_rate(topology, parameters, joints, q_at, memory)
+            if rate < 0.0:
+                return -1.0
+            if rate * dt > STIFF:
+                return dt
+        if rests or _stiffness_unknown(loops, flex, rubbed, piece):
             if not response(topology, parameters, loops, flex, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
                 return -1.0
             if piece == 0:
-                rate = 0.0  # Σ D_j (M⁻¹)_jj bounds the fastest decay by viscous friction
+                rate = 0.0  # as `viscous_rate`
                 for j in range(n):
                     rate += joints[j, VISCOUS] * A[j, j]
                     if loops is not None:
@@ -124,13 +145,16 @@ def step_with_events(
                         return dt
                 elif rate * dt > STIFF:
                     return dt
-            if impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
-                copy_into(q_new, q_at)
-                copy_into(qd_new, qd_at)
-                continue  # the bias torque has changed with the velocities
+        if rests and impact(joints, positions, A, bias, q_at, qd_at, effort, _GRAZE * dt):
+            copy_into(q_new, q_at)
+            copy_into(qd_new, qd_at)
+            continue  # the bias torque has changed with the velocities
         if left <= 0.0:  # the last piece ended in an event
             return 0.0
-        states_of_joints(joints, positions, A, bias, q_at, qd_at, effort, locked, direction)
+        if rests:
+            states_of_joints(joints, positions, A, bias, q_at, qd_at, effort, locked, direction)
+        else:
+            directions(qd_at, locked, direction)
         for j in range(n):
             drive[j] = effort[j]
             if not locked[j] and direction[j] > 0.0:
@@ -143,7 +167,12 @@ def step_with_events(
         f_late, kept = 0.0, 0
         for trial in range(80):
             # chosen here and not in a helper: numba optimizes all that a function calls once more at every level
-            if flex is not None and flex.collocation:
+            if loops is None and flex is None:
+                moved = open_arm_runge_kutta(
+                    topology, parameters, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, memory,
+                    q_new, qd_new,
+                )  # fmt: skip
+            elif flex is not None and flex.collocation:
                 moved = gauss_legendre(flex, base, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new)
             else:
                 moved = runge_kutta(

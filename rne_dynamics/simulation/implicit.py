@@ -12,7 +12,7 @@ from rne_dynamics.simulation.contact import impulses, response, stop_side
 from rne_dynamics.simulation.loops import Loops
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, in_place_helper, kernel
 
 
 @kernel
@@ -120,7 +120,7 @@ def implicit_velocities(
             break
 
 
-@helper
+@in_place_helper
 def kept_within_stops(joints: Array, positions: NDArray[np.int64], q: Array, q_new: Array) -> None:
     """Cut, in place, what round-off let a joint pass its stop; a joint that started beyond one is left alone."""
     for j in range(positions.shape[0]):

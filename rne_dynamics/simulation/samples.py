@@ -205,7 +205,7 @@ class Samples(Rebuilt):
 
     def _all(self, rows: Array) -> Array:
         """One row a sample, to be changed."""
-        return np.array(np.broadcast_to(rows, (self.count, *rows.shape[1:])))
+        return _spread(rows, (self.count, *rows.shape[1:]))
 
     def _rows(self, value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         return rows_of(value, self.count, shape, what)
@@ -227,7 +227,12 @@ def rows_of(value: ArrayLike, count: int, shape: tuple[int, ...], what: str) -> 
         raise ArgumentError(
             f"{what} has shape {array.shape}; for {count} samples it must be {(count, *shape)}, or {shape} for all"
         )
-    return np.array(np.broadcast_to(array, (count, *shape)))
+    return _spread(array, (count, *shape))
+
+
+def _spread(array: Array, shape: tuple[int, ...]) -> Array:
+    # in rows, which a copy of a broadcast array is not: kernels would be compiled anew
+    return np.array(np.broadcast_to(array, shape), order="C")
 
 
 def _add(rows: Array, mass: Array, moment: Array, inertia: Array) -> None:

@@ -18,10 +18,14 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError, ModelError, SimulationError
 from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.layout import MASS
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.simulation.closed_loop import closed_loops
 from rne_dynamics.simulation.many import Outcome
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import Rollout
+from rne_dynamics.simulation.variation import Variation
+from rne_dynamics.spatial.jit import COMPILED
 
 S, SECONDS = 4, 0.12
 
@@ -110,6 +114,43 @@ def test_masses_rotors_friction_and_gains_of_arm_and_model_as_models_built_one_b
         law = law_of(model, kind)
         law = replace(law, gains=replace(law.gains, p=np.full(6, bandwidth**2), d=np.full(6, 2.0 * bandwidth)))
         assert_same(many, s, Rollout(ArmPlant(arm), law, path_of(robot), control_dt=2e-3).run())
+
+
+@pytest.mark.skipif(not COMPILED, reason="nothing is compiled")
+def test_no_change_of_the_samples_compiles_the_loop_again(panda):
+    rollout = rollout_of(ArmPlant(panda), panda)
+    rollout.run()
+    known = len(closed_loops.signatures)
+    for varies in (
+        Variation(), Variation(0.05, 0.2, 0.1, 0.1, 0.1, 0.01, 0.02, (panda.link_names[-1], 1.0)),
+    ):  # fmt: skip
+        samples = varies.drawn(rollout.samples(3), 0, panda.lower, panda.upper, rollout.plant.positions)
+        assert rollout.run_many(samples).done.all()
+        assert rollout.run_many(pickle.loads(pickle.dumps(samples))).done.all()
+    assert len(closed_loops.signatures) == known
+
+
+def test_draws_are_the_same_for_a_seed_and_each_kind_has_its_own(panda):
+    rollout = rollout_of(ArmPlant(panda), panda)
+
+    def drawn(seed, **widths):
+        return Variation(**widths).drawn(rollout.samples(50), seed, panda.lower, panda.upper, rollout.plant.positions)
+
+    one, same, more, other = (
+        drawn(3, mass=0.1), drawn(3, mass=0.1), drawn(3, mass=0.1, friction=0.2, start=0.5, tilt=0.1), drawn(4, mass=0.1)
+    )  # fmt: skip
+    np.testing.assert_array_equal(one.plants.parameters, same.plants.parameters)
+    np.testing.assert_array_equal(one.plants.parameters, more.plants.parameters)
+    assert np.abs(one.plants.parameters - other.plants.parameters).max() > 0.0
+    mass, nominal = one.plants.parameters[:, :, MASS], panda.parameters[:, MASS]
+    assert np.abs(mass / nominal - 1.0).max() < 0.1
+    assert ((panda.lower <= more.q) & (more.q <= panda.upper)).all()
+    np.testing.assert_allclose(np.linalg.norm(more.plants.base[:, 6:9], axis=1), 9.81, rtol=1e-12)
+    for widths, words in (({"mass": 1.0}, "below 1"), ({"tilt": np.nan}, "finite"), ({"payload": ("x", -1.0)}, "mass")):
+        with pytest.raises(ArgumentError, match=words):
+            Variation(**widths)
+    with pytest.raises(ArgumentError, match="seed"):
+        drawn(-1)
 
 
 def test_the_answer_does_not_depend_on_threads_nor_on_the_other_samples(panda):

@@ -1,0 +1,172 @@
+"""`rne simulate --samples`: the same move by many arms, each a little different."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.simulate_plot import figure_of
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.simulation.many import ManyRollouts, Outcome
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import Rollout
+from rne_dynamics.simulation.variation import PARTS, WIDTHS, Variation
+
+#: Rows that are kept for the picture, about.
+_ROWS = 300
+#: Failed samples that are told one by one.
+_TOLD = 10
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    many = parser.add_argument_group("many arms")
+    many.add_argument("--samples", type=int, metavar="N", help="simulate the move N times, varied as --vary says")
+    many.add_argument(
+        "--vary", action="append", default=[], metavar="WHAT=WIDTH",
+        help=f"{', '.join(PARTS)}: each link or joint by so many percent to either side (mass=5%%); start=0.02: where "
+        "joints start, rad or m; tilt=0.01: of the base, rad; payload=LINK:KG: a point mass from 0 to KG there. The "
+        "controller knows of none but the gains. May be given several times",
+    )  # fmt: skip
+    many.add_argument("--seed", type=int, default=0, help="of the random draws (default 0)")
+    many.add_argument("--threads", type=int, help="default: all cores; the figures do not depend on it")
+
+
+def variation(texts: list[str]) -> Variation:
+    """What --vary says; `ArgumentError` if it is faulty."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        what, _, width = text.partition("=")
+        wrong = ArgumentError(
+            f"--vary is {text!r}; write one of {', '.join(PARTS)} as WHAT=PERCENT% (mass=5%), {' or '.join(WIDTHS)} as "
+            "WHAT=WIDTH (start=0.02), or payload=LINK:KG"
+        )
+        try:
+            if what in found:
+                raise ArgumentError(f"--vary {what} is given twice")
+            if what == "payload":
+                link, _, mass = width.rpartition(":")
+                found[what] = (link, float(mass))
+            elif what in PARTS and width.endswith("%"):
+                found[what] = 0.01 * float(width[:-1])
+            elif what in WIDTHS:
+                found[what] = float(width)
+            else:
+                raise wrong
+        except ValueError:
+            raise wrong from None
+    return Variation(**found)
+
+
+def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs: list[Path]) -> int:
+    """Run, print, save; the exit code is 1 where no sample came to its end."""
+    varies = variation(args.vary)
+    plant: ArmPlant = rollout.plant
+    samples = rollout.samples(args.samples)
+    robot = samples.robot
+    lower, upper = (robot.lower, robot.upper) if plant.stops else (np.full(robot.n, -np.inf), np.full(robot.n, np.inf))
+    samples = varies.drawn(samples, args.seed, lower, upper, plant.positions)
+    keep = max(1, rollout.clock.cycles // _ROWS) if args.plot or any(p.suffix == ".npz" for p in outputs) else 0
+    quiet = args.json or not sys.stderr.isatty()
+    with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
+        task = bar.add_task("samples", total=args.samples)
+        many = rollout.run_many(
+            samples, threads=args.threads, keep_every=keep, progress=lambda over: bar.update(task, completed=over)
+        )
+    for path in outputs:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (many.save_csv if path.suffix == ".csv" else many.save_npz)(path)
+    if args.plot and many.done.any():
+        plot(Path(args.plot), name, many)
+    figures = figures_of(many, args)
+    if args.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        _print(name, figures)
+        for path in (*outputs, *([args.plot] if args.plot and many.done.any() else [])):
+            console().print(f"wrote {path}")
+    return 0 if many.done.any() else 1
+
+
+def figures_of(many: ManyRollouts, args: argparse.Namespace) -> dict[str, Any]:
+    """Tracking per joint over all samples that came to their end, as plain values; rad or m, N·m or N."""
+    done = many.done
+    joints = []
+    for j, joint in enumerate(many.joint_names) if done.any() else ():
+        rms = many.rms_error[done, j]
+        joints.append(
+            {
+                "name": joint,
+                "rms_error_median": float(np.median(rms)),
+                "rms_error_95": float(np.percentile(rms, 95.0)),
+                "rms_error_worst": float(rms.max()),
+                "largest_error": float(many.largest_error[done, j].max()),
+                "largest_effort": float(many.largest_effort[done, j].max()),
+                "cut_samples": int((many.cut[done, j] > 0.0).sum()),
+            }
+        )
+    failed = [
+        {"sample": int(s), "outcome": Outcome(int(many.outcome[s])).name.lower(), "message": many.messages[s]}
+        for s in np.flatnonzero(~done)
+    ]
+    return {
+        "kind": "samples", "samples": len(done), "done": int(done.sum()), "seed": args.seed, "vary": args.vary,
+        "joints": joints, "failed": failed,
+    }  # fmt: skip
+
+
+def _print(name: str, figures: dict[str, Any]) -> None:
+    out = console()
+    table = Table(
+        "joint", "RMS error: median (rad, m)", "95 %", "worst", "largest error", "largest effort (N m, N)",
+        "samples at the effort limit", title=f"{name}: {figures['done']} of {figures['samples']} samples",
+    )  # fmt: skip
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for row in figures["joints"]:
+        errors = (row[k] for k in ("rms_error_median", "rms_error_95", "rms_error_worst", "largest_error"))
+        table.add_row(
+            row["name"], *(f"{x:.2e}" for x in errors), f"{row['largest_effort']:.4g}", str(row["cut_samples"])
+        )
+    out.print(table)
+    failed = figures["failed"]
+    for row in failed[:_TOLD]:
+        out.print(f"sample {row['sample']}: {row['outcome'].replace('_', ' ')}: {row['message']}")
+    if len(failed) > _TOLD:
+        out.print(f"and {len(failed) - _TOLD} samples more that did not come to their end; --out has all")
+
+
+def plot(path: Path, name: str, many: ManyRollouts) -> None:
+    """A band of tracking errors for every joint: all samples, 90 % of them, and the median."""
+    n = len(many.joint_names)
+    columns = 1 if n == 1 else 2
+    figure, save = figure_of(11.0, 1.2 + 1.9 * -(-n // columns))
+    axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
+    error = 1e3 * (many.reference_q - many.kept_q[many.done])
+    for j, joint in enumerate(many.joint_names):
+        low, five, half, ninety_five, high = np.percentile(error[:, :, j], [0.0, 5.0, 50.0, 95.0, 100.0], axis=0)
+        for lower, upper, alpha, label in ((low, high, 0.2, "all"), (five, ninety_five, 0.4, "5 to 95 %")):
+            axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
+        axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
+        axes[j].set_title(joint, fontsize="small")
+        axes[j].grid(alpha=0.3)
+        axes[j].margins(x=0.0)
+    for empty in axes[n:]:
+        empty.set_axis_off()
+    for row in range(0, len(axes), columns):
+        axes[row].set_ylabel("error (mrad, mm)", fontsize="small")
+    for last in axes[max(n - columns, 0) : n]:
+        last.set_xlabel("time (s)")
+        last.tick_params(labelbottom=True)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
+    figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")
+    save(path)
