@@ -58,6 +58,7 @@ def wheels(distribution: str) -> list[str]:
 PLOT = ["matplotlib>=3.5"]
 XACRO = ["xacro>=2.0"]
 BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers, and robots to compare on
+SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 
 setup(
@@ -91,9 +92,10 @@ setup(
         "xacro": XACRO,
         "mesh": MESH,
         "bench": BENCH,
+        "sweep": SWEEP,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy",
-            "types-PyYAML", "setuptools", "wheel", *BENCH, *PLOT, *XACRO, *MESH,
+            "types-PyYAML", "setuptools", "wheel", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
         ],
     },
     entry_points={

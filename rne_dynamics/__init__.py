@@ -45,6 +45,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
         potential_energy,
     )
     from rne_dynamics.simulation.rollout import Rollout
+    from rne_dynamics.simulation.sweep import sweep
     from rne_dynamics.straight_line.batch import bind_batch
 
 __version__ = "0.1.0"
@@ -79,6 +80,7 @@ _HOMES = {
         "kinetic_energy mass_matrix potential_energy"
     ),
     "rne_dynamics.simulation.rollout": "Rollout",
+    "rne_dynamics.simulation.sweep": "sweep",
     "rne_dynamics.straight_line.batch": "bind_batch",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}
@@ -128,6 +130,7 @@ __all__ = [
     "reduced_equations",
     "regressor",
     "rotor_inertia",
+    "sweep",
     "with_lock",
     "with_payload",
 ]

@@ -24,7 +24,7 @@ from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.spatial.jit import kernel
 
 # columns of what the kernel needs of a joint
-_P, _D, _I, _VISCOUS, _FORWARD, _BACKWARD, _COLUMNS = range(7)
+_P, _D, _I, _VISCOUS, _FORWARD, _BACKWARD, TABLE_COLUMNS = range(7)
 
 
 @kernel

@@ -16,7 +16,7 @@ from rne_dynamics.spatial.jit import in_place_kernel
 @in_place_kernel
 def compensation_kernel(
     scale: float,
-    threshold: float,
+    steepness: float,
     viscous: Array,
     forward: Array,
     backward: Array,
@@ -25,9 +25,9 @@ def compensation_kernel(
     passive: Array,
     torque: Array,
 ) -> None:
-    """`FrictionCompensation.torque` into `torque`; arrays of shape (n,)."""
+    """`FrictionCompensation.torque` into `torque`, with `steepness` = 1 / threshold; arrays of shape (n,)."""
     for j in range(torque.shape[0]):
-        smooth = np.tanh(coulomb_velocity[j] / threshold)
+        smooth = np.tanh(coulomb_velocity[j] * steepness)
         coulomb = forward[j] if smooth > 0.0 else backward[j]
         torque[j] = scale * (viscous[j] * viscous_velocity[j] + passive[j] + coulomb * smooth)
 
@@ -87,7 +87,7 @@ class FrictionCompensation:
         n = len(friction.viscous)
         torque = np.empty(n)
         compensation_kernel(
-            float(self.scale), float(self.velocity_threshold), *friction,
+            float(self.scale), 1.0 / self.velocity_threshold, *friction,
             measured(viscous_velocity, n, "the velocity"), measured(coulomb_velocity, n, "the velocity"),
             np.zeros(n) if passive is None else passive, torque,
         )  # fmt: skip

@@ -11,10 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.control.computed_torque import TABLE_COLUMNS, computed_torque_kernel
 from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.integral import integral_kernel
-from rne_dynamics.control.rigid_terms import gravity_only_kernel, rigid_terms_kernel
+from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.implicit import semi_implicit_step
@@ -65,7 +66,7 @@ class LawRows(NamedTuple):
     friction
         The model's viscous and Coulomb friction, forward and backward; shape (S, 3, n).
     compensation
-        Scale (0: none) and velocity threshold; shape (S, 2).
+        Scale (0: none) and 1 / velocity threshold; shape (S, 2).
     """
 
     kind: int
@@ -123,27 +124,37 @@ def _row(rows: Array, s: int) -> int:
 
 @helper
 def law_terms(
-    laws: LawRows, s: int, q: Array, qd: Array, reference: Array, integral: Array, none: Array, answer: Array,
+    laws: LawRows, s: int, table: Array, q: Array, qd: Array, reference: Array, integral: Array, none: Array,
     terms: Array,
 ) -> None:  # fmt: skip
     """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n)."""
-    gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
     parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
-    feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, answer)
+    scale, steepness = laws.compensation[_row(laws.compensation, s)]
     if laws.kind == COMPUTED_TORQUE:
-        # rows 0 … 3: M q̈_d, c, g, M·answer
-        rigid_terms_kernel(laws.topology, parameters, base, q, qd, reference[2], answer, terms)
-        copy_into(terms[4], terms[3])
-    else:
-        for j in range(q.shape[0]):
-            terms[0, j] = 0.0
-            terms[1, j] = 0.0
-        gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
-        copy_into(terms[4], answer)
-    scale, threshold = laws.compensation[_row(laws.compensation, s)]
+        computed_torque_kernel(
+            laws.topology, parameters, base, table, scale, steepness, q, qd, reference[0], reference[1], reference[2],
+            integral, terms,
+        )  # fmt: skip
+        return
+    gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
+    for j in range(q.shape[0]):
+        terms[0, j] = 0.0
+        terms[1, j] = 0.0
+    gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
+    feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[4])
     compensation_kernel(
-        scale, threshold, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3]
+        scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3]
     )
+
+
+@helper
+def _tabulate(laws: LawRows, s: int, table: Array) -> None:
+    """Gains and friction of sample s, joint by joint, as `computed_torque_kernel` takes them."""
+    gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
+    for j in range(table.shape[0]):
+        table[j, 0], table[j, 1], table[j, 2] = gains[P, j], gains[D, j], gains[I, j]
+        for k in range(3):
+            table[j, 3 + k] = friction[k, j]
 
 
 @helper
@@ -194,7 +205,7 @@ def closed_loops(
     """
     n = references.shape[2]
     none, passive = np.zeros((0, 6)), np.zeros(n)
-    terms, answer, error, effort = np.empty((5, n)), np.empty(n), np.empty(n), np.empty(n)
+    terms, table, error, effort = np.empty((5, n)), np.empty((n, TABLE_COLUMNS)), np.empty(n), np.empty(n)
     cut = np.empty(n, dtype=np.bool_)
     q_new, qd_new = np.empty(course.q.shape[1]), np.empty(n)
     for s in range(samples_from, samples_to):
@@ -202,11 +213,12 @@ def closed_loops(
         asked, sums = course.asked[s], course.sums[s]
         limits = plants.joints[_row(plants.joints, s)]
         gains = laws.gains[_row(laws.gains, s)]
+        _tabulate(laws, s, table)
         for cycle in range(cycles_from, cycles_to):
             if course.status[s] != DONE:
                 break
             reference = references[cycle]
-            law_terms(laws, s, q, qd, reference, integral, passive, answer, terms)
+            law_terms(laws, s, table, q, qd, reference, integral, passive, terms)
             for j in range(n):
                 asked[j] = terms[0, j] + terms[1, j] + terms[2, j] + terms[3, j] + terms[4, j]
                 limit = limits[j, EFFORT]

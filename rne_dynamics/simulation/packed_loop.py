@@ -71,7 +71,9 @@ def plant_rows(plant: ArmPlant, robot: RobotModel) -> PlantRows:
 
 def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:
     """One law; `robot` is its own."""
-    compensation = controller.friction_compensation
+    compensation, smooth = controller.friction_compensation, np.zeros(2)
+    if compensation is not None:
+        smooth[:] = compensation.scale, 1.0 / compensation.velocity_threshold
     return LawRows(
         COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY,
         robot.topology,
@@ -79,7 +81,7 @@ def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRo
         robot.base_at_rest[None],
         shared(gain_rows(controller.gains)),
         shared(np.array(joint_friction(robot))),
-        shared(np.array([0.0, 1.0] if compensation is None else [compensation.scale, compensation.velocity_threshold])),
+        shared(smooth),
     )
 
 

@@ -108,6 +108,7 @@ WIDTHS = ("start", "tilt")
 def _tilted(gravity: Array, width: float, stream: np.random.Generator, count: int) -> Array:
     """Gravity as bases see it that are turned about x and then y; shape (count, 3)."""
     x, y, z = gravity
-    (ca, cb), (sa, sb) = (f(stream.uniform(-width, width, (2, count))) for f in (np.cos, np.sin))
+    angles = stream.uniform(-width, width, (2, count))
+    (ca, cb), (sa, sb) = np.cos(angles), np.sin(angles)
     turned_y, turned_z = ca * y + sa * z, ca * z - sa * y
     return np.column_stack([cb * x - sb * turned_z, turned_y, sb * x + cb * turned_z])

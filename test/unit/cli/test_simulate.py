@@ -196,3 +196,39 @@ def test_flexible_links_swing_freely(capsys):
 def test_what_is_for_flexible_links_alone_is_refused_elsewhere(arguments, said, capsys):
     assert main(["simulate", *arguments]) == 1
     assert said in capsys.readouterr().err
+
+
+def test_many_samples_give_figures_files_and_a_band(capsys, tmp_path):
+    csv, npz, png = (tmp_path / name for name in ("many.csv", "many.npz", "band.png"))
+    move = ("puma560", "--seconds", "0.6", "--samples", "12", "--vary", "mass=5%", "--vary", "friction=20%")
+    told = figures(capsys, *move, "--vary", "payload=link6:1", "--out", str(csv), "--out", str(npz), "--plot", str(png))
+    assert told["done"] == told["samples"] == 12
+    assert len(csv.read_text().splitlines()) == 13
+    with np.load(npz) as saved:
+        assert saved["kept_q"].shape[::2] == (12, 6)
+    assert png.read_bytes().startswith(b"\x89PNG")
+    again = figures(capsys, *move, "--vary", "payload=link6:1", "--threads", "1")
+    assert again["joints"] == told["joints"]
+    assert figures(capsys, *move, "--seed", "1")["joints"] != told["joints"]
+    assert main(["simulate", *move]) == 0
+    assert "12 of 12 samples" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--vary", "mass=5%"], "--vary needs --samples"),
+        (["--samples", "2", "--free"], "without --free"),
+        (["--samples", "0"], "number of samples is 0"),
+        (["--samples", "2", "--vary", "mass=5"], "write one of mass"),
+        (["--samples", "2", "--vary", "mass=x%"], "write one of mass"),
+        (["--samples", "2", "--vary", "mass=nan%"], "finite"),
+        (["--samples", "2", "--vary", "colour=5%"], "write one of mass"),
+        (["--samples", "2", "--vary", "payload=hook:1"], "no link 'hook'"),
+        (["--samples", "2", "--seed", "-1"], "seed is -1"),
+        (["--samples", "2", "--threads", "0"], "threads is 0"),
+    ],
+)
+def test_a_wrong_monte_carlo_is_refused_in_words(words, said, capsys):
+    assert main(["simulate", "puma560", "--seconds", "0.1", *words]) in (1, 2)
+    assert said in capsys.readouterr().err

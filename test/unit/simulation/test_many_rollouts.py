@@ -136,9 +136,8 @@ def test_draws_are_the_same_for_a_seed_and_each_kind_has_its_own(panda):
     def drawn(seed, **widths):
         return Variation(**widths).drawn(rollout.samples(50), seed, panda.lower, panda.upper, rollout.plant.positions)
 
-    one, same, more, other = (
-        drawn(3, mass=0.1), drawn(3, mass=0.1), drawn(3, mass=0.1, friction=0.2, start=0.5, tilt=0.1), drawn(4, mass=0.1)
-    )  # fmt: skip
+    one, same, other = drawn(3, mass=0.1), drawn(3, mass=0.1), drawn(4, mass=0.1)
+    more = drawn(3, mass=0.1, friction=0.2, start=0.5, tilt=0.1)
     np.testing.assert_array_equal(one.plants.parameters, same.plants.parameters)
     np.testing.assert_array_equal(one.plants.parameters, more.plants.parameters)
     assert np.abs(one.plants.parameters - other.plants.parameters).max() > 0.0

@@ -1,0 +1,151 @@
+"""The compiled closed loop against the same loop stepped from Python, row for row."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.arms import chain, gripper
+from support.mechanisms import four_bar
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.references import references
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import Hold, Quintic
+from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics import mass_matrix
+from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
+from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.cycle_by_cycle import cycle_by_cycle
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import Rollout, simulate
+from rne_dynamics.simulation.state import checked_state
+
+
+def integral_law(robot, kind=ComputedTorque, bandwidth=40.0, compensation=True):
+    gains = Gains.critically_damped(robot.n, bandwidth)
+    gains = replace(gains, i=np.full(robot.n, 0.3 * bandwidth**3), i_clamp=np.full(robot.n, 30.0))
+    if kind is PdGravity:  # torques: a loop that is not stable would blow up what separates the two by round-off
+        felt = np.diag(mass_matrix(robot, path_of(robot).start))
+        gains = replace(gains, p=felt * gains.p, i=felt * gains.i, d=felt * gains.d)
+    return kind(robot, gains, FrictionCompensation() if compensation else None)
+
+
+def path_of(robot, duration=0.2, reach=0.1):
+    middle = 0.5 * (np.maximum(robot.lower, -2.0) + np.minimum(robot.upper, 2.0))
+    return Quintic(middle, middle + reach, duration)
+
+
+def assert_the_same(plant, law, path, q=None, *, dt=1e-3, control_dt=None, seconds=None, method=None):
+    rollout = Rollout(plant, law, path, dt, control_dt, seconds, method)
+    assert rollout.compiled
+    compiled = rollout.run(q)
+    start = checked_state(plant.robot, path.sample(0.0).q if q is None else q, path.sample(0.0).qd)
+    clock = rollout.clock
+    stepped = cycle_by_cycle(
+        plant, law, path, start, dt=dt, substeps=clock.substeps, cycles=clock.cycles, method=method, progress=None
+    )
+    for name in ("time", "q", "qd", "effort", "reference_q", "reference_qd", "reference_qdd", "kinetic", "potential"):
+        there = getattr(stepped, name)
+        scale = max(np.abs(there).max(), 1.0)
+        np.testing.assert_allclose(getattr(compiled, name), there, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+    assert list(compiled.terms) == list(stepped.terms)
+    for name, there in stepped.terms.items():
+        scale = max(np.abs(there).max(), 1.0)
+        np.testing.assert_allclose(compiled.terms[name], there, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+    return compiled
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_every_shipped_robot_moves_alike(name):
+    robot = load_urdf(name)
+    assert_the_same(ArmPlant(robot, limit_effort=False), integral_law(robot), path_of(robot))
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize("kind", [ComputedTorque, PdGravity])
+def test_both_laws_and_both_methods_with_a_slower_controller(kind, method):
+    robot = load_urdf("panda")
+    law = integral_law(robot, kind, compensation=False)
+    assert_the_same(ArmPlant(robot), law, path_of(robot), dt=5e-4, control_dt=2e-3, method=method)
+
+
+def test_limits_stops_sticking_and_stiff_friction_are_the_same_plant():
+    limits = Limits(-0.3, 0.3, 3.0, 12.0)
+    robot = chain(3, Friction(0.5, 0.4, 0.3), limits)
+    law = integral_law(robot, bandwidth=25.0)
+    log = assert_the_same(ArmPlant(robot), law, Quintic(np.zeros(3), np.full(3, 0.5), 0.3), seconds=0.4)
+    assert np.abs(log.effort).max() == 12.0
+    assert log.q.max() == 0.3
+    stiff = chain(2, Friction(500.0, 0.1, 0.1))
+    assert_the_same(ArmPlant(stiff), integral_law(stiff), path_of(stiff), seconds=0.05)
+    mimic = gripper()
+    assert_the_same(ArmPlant(mimic), integral_law(mimic), Quintic(np.zeros(2), np.full(2, 0.2), 0.1))
+
+
+def test_trajectories_of_every_kind_are_tabulated_as_they_are_sampled():
+    rng = np.random.default_rng(1)
+    times = np.array([0.1, 0.35, 0.5, 1.0])
+    rows = [rng.uniform(-1.0, 1.0, (4, 3)) for _ in range(3)]
+    sampled = SampledTrajectory(times, *rows)
+    at = np.sort(np.concatenate([[-1.0, 0.0, 5.0], times, rng.uniform(0.0, 1.2, 30)]))
+    for path in (
+        sampled, SampledTrajectory(times, *rows[:2]), SampledTrajectory(times, rows[0]), sampled.path, Hold(rows[0][0]),
+        SampledTrajectory(times[:1], rows[0][:1]), Quintic(rows[0][0], rows[0][1], 0.7),
+    ):  # fmt: skip
+        table = references(path, at, 3)
+        for row, t in zip(table, at.tolist(), strict=True):
+            np.testing.assert_allclose(row, np.array(path.sample(t)), rtol=1e-12, atol=1e-12)
+    assert isinstance(sampled.path, Path)
+
+
+def test_a_trajectory_of_ones_own_runs_compiled_and_a_law_of_ones_own_from_python():
+    robot = chain(2)
+
+    class Circle:
+        duration = 0.1
+
+        def sample(self, t):
+            return Reference(np.array([0.1 * t, t]), np.array([0.1, 1.0]), np.zeros(2))
+
+    assert_the_same(ArmPlant(robot), integral_law(robot), Circle())
+
+    class Own(ComputedTorque):
+        pass
+
+    own = Rollout(ArmPlant(robot), integral_law(robot, Own), Circle())
+    assert not own.compiled
+    known = Rollout(ArmPlant(robot), integral_law(robot), Circle()).run()
+    np.testing.assert_allclose(own.run().q, known.q, rtol=1e-12, atol=1e-12)
+
+
+def test_a_mechanism_is_run_from_python():
+    mechanism = four_bar()
+    law = ComputedTorque(mechanism, Gains.critically_damped(mechanism.n, 20.0))
+    path = Hold(np.asarray(mechanism.neutral, dtype=np.float64))
+    rollout = Rollout(ArmPlant(mechanism), law, path, seconds=0.005)
+    assert not rollout.compiled
+    assert len(rollout.run().time) == 6
+
+
+def test_what_cannot_go_on_is_told_as_the_step_tells_it():
+    robot = chain(2)
+    wild = ComputedTorque(robot, Gains.critically_damped(2, 1e4))
+    with pytest.raises(SimulationError, match=r"joint '.*'.* finite"):
+        simulate(ArmPlant(robot), wild, Hold(np.full(2, 1.0)), q=np.zeros(2), seconds=5.0)
+    nan = Rollout(ArmPlant(robot), integral_law(robot), Hold(np.full(2, 1e300)), seconds=0.01)
+    with pytest.raises((SimulationError, SingularInertiaError)):
+        nan.run(np.full(2, -1e300))
+    with pytest.raises(SimulationError, match="outside its limits"):
+        simulate(ArmPlant(chain(1, limits=Limits(-1.0, 1.0))), integral_law(chain(1)), Hold(np.full(1, 2.0)))
+    with pytest.raises(ControlError, match="has 3 joints"):
+        Rollout(ArmPlant(robot), integral_law(chain(3)), Hold(np.zeros(3)))
+    with pytest.raises(ControlError, match=r"reference\.q has shape"):
+        Rollout(ArmPlant(robot), integral_law(robot), Hold(np.zeros(3)))
