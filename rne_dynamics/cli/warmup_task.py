@@ -16,10 +16,32 @@ from typing import Any, get_args
 
 import numpy as np
 
-import rne_dynamics as rne
 from rne_dynamics.cli.main import main as rne_command
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
+from rne_dynamics.dynamics.coriolis import coriolis_matrix
+from rne_dynamics.dynamics.forward_derivatives import forward_dynamics_derivatives
 from rne_dynamics.dynamics.forward_dynamics import Method
+from rne_dynamics.dynamics.friction import friction_torque
+from rne_dynamics.dynamics.inverse_derivatives import inverse_dynamics_derivatives
+from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
+from rne_dynamics.dynamics.joint_reactions import joint_reactions
+from rne_dynamics.dynamics.lagrange import lagrange_terms
+from rne_dynamics.dynamics.momentum import centroidal_momentum_matrix, momentum
+from rne_dynamics.dynamics.reduced_equations import reduced_equations
+from rne_dynamics.dynamics.regressor import regressor
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.plants import (
+    bias_torque,
+    center_of_mass,
+    forward_dynamics,
+    forward_kinematics,
+    gravity_torque,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+)
 from rne_dynamics.spatial.compiling import Compiling, watch_compiling, watch_files
 
 #: A shipped machine of every kind that has kernels of its own.
@@ -28,20 +50,20 @@ ARM, MECHANISM, FLEXIBLE = "puma560", "pantograph", "flexible_arm"
 
 def library() -> None:
     """Every public function, of one state and of many."""
-    robot = rne.load_urdf(ARM)
+    robot = load_urdf(ARM)
     rng = np.random.default_rng(0)
-    many = rne.random_configuration(robot, rng, 2)
+    many = random_configuration(robot, rng, 2)
     of_state: tuple[Callable[..., Any], ...] = (
-        rne.bias_torque, rne.coriolis_matrix, rne.kinetic_energy, rne.momentum, rne.lagrange_terms,
-        rne.integrate_configuration, rne.reduced_equations,
+        bias_torque, coriolis_matrix, kinetic_energy, momentum, lagrange_terms,
+        integrate_configuration, reduced_equations,
     )
     of_posture: tuple[Callable[..., Any], ...] = (
-        rne.mass_matrix, rne.gravity_torque, rne.forward_kinematics, rne.potential_energy, rne.center_of_mass,
-        rne.centroidal_momentum_matrix,
+        mass_matrix, gravity_torque, forward_kinematics, potential_energy, center_of_mass,
+        centroidal_momentum_matrix,
     )
     of_motion: tuple[Callable[..., Any], ...] = (
-        rne.inverse_dynamics, rne.inverse_dynamics_derivatives, rne.regressor, rne.joint_reactions,
-        rne.forward_dynamics_derivatives,
+        inverse_dynamics, inverse_dynamics_derivatives, regressor, joint_reactions,
+        forward_dynamics_derivatives,
     )
     link = robot.link_names[-1]
     for q in (many[0], many):
@@ -53,10 +75,10 @@ def library() -> None:
         for function in of_motion:
             function(robot, q, v, a)
         for method in get_args(Method):
-            rne.forward_dynamics(robot, q, v, a, method=method)
-        rne.jacobian(robot, q, link)
-        rne.jacobian_rate(robot, q, v, link)
-        rne.friction_torque(robot, v)
+            forward_dynamics(robot, q, v, a, method=method)
+        jacobian(robot, q, link)
+        jacobian_rate(robot, q, v, link)
+        friction_torque(robot, v)
 
 
 def commands(machine: str, *more: Sequence[str]) -> None:
@@ -69,24 +91,11 @@ def commands(machine: str, *more: Sequence[str]) -> None:
 
 
 def nodes(machine: str, model: bool) -> None:
-    """Controllers and simulator, configured as on a robot, but active never and on no network."""
-    if find_spec("rclpy") is None:
-        return
-    import rclpy
-    from rclpy.lifecycle import TransitionCallbackReturn
+    """What controllers and simulator compute of one machine, where there is ROS."""
+    if find_spec("rclpy") is not None:
+        from rne_dynamics.ros.warm_up import configure_nodes
 
-    from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-    from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-    from rne_dynamics.ros.simulator import SimulatorNode
-
-    parameter = "model" if model else "robot_description"
-    rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
-    for make in (ComputedTorqueController, GravityCompensationNode, SimulatorNode):
-        node = make()
-        if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-            raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")
-        node.destroy_node()
-    rclpy.shutdown()
+        configure_nodes(machine, model=model)
 
 
 _VERIFY = ("verify", "--states", "2")

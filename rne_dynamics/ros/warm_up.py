@@ -1,0 +1,36 @@
+"""Nodes configured for what they compute then, not to be used: `rne warmup`."""
+
+from __future__ import annotations
+
+import rclpy
+from rclpy.lifecycle import TransitionCallbackReturn
+
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.simulator import SimulatorNode
+
+
+def configure_nodes(machine: str, *, model: bool) -> None:
+    """Configure controllers and simulator as on a robot, in a namespace of their own, and activate none.
+
+    Parameters
+    ----------
+    machine
+        The robot's name or file.
+    model
+        Whether it is a model file rather than a URDF.
+
+    Raises
+    ------
+    RneDynamicsError
+        A node has refused the machine.
+    """
+    parameter = "model" if model else "robot_description"
+    rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
+    for make in (ComputedTorqueController, GravityCompensationNode, SimulatorNode):
+        node = make()
+        if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+            raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")
+        node.destroy_node()
+    rclpy.shutdown()
