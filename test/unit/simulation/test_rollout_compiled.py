@@ -20,7 +20,7 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics import mass_matrix
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.cycle_by_cycle import cycle_by_cycle
