@@ -106,6 +106,16 @@ def resident_memory(process: int) -> float:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """End a node; one that does not obey, as rclpy's at times do while they shut down, is killed."""
+    process.terminate()
+    try:
+        process.wait(timeout=5.0)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
 class Harness:
     """Publishes states and waits for answers.
 
@@ -172,8 +182,7 @@ class Harness:
             return Round(latencies[counted], latencies[0], efforts[counted], cpu, resident_memory(process.pid))
         finally:
             gc.enable()
-            process.terminate()
-            process.wait()
+            end(process)
             self.node.destroy_publisher(publisher)
             self.node.destroy_subscription(loop.subscription)
 

@@ -66,5 +66,8 @@ if __name__ == "__main__":
     parser.add_argument("--bandwidth", type=float, default=40.0)
     arguments = parser.parse_args(remove_ros_args(sys.argv)[1:])
     rclpy.init()
+    node = PlainNode(arguments.urdf, arguments.joints, arguments.bandwidth)
     with suppress(KeyboardInterrupt, ExternalShutdownException):
-        rclpy.spin(PlainNode(arguments.urdf, arguments.joints, arguments.bandwidth))
+        rclpy.spin(node)
+    node.destroy_node()
+    rclpy.try_shutdown()
