@@ -98,7 +98,13 @@ class Graph:
         return self._node(Node(name, operands), OPERATIONS[name](*(self.values[x] for x in operands)))
 
     def compare(self, name: str, left: int, right: int) -> bool:
-        """How a comparison comes out in the sample; it is noted as a guard unless it is the same for all inputs."""
+        """How a comparison comes out in the sample; it is noted as a guard unless it is the same for all inputs.
+
+        Two numbers are never taken to be equal where only the inputs could make them so: the kernels ask for equality
+        to leave out what would change nothing, and what cancels in Python does not where products and sums are fused.
+        """
+        if name in ("eq", "ne") and left != right and not (self.is_constant(left) and self.is_constant(right)):
+            return name == "ne"
         outcome = COMPARISONS[name](self.values[left], self.values[right])
         guard = Guard(name, left, right, outcome)
         if not (self.is_constant(left) and self.is_constant(right)) and guard not in self.guards:
