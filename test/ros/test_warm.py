@@ -66,7 +66,10 @@ def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
         peer.call(Trigger, f"{module}/recover", Trigger.Request())
         stream(peer, 0.3)
         peer.call(Trigger, f"{module}/stop", Trigger.Request())
-        stream(peer, 0.5)
+        for _ in range(20):
+            stream(peer, 0.2)
+            if "released: " in process.output():
+                break
         assert peer.transition(module, Transition.TRANSITION_DEACTIVATE)
         text = process.output()
         assert process.stop() == 0
