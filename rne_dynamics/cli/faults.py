@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
@@ -137,7 +138,7 @@ def _list(faults: Sequence[Fault], as_json: bool) -> None:
     table = Table("kind", "fault", "what is injected", "reaction")
     last = ""
     for f in faults:
-        table.add_row("" if f.kind == last else f.kind, f.name, escape(f.injected), escape(f.reaction))
+        table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction)
         last = f.kind
     console().print(table)
     kinds = Counter(f.kind for f in faults)
@@ -153,8 +154,8 @@ def _print(results: Sequence[Result], seconds: float) -> None:
     last = ""
     for r in results:
         kind, last = ("" if r.fault.kind == last else r.fault.kind), r.fault.kind
-        verdict = "[green]safe[/]" if r.passed else "[red]NOT SAFE[/]"
-        seen = escape(r.fault.reaction) if r.passed else f"[red]{escape(r.failure)}[/]"
+        verdict = Text("safe", "green") if r.passed else Text("NOT SAFE", "red")
+        seen = Text(r.fault.reaction) if r.passed else Text(r.failure, "red")
         table.add_row(kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict)
     out.print(table)
     failed = [r.fault.name for r in results if not r.passed]
@@ -163,4 +164,4 @@ def _print(results: Sequence[Result], seconds: float) -> None:
         f"{sum(r.efforts for r in results)} efforts judged in {seconds:.0f} s"
     )
     if failed:
-        out.print(f"[red]NOT safe[/]: {', '.join(failed)}")
+        out.print(Text("NOT safe", "red").append(f": {', '.join(failed)}", "default"))

@@ -17,6 +17,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.cli.warmup_task import TASKS
@@ -142,4 +143,4 @@ def _print(figures: dict[str, Any]) -> None:
         out.print(f"all {figures['found']} kernels were compiled already")
     out.print(size, soft_wrap=True)
     for name, error in figures["failures"].items():
-        out.print(f"[red]{name}[/] failed: {error}", soft_wrap=True)
+        out.print(Text(name, "red").append(f" failed: {error}", "default"), soft_wrap=True)
