@@ -14,7 +14,10 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-NODE_TESTS, CAMPAIGN = "test/ros/", "test/ros/test_faults.py"
+NODE_TESTS = "test/ros/"
+#: Node tests that may run beside anything: the arm behind the fault campaign waits for its controllers, and the files for
+#: real arms are tried at a slow rate with patience.
+PATIENT = ("test/ros/test_faults.py", "test/ros/test_hardware_configs.py")
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
 #: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
@@ -62,15 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file's tests share fixtures and stay together; so do all node tests, which must not run beside each other.
-
-    The fault campaign may run beside anything: the arm behind it waits for its controllers.
-    """
+    """A file's tests share fixtures and stay together; so do all node tests that must not run beside each other."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(CAMPAIGN)
+            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(PATIENT)
             return NODE_TESTS if together else super()._split_scope(nodeid)
 
         def schedule(self) -> None:

@@ -129,7 +129,8 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
         states.samples.clear()
         time.sleep(2.0)
         assert seen(modes)[-1] == driving, law.output()
-        states.drain()
+        # this process may see the simulator later than the controller does
+        wait_until(lambda: states.latest() is not None, START, "a joint state", [law, plant])
         last = states.decode(states.samples[-1])
     q = dict(zip(last.name, last.position, strict=True))
     # nothing brings a floating arm back that was without efforts while this machine had other things to do
