@@ -15,8 +15,8 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
-#: Node tests that may run beside anything: the arm behind the fault campaign waits for its controllers, and the files for
-#: real arms are tried at a slow rate with patience.
+#: Node tests that may run beside anything: the arm behind the fault campaign waits for its controllers, and the files
+#: for real arms are tried at a slow rate with patience.
 PATIENT = ("test/ros/test_faults.py", "test/ros/test_hardware_configs.py")
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
