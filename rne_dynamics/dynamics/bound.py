@@ -222,29 +222,50 @@ def _of_three(parts: _Parts) -> Bound:
     return bound
 
 
-def _inverse_derivatives(parts: _Parts) -> Bound:
-    fill = _of_three(parts)
+def _parts_of(answer: Callable[[Array, Array, Array], Any]) -> Callable[[Array], Any]:
+    """A function that makes an answer of an output's three parts, once for as long as the output is the same one.
 
-    def bound(q: Array, qd: Array, qdd: Array, out: Array | None = None) -> InverseDynamicsDerivatives:
-        a, b, c = fill(q, qd, qdd, out)
-        return InverseDynamicsDerivatives(a, b, c)
+    To take an array apart and name the parts takes as long as to compute them for a small arm.
+    """
+    known: tuple[Array | None, Any] = (None, None)  # in one, which threads replace as a whole
+
+    def parts(out: Array) -> Any:
+        nonlocal known
+        kept, named = known
+        if kept is not out:
+            a, b, c = out
+            named = answer(a, b, c)
+            known = out, named
+        return named
+
+    return parts
+
+
+def _inverse_derivatives(parts: _Parts) -> Bound:
+    fill, known = _of_three(parts), _parts_of(InverseDynamicsDerivatives)
+
+    def bound(q: Array, qd: Array, qdd: Array, out: Array | None = None) -> Any:
+        if out is None:
+            return InverseDynamicsDerivatives(*fill(q, qd, qdd))
+        return known(fill(q, qd, qdd, out))
 
     return bound
 
 
 def _forward_derivatives(parts: _Parts) -> Bound:
-    forward, arm, shape, long_way = parts.call, parts.arm, parts.shape, parts.long_way
+    forward, arm, shape, long_way, empty = parts.call, parts.arm, parts.shape, parts.long_way, np.empty
     DERIVATIVES_AT_ACCELERATION.prepare()
-    derive = DERIVATIVES_AT_ACCELERATION.call
+    derive, known, n = DERIVATIVES_AT_ACCELERATION.call, _parts_of(ForwardDynamicsDerivatives), shape[1]
 
-    def bound(q: Array, qd: Array, tau: Array, out: Array | None = None) -> ForwardDynamicsDerivatives:
-        into, qdd = np.empty(shape) if out is None else out, np.empty(shape[1])
+    def bound(q: Array, qd: Array, tau: Array, out: Array | None = None) -> Any:
+        into, qdd = empty(shape) if out is None else out, empty(n)
         try:
             done = forward(arm, q, qd, tau, qdd) == OK and derive(arm, q, qd, qdd, into) == OK
         except ODD_ARGUMENTS:
             done = False
-        a, b, c = into if done else long_way(out, q, qd, tau)
-        return ForwardDynamicsDerivatives(a, b, c)
+        if not done:
+            into = long_way(out, q, qd, tau)
+        return ForwardDynamicsDerivatives(*into) if out is None else known(into)
 
     return bound
 
