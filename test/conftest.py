@@ -15,9 +15,8 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
-#: Node tests that may run beside anything: the arm behind the fault campaign waits for its controllers, and the files
-#: for real arms are tried at a slow rate with patience.
-PATIENT = ("test/ros/test_faults.py", "test/ros/test_hardware_configs.py")
+#: May run beside anything: the arm behind it waits for its controllers.
+CAMPAIGN = "test/ros/test_faults.py"
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
 #: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
@@ -70,7 +69,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(PATIENT)
+            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(CAMPAIGN)
             return NODE_TESTS if together else super()._split_scope(nodeid)
 
         def schedule(self) -> None:

@@ -297,11 +297,12 @@ class Rig:
         self.check(not any(any(e) for e in self.driver.heard.efforts[before:]), "efforts still come")
 
     def recover(self, within: float = HELD) -> None:
-        """~/recover leads back to an arm that is held where it is."""
+        """~/recover leads back to an arm that is held where it is caught: released, it has fallen until then."""
         self.driver.restart_reports()
         answer = self.trigger("recover")
         self.check(answer.success, f"~/recover is refused: {answer.message}")
         self.reach("holding")
+        self.until(lambda: np.abs(self.driver.qd).max() <= HELD, "the arm to be caught")
         self.mark()
         self.run(SETTLE)
         self.held(within)
