@@ -108,7 +108,8 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
     at = f"{namespace}/{name}/{node}"
     simulator = [
         "--ros-args", "-r", f"__ns:={at}", "-p", f"robot_description:={robot}", "-p", f"joints:=[{','.join(joints)}]",
-        "-p", "rate:=250.0",
+        # as real arms do: it must not fall, and the controller stop for good, where this machine pauses the controller
+        "-p", "rate:=250.0", "-p", "on_command_timeout:=brake",
         *(word for j, q in zip(joints, home, strict=True) for word in ("-p", f"initial_position.{j}:={q}")),
         *(["-p", "gravity:=[0.0, 0.0, -0.001]"] if weightless else []),
     ]
