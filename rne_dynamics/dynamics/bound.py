@@ -185,8 +185,8 @@ def _of_one(parts: _Parts) -> Bound:
         try:
             if call(arm, q, into) == OK:
                 return into
-        except ODD_ARGUMENTS:
-            pass
+        except ODD_ARGUMENTS:  # the long way takes them, or says what is wrong
+            return long_way(out, q)
         return long_way(out, q)
 
     return bound
@@ -200,8 +200,8 @@ def _of_two(parts: _Parts) -> Bound:
         try:
             if call(arm, q, qd, into) == OK:
                 return into
-        except ODD_ARGUMENTS:
-            pass
+        except ODD_ARGUMENTS:  # the long way takes them, or says what is wrong
+            return long_way(out, q, qd)
         return long_way(out, q, qd)
 
     return bound
@@ -215,8 +215,8 @@ def _of_three(parts: _Parts) -> Bound:
         try:
             if call(arm, q, qd, x, into) == OK:
                 return into
-        except ODD_ARGUMENTS:
-            pass
+        except ODD_ARGUMENTS:  # the long way takes them, or says what is wrong
+            return long_way(out, q, qd, x)
         return long_way(out, q, qd, x)
 
     return bound
@@ -279,10 +279,11 @@ def _poses(parts: _Parts) -> Bound:
         if not isinstance(into, LinkPoses):
             raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
         try:
-            if call(arm, q, into.rotation, into.position) == OK:
-                return into
-        except ODD_ARGUMENTS:
-            pass
+            done = call(arm, q, into.rotation, into.position) == OK
+        except ODD_ARGUMENTS:  # as above
+            done = False
+        if done:
+            return into
         answer = forward_kinematics(robot, q)
         if out is None:
             return answer
