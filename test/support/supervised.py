@@ -67,6 +67,11 @@ class Rig:
     modes: list[Mode] = field(default_factory=list)
     endings: list[tuple[Ending, str]] = field(default_factory=list)
     last: Effort | None = None
+    #: What the motors make of a command; the identity on an arm that is in order.
+    motors: Callable[[Array], Array] = lambda command: command
+    #: True power of each joint's motor, W, and velocity, at each step.
+    power: list[Array] = field(default_factory=list)
+    speeds: list[Array] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.supervisor = Supervisor(self.settings, lambda mode, cause: self.modes.append(mode))
@@ -101,6 +106,8 @@ class Rig:
             self.simulator.advance(1, wrenches)
             self.now += self.period
             state = self.simulator.state
+            self.power.append(self.simulator.applied_effort * state.qd)
+            self.speeds.append(state.qd.copy())
             self.sequence += 1
             message = corrupt({
                 "stamp": round(1e9 * state.t) + 10**18, "q": state.q.copy(), "qd": state.qd.copy(),
@@ -120,7 +127,7 @@ class Rig:
         self.sent.append(effort.command.copy())
         self.times.append(self.now)
         if command:
-            self.simulator.command(effort.command)
+            self.simulator.command(self.motors(effort.command))
 
     def check(self) -> Array:
         """What must hold of every effort that was sent; returns them, shape (efforts, n)."""

@@ -116,15 +116,17 @@ def _common_factor(motion: float, support: float, limit: float) -> float:
 
 @kernel
 def limit_kernel(
-    table: Array, work: Array, frequency: float, dt: float, options: int, command: Array, flags: NDArray[np.uint8]
+    table: Array, work: Array, frequency: float, dt: float, options: int, fade: float, command: Array,
+    flags: NDArray[np.uint8],
 ) -> int:
     """The steps of the module's docstring; returns all flags together, or −1 and changes nothing.
 
-    `table` as in `EffortLimits`; `work`, shape (8, n), holds the inputs and what is remembered.
+    `table` as in `EffortLimits`; `work`, shape (8, n), holds the inputs and what is remembered; `fade` as for `limit`.
     """
     n = command.shape[0]
     if not abs(dt) < np.inf:
         return REFUSED
+    fade = min(max(fade, 0.0), 1.0)
     for j in range(n):
         for row in range(4):
             if not abs(work[row, j]) <= LARGEST:
@@ -141,7 +143,7 @@ def limit_kernel(
             damper = 0.0
             if excess > 0.0:
                 along = np.sign(qd)
-                damper = -damping * excess * along
+                damper = -fade * damping * excess * along
                 allowed = _faded(motion, along, 1.0 - excess / (OVERSPEED * velocity))
                 flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
                 motion = allowed
@@ -158,7 +160,7 @@ def limit_kernel(
                 work[_REST, j] = outward * rest
                 ramp = min(depth / (DAMPER_RAMP * margin), 1.0) if margin > 0.0 else 1.0
                 spring = work[_INERTIA, j] * frequency * frequency * (depth - rest)
-                wall = max(spring + damping * ramp * outward * qd, 0.0)
+                wall = fade * max(spring + damping * ramp * outward * qd, 0.0)
                 flag |= STOP if wall != 0.0 or allowed != motion or brake != damper else 0
                 motion, damper = allowed, brake - outward * wall
             support += damper
@@ -265,7 +267,7 @@ class EffortLimiter:
         self._options = _WALLS | (_DIRECTION if limits.saturation == "direction" else 0)
         self._fresh = _FRESH  # margins may have moved over a joint
 
-    def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float) -> Limited:
+    def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, fade: float = 1.0) -> Limited:
         """The effort to send, where a law asks for `support` + `motion`.
 
         Parameters
@@ -278,6 +280,8 @@ class EffortLimiter:
             Measured position and velocity, rad or m and per s; shape (n,).
         dt
             Time since the last command, s; below 0 counts as 0, above `LONGEST_STEP` as that.
+        fade
+            Factor of walls and overspeed dampers, 0 to 1: an arm that is released must not be pushed by them for ever.
 
         Raises
         ------
@@ -285,7 +289,7 @@ class EffortLimiter:
             A number that is not finite (or beyond `LARGEST`), or a wrong shape; names joint and value. Nothing has
             changed then, and no effort must be sent.
         """
-        result = self._run(support, motion, q, qd, dt, self._options | self._fresh)
+        result = self._run(support, motion, q, qd, dt, self._options | self._fresh, fade)
         self._fresh = 0
         return result
 
@@ -302,14 +306,18 @@ class EffortLimiter:
         zero = np.zeros(self._limits.n)
         return self._run(effort, zero, zero, zero, dt, 0)
 
-    def _run(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, options: int) -> Limited:
+    def _run(
+        self, support: Array, motion: Array, q: Array, qd: Array, dt: float, options: int, fade: float = 1.0
+    ) -> Limited:
         work, shape = self._work, self._shape
         if not support.shape == motion.shape == q.shape == qd.shape == shape:
             raise self._misshapen(support, motion, q, qd)
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
         work[SUPPORT], work[MOTION], work[POSITION], work[SPEED] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
-        together = limit_kernel(self._limits.table, work, self._frequency, float(dt), options, command, flags)
+        together = limit_kernel(
+            self._limits.table, work, self._frequency, float(dt), options, float(fade), command, flags
+        )
         if together == REFUSED:
             raise self._refusal(dt)
         return Limited(command, flags, together != 0)
@@ -349,4 +357,4 @@ class EffortLimiter:
         n = self._limits.n
         work, command, flags = self._work.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
         work[: len(_INPUTS)] = 0.0
-        limit_kernel(self._limits.table, work, self._frequency, 0.0, self._options, command, flags)
+        limit_kernel(self._limits.table, work, self._frequency, 0.0, self._options, 1.0, command, flags)

@@ -14,8 +14,9 @@ from rne_dynamics.model.inertia import Array
 
 Saturation = Literal["joint", "direction"]
 
-#: The slowest rate allowed, of the effort limit per second: one that needs longer from zero to full cannot hold an arm.
-SLOWEST_RATE = 1.0
+#: The slowest rate allowed, of the effort limit per second. From full effort to zero takes 0.2 s at most, so that a
+#: stop ends in time.
+SLOWEST_RATE = 5.0
 #: The largest stop frequency allowed, 1/s; no control loop is fast enough for more.
 FASTEST_STOP = 1000.0
 #: Part of a margin over which a wall's damper grows to its full value.
@@ -38,7 +39,8 @@ class EffortLimits:
     effort
         Largest effort, N·m or N, finite, not negative; one number or shape (n,), as all that follow.
     rate
-        Largest change of the effort, N·m/s or N/s, at least the effort limit per `SLOWEST_RATE` second; infinite: none.
+        Largest change of the effort, N·m/s or N/s, at least `SLOWEST_RATE` times the effort limit a second; infinite:
+        none.
     velocity
         Speed from which on a damper brakes, rad/s or m/s, above 0; infinite: none.
     lower, upper
@@ -104,7 +106,7 @@ class EffortLimits:
         refuse(
             self.rate < SLOWEST_RATE * self.effort,
             f"effort rate of {{joint}} is {{rate}} per s; with an effort limit of {{effort}} it must be at least "
-            f"{SLOWEST_RATE:g} times that per s, or the joint cannot be held",
+            f"{SLOWEST_RATE:g} times that per s, so that a stop reaches zero in time",
         )
         refuse(self.velocity == 0.0, "velocity limit of {joint} is 0; it must be above 0, infinite for none")
         nowhere = (self.lower > self.upper) | (self.lower == np.inf) | (self.upper == -np.inf)

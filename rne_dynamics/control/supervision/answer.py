@@ -15,14 +15,13 @@ from rne_dynamics.control.computed_torque import ComputedTorque, computed_torque
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.jit import kernel
 
-#: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
-OVERSPEED = 1.5
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
 RUNAWAY = 256
 
@@ -72,7 +71,7 @@ def answer_kernel(
         )
         work[effort_limiter.POSITION, j], work[effort_limiter.SPEED, j] = q[j], qd[j]
         fast |= abs(qd[j]) > OVERSPEED * limits[effort_limits.VELOCITY, j]
-    together = limit_kernel(limits, work, frequency, dt, options, answer[_COMMAND], flags)
+    together = limit_kernel(limits, work, frequency, dt, options, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
 

@@ -26,6 +26,8 @@ class Counters:
         Efforts sent; of these those without a usable state, and those that a limit changed.
     lost, stops, faults
         Streams lost, stops begun, faults.
+    held_anew
+        How often an arm that was held was too far from its place, so that it is held where it then was.
     """
 
     states: int = 0
@@ -39,6 +41,7 @@ class Counters:
     lost: int = 0
     stops: int = 0
     faults: int = 0
+    held_anew: int = 0
 
     def refuse(self, problem: StateProblem, text: str) -> None:
         """Count a joint state that is not used."""

@@ -66,10 +66,15 @@ class Output:
         """Take the inertia each joint feels, as for `EffortLimiter.weigh`."""
         self._limiter.weigh(inertia)
 
-    def answer(self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters) -> Limited:
-        """The effort at a measured state; `ControlError` for what is not finite, and nothing goes out then."""
+    def answer(
+        self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters, fade: float = 1.0
+    ) -> Limited:
+        """The effort at a measured state; `ControlError` for what is not finite, and nothing goes out then.
+
+        `fade` as for `EffortLimiter.limit`.
+        """
         motion = terms.inertia + terms.coriolis + terms.friction + terms.feedback
-        limited = self._limiter.limit(terms.gravity, motion, q, qd, self._step(now))
+        limited = self._limiter.limit(terms.gravity, motion, q, qd, self._step(now), fade)
         return self._note(limited, terms, now, q, counters)
 
     def track(
@@ -81,10 +86,9 @@ class Output:
         self._note(answer.limited, answer.terms, now, q, counters)
         return answer
 
-    def blind(self, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
-        """The effort where nobody knows where the arm is: without walls and dampers; `q` is where it was last."""
-        counters.blind += 1
-        return self._note(self._limiter.approach(terms.total, self._step(now)), terms, now, q, counters)
+    def approach(self, effort: Array, terms: TorqueTerms, now: float, q: Array, counters: Counters) -> Limited:
+        """A step towards `effort`, (n,), without walls and dampers: where the arm or its motors cannot be trusted."""
+        return self._note(self._limiter.approach(effort, self._step(now)), terms, now, q, counters)
 
     def _step(self, now: float) -> float:
         return min(now - self.at, LONGEST_STEP)

@@ -6,12 +6,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Literal
 
+from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 
 Compensated = Literal["gravity", "coriolis", "friction"]
@@ -63,6 +65,9 @@ class Settings:
         Joint states per second below which the arm is stopped; 0 for none.
     recover_automatically
         Whether lost joint states that come back after the arm was let down are answered without being asked.
+    holding_error
+        How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond it is held anew where it
+        is. None: no bound.
     """
 
     robot: Machine
@@ -76,6 +81,7 @@ class Settings:
     compensated: frozenset[str] = frozenset()
     min_rate: float = 0.0
     recover_automatically: bool = False
+    holding_error: Array | None = None
 
     def __post_init__(self) -> None:
         unknown = sorted(self.compensated - set(COMPENSATED))
@@ -87,6 +93,10 @@ class Settings:
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):
                 raise ControlError(f"{name} is {value}; it must be finite and not negative")
+        if self.holding_error is not None:
+            n, names = self.robot.n, self.robot.joint_names
+            error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
+            object.__setattr__(self, "holding_error", error)
         timeout = self.states.timeout
         if self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate:
             raise ControlError(

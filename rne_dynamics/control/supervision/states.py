@@ -54,6 +54,7 @@ TRANSITIONS: tuple[Transition, ...] = (
     Transition(Mode.INACTIVE, "cleanup", Mode.UNCONFIGURED),
     Transition(Mode.INACTIVE, "activate", Mode.WAITING),
     Transition(Mode.WAITING, "first usable state", Mode.HOLDING),
+    Transition(Mode.WAITING, "stop", Mode.RELEASED),
     Transition(Mode.WAITING, "deactivate", Mode.INACTIVE),
     Transition(Mode.HOLDING, "trajectory begins", Mode.TRACKING),
     Transition(Mode.HOLDING, "hand guiding on", Mode.FLOATING),

@@ -16,10 +16,10 @@ from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
+from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -45,8 +45,10 @@ from rne_dynamics.model.inertia import Array
 
 #: How often the inertia that walls and dampers are made of is looked at again, s.
 WEIGH_PERIOD = 0.2
-#: Time without a usable joint state after which a stop goes on blind, whatever `state_timeout` is: it must end, s.
-SILENCE = 1.0
+#: Time without a usable joint state after which a stop goes on without states, whatever `state_timeout` is, s.
+SILENCE = 0.1
+#: Largest step of the stamps that lets the feedback grow, s.
+LONGEST_STEP = 0.1
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
 BACK = 5
 #: A stream that was lost for these is not taken for good again unasked: after a jump the place may be wrong, and how
@@ -81,9 +83,12 @@ class Supervisor:
         self._stop: Stop | None = None
         self._after = INACTIVE
         self._blind = self._lost = self._stopped_by_loss = self._doubted = False
+        self._runaway: Runaway | None = None
+        self._drives = True  # whether the drives act on what is sent
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
-        self._integrated, self._weigh_at, self._feedback_from = 0, -math.inf, 0
+        self._integrated, self._weigh_at = 0, -math.inf
+        self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
         self.settings = settings
         self.queue = self._new_queue()
         self._watch = RateWatch(settings.min_rate)
@@ -145,6 +150,9 @@ class Supervisor:
         if self.mode is HOLDING and self.gate.failed:
             self._begin_check()  # it disagreed: look once more
             return
+        if self._blind and self._stopped_by_loss:
+            self._lost = True  # somebody vouches for the states: they are taken as soon as there are `BACK` good ones
+            return
         if self.mode not in (FAULT, RELEASED):
             raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
         self._wait(now, "recovery was asked for")
@@ -164,13 +172,34 @@ class Supervisor:
             The mode afterwards otherwise.
         """
         after = INACTIVE if ending else after
+        self._lost = self._lost and self.mode is STOPPING  # released or in a fault: states that come back are not taken
+        self._stopped_by_loss = False
         if self.mode is STOPPING and self._stop is not None:
             self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
             self._after = after if ending else self._after
         elif self.mode in DRIVING:
             self._begin_stop(now, why, after=after, ending=ending)
-        elif ending:
-            self._enter(INACTIVE, why)
+        elif ending or self.mode is WAITING:
+            self._enter(after, why)
+
+    def hurry(self, now: float, why: str) -> None:
+        """Bring the efforts to zero at the rate limit, whatever stop is planned: for a second signal to stop."""
+        self.stop(now, why)
+        if self.mode is STOPPING:
+            self._stop = Stop(now, now, 0.0)
+
+    def drives(self, now: float, act: bool) -> None:
+        """Whether the drives act on what is sent, as far as they say.
+
+        While they do not, motions end and are refused, and the efforts are those that hold the measured posture. When
+        they do again, the arm is held where it is then, and the feedback grows from nothing.
+        """
+        if act is self._drives:
+            return
+        self._drives = act
+        if self.mode in DRIVING:
+            self._hold("the drives act again" if act else "the drives do not act")
+            self._begin_check()
 
     def follow(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
@@ -189,6 +218,8 @@ class Supervisor:
             raise ControlError("this controller follows no trajectories")
         if self.mode not in (HOLDING, TRACKING):
             raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
+        if not self._drives:
+            raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
         if not self.gate.open:
             again = "; ~/recover repeats the check" if self.gate.failed else ""
             raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
@@ -282,7 +313,9 @@ class Supervisor:
             self._see_again(now, reported)
         elif fresh:
             self.counters.time_jumps += 1
-            if self.mode is not STOPPING:
+            if self.mode is STOPPING:
+                self._anchor(self.cause, soft=False)
+            else:
                 self._hold("the joint states' clock has jumped")
                 self._go_on()
         if self._watch.too_slow(now) and self.mode in DRIVING:
@@ -290,7 +323,7 @@ class Supervisor:
                 now, f"{self._watch.rate:.0f} joint states per second; min_rate is {self.settings.min_rate:g}",
                 after=FAULT,
             )
-        if self.mode is HOLDING and self.gate.checking and self._feedback(self.stamp) >= 1.0:
+        if self.mode is HOLDING and self.gate.checking and self._feedback >= 1.0 and self._drives:
             self._go_on_checking(now, reported)
 
     def _see_again(self, now: float, reported: Array) -> None:
@@ -304,6 +337,8 @@ class Supervisor:
             self._stop = None
             self._hold("joint states are back")
             self._begin_check()
+        else:
+            self._anchor(self.cause, soft=False)  # the stop goes on from where the arm is now
 
     # -- efforts ------------------------------------------------------------------------------------------------------
 
@@ -323,17 +358,23 @@ class Supervisor:
 
     def _answer(self, stamp: int, now: float) -> Effort:
         q, qd, torques, counters = self.q, self.qd, self._torques, self.counters
+        if self._runaway is not None:
+            return self._take_energy(self._runaway, now)
+        if not self._drives and self.mode is not STOPPING:
+            return self._limited(torques.supporting(q, qd), now)
         if self.mode is FLOATING:
             return self._limited(torques.floating(q, qd), now)
         if self._at_rest(now):
-            return self._limited(torques.damped(q, qd, self._support(now)), now)
+            support = self._support(now)
+            return self._limited(torques.damped(q, qd, support), now, support)
         reference = self.queue.advance(stamp, self.speed)
         ended = self.queue.judge(stamp, q, qd)
         if ended is not None and ended is Ending.PATH:
             reference = self.queue.advance(stamp, self.speed)
         if self.mode is not STOPPING:
             self._note_motion(now, ended)
-        feedback = self._feedback(stamp)
+            reference = self._near(stamp, reference)
+        feedback = self._grown(stamp)
         if torques.quick is None:
             return self._limited(torques.tracking(q, qd, reference, feedback), now)
         terms, limited, runaway = self._output.track(
@@ -341,8 +382,8 @@ class Supervisor:
         )
         return self._answered(terms, limited, runaway, now)
 
-    def _limited(self, terms: TorqueTerms, now: float) -> Effort:
-        limited = self._output.answer(terms, now, self.q, self.qd, self.counters)
+    def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
+        limited = self._output.answer(terms, now, self.q, self.qd, self.counters, fade)
         runaway = bool((np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any())
         return self._answered(terms, limited, runaway, now)
 
@@ -350,13 +391,15 @@ class Supervisor:
         self._gravity = terms.gravity
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited)
         self._integrated = self.stamp
-        if runaway and self.mode in DRIVING:
-            self._stop_runaway(now)
+        if runaway and self._drives:
+            self._stop_runaway(now, limited.command)
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _at_rest(self, now: float) -> bool:
         """Whether a stop is beyond its deceleration; no motion is under way any more then."""
-        if self.mode is not STOPPING or self._stop is None or self._stop.stage(now) is Stage.BRAKE:
+        if self.mode is not STOPPING or self._stop is None:
+            return False
+        if self._stop.stage(now) is Stage.BRAKE and self._runaway is None:
             return False
         self.queue.drop(self.cause)
         return True
@@ -373,10 +416,47 @@ class Supervisor:
             cause = "a trajectory" if self.queue.moving else (ended.value if ended else "")
             self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
-    def _feedback(self, stamp: int) -> float:
-        """Fraction of the feedback at `stamp`: it grows after every start."""
+    def _near(self, stamp: int, reference: Reference) -> Reference:
+        """`reference`, or where the arm is, if it is held further from its place than is allowed."""
+        bound = self.settings.holding_error
+        if self.mode is not HOLDING or bound is None or self.settings.tracking is None:
+            return reference
+        off = np.abs(reference.q - self.q) > bound
+        if not off.any():
+            return reference
+        j, counters = int(np.argmax(off)), self.counters
+        counters.held_anew += 1
+        cause = (
+            f"joint {self.settings.robot.joint_names[j]!r} was {self.q[j] - reference.q[j]:.4g} away from where it was "
+            f"held; {bound[j]:g} is allowed: held anew where it is"
+        )
+        self._anchor(cause, soft=False)
+        self.cause = cause
+        return self.queue.advance(stamp, self.speed)
+
+    def _grown(self, stamp: int) -> float:
+        """Fraction of the feedback at `stamp`: it grows after every start and never falls but for a start."""
         ramp = self.settings.feedback_ramp
-        return min((stamp - self._feedback_from) / (ramp * NANOSECONDS), 1.0) if ramp > 0.0 else 1.0
+        step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_STEP)
+        self._feedback = min(self._feedback + step / ramp, 1.0) if ramp > 0.0 else 1.0
+        self._ramped = stamp
+        return self._feedback
+
+    def _take_energy(self, runaway: Runaway, now: float) -> Effort:
+        """The effort of a stop after a joint was too fast."""
+        assert self._stop is not None
+        terms = self._torques.damped(self.q, self.qd, self._support(now))
+        allowed = runaway.allow(
+            now, self.qd, terms.total, lambda qdd: self._torques.explaining(self.q, self.qd, qdd)
+        )
+        if runaway.cut and self._stop.stage(now) is not Stage.OVER:
+            self._stop = Stop(now, now, 0.0)
+            self.cause += "; the motors do not brake it, so the efforts are cut"
+        self._at_rest(now)
+        self._gravity = terms.gravity
+        limited = self._output.approach(allowed, terms, now, self.q, self.counters)
+        runaway.sent(limited.command)
+        return Effort(limited.command, terms, self._through(now, limited))
 
     def _through(self, now: float, limited: Limited) -> bool:
         """Whether a stop has come to its end with this effort; the mode follows."""
@@ -385,17 +465,20 @@ class Supervisor:
             return False
         if self._after is FAULT:
             self.counters.faults += 1
-        self._stop, self._blind = None, False
+        self._stop, self._runaway, self._blind = None, None, False
         self._enter(self._after, self.cause)
         return True
 
-    def _stop_runaway(self, now: float) -> None:
-        limit = self.settings.limits.velocity
-        j = int(np.argmax(np.abs(self.qd) > OVERSPEED * limit))
-        self._begin_stop(
-            now, f"joint {self.settings.limits.joints[j]!r} moves at {self.qd[j]:.4g} per second; its limit is "
-            f"{limit[j]:.4g}", after=FAULT,
-        )
+    def _stop_runaway(self, now: float, command: Array) -> None:
+        limits = self.settings.limits
+        j = int(np.argmax(np.abs(self.qd) > OVERSPEED * limits.velocity))
+        name, speed = limits.joints[j], self.qd[j]
+        cause = f"joint {name!r} moves at {speed:.4g} per second; its limit is {limits.velocity[j]:.4g}"
+        if self.mode is STOPPING:
+            self.cause += f"; then {cause}"
+        else:
+            self._begin_stop(now, cause, after=FAULT)
+        self._runaway = Runaway(now, self.qd, command, limits)
 
     # -- what can go wrong --------------------------------------------------------------------------------------------
 
@@ -427,14 +510,21 @@ class Supervisor:
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
             self._stopped_by_loss = True
-        self._blind, self._lost = True, not self._doubted
-        self._good = 0
+        self._go_blind(now, lost=not self._doubted)
 
     def _fail(self, now: float, why: str) -> None:
         """A state that has no answer: stop blind and stay out of it."""
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
-        self._blind, self._lost = True, False
+        self._go_blind(now, lost=False)
+
+    def _go_blind(self, now: float, *, lost: bool) -> None:
+        """Go on with a stop without states; it always ends, since nobody sees what the arm does."""
+        assert self._stop is not None
+        self._stop = self._stop.ended_by(now, self.settings.stop)
+        if self._runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
+            self._stop = Stop(now, now, 0.0)
+        self._blind, self._lost, self._good = True, lost, 0
 
     def _begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
@@ -445,7 +535,7 @@ class Supervisor:
         self._stopped_by_loss = False
         braking = self.settings.tracking is not None
         self._stop = self.settings.stop.begin(now, braking=braking, ending=ending)
-        self._after, self._lost = after, False
+        self._after, self._lost, self._runaway = after, False, None
         self._weigh_at = -math.inf
         self.counters.stops += 1
         self._enter(STOPPING, why)
@@ -460,7 +550,8 @@ class Supervisor:
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"
-        limited = self._output.blind(terms, now, self.q, self.counters)
+        self.counters.blind += 1
+        limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
         return Effort(limited.command, terms, self._through(now, limited))
 
     # -- inside -------------------------------------------------------------------------------------------------------
@@ -477,7 +568,7 @@ class Supervisor:
         self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._watch.restart(math.nan)
-        self._stop, self._blind, self._lost = None, False, False
+        self._stop, self._runaway, self._blind, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
         self.arrival = now
         self._enter(WAITING, cause)
@@ -487,11 +578,13 @@ class Supervisor:
         self._anchor(cause)
         self._enter(HOLDING, cause)
 
-    def _anchor(self, why: str) -> None:
-        """Come to rest from what is measured now; the feedback grows from nothing."""
+    def _anchor(self, why: str, *, soft: bool = True) -> None:
+        """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
         self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
-        self._feedback_from = self._integrated = self.stamp
+        self._ramped = self._integrated = self.stamp
+        if soft:
+            self._feedback = 0.0
         self._weigh_at = -math.inf
 
     def _begin_check(self) -> None:

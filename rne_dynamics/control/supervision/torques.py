@@ -17,6 +17,7 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
@@ -108,6 +109,19 @@ class Torques:
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
+
+    def supporting(self, q: Array, qd: Array) -> TorqueTerms:
+        """Gravity alone: for drives that do not act, whatever moves the arm."""
+        return self.damped(q, qd)._replace(feedback=self._zero)
+
+    def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
+        """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
+        robot, compensated = self._settings.robot, self._settings.compensated
+        gravity = gravity_torque(robot, q)
+        effort = inverse_dynamics(robot, q, qd, qdd)
+        if "coriolis" in compensated:
+            effort = effort - (bias_torque(robot, q, qd) - gravity)
+        return effort - gravity if "gravity" in compensated else effort
 
     def along(self, reference: Reference) -> TorqueTerms:
         """What the reference itself takes, as if the arm were on it: for when nobody knows where it is."""

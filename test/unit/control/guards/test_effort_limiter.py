@@ -329,7 +329,7 @@ def any_limits(draw):
     lower = draw(st.one_of(st.floats(-3.0, 3.0), st.just(-np.inf)))
     upper = lower + draw(wide) if np.isfinite(lower) else draw(st.one_of(st.floats(-3.0, 3.0), st.just(np.inf)))
     margin = draw(st.floats(0.0, 0.499)) * min(upper - lower, 1.0)
-    rate = max(effort * draw(st.floats(1.0, 1e3)), 1e-300) if draw(st.booleans()) else np.inf
+    rate = max(effort * draw(st.floats(5.0, 1e3)), 1e-300) if draw(st.booleans()) else np.inf
     return EffortLimits(
         [effort, 20.0], [rate, 500.0], [draw(st.floats(1e-300, 10.0)), np.inf], [lower, -1.0], [upper, 1.0],
         [margin, 0.2], draw(st.floats(1e-3, 1e3)), draw(st.sampled_from(["joint", "direction"])), NAMES,

@@ -1,0 +1,234 @@
+"""A stop ends within its configured times, wherever the arm is and whatever becomes of the states.
+
+A second signal ends it at once; no recovery undoes a stop that was requested.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
+
+PUMA = rne.load_urdf("puma560")
+PLANAR = rne.load_urdf("planar2")
+#: Beyond the configured times: what the rate limit takes from full effort to zero, and the silence before a blind stop.
+GRACE = 0.2
+
+
+def in_a_wall(**changes) -> Rig:
+    """A PUMA 560 whose joint2 gravity pushes into the soft wall before its stop."""
+    plain = settings(PUMA, **changes)
+    limits = replace(plain.limits, margin=np.full(6, 0.1))
+    start = np.array([0.0, -0.66, 0.0, 0.0, 0.0, 0.0])
+    return Rig(PUMA, start, replace(plain, limits=limits))
+
+
+def ends(rig: Rig, stop: StopPlan, after: Mode, **run) -> None:
+    hold = 0.0 if stop.policy == "hold" else stop.hold_time
+    planned = stop.brake_time + hold + (0.0 if stop.policy == "release" else stop.ramp_time)
+    rig.run(planned + GRACE, **run)
+    assert rig.mode is after
+    assert not rig.sent[-1].any()
+    rig.check()
+
+
+@pytest.mark.parametrize("policy", ["ramp", "release"])
+@pytest.mark.parametrize("ending", [False, True])
+def test_a_stop_ends_where_gravity_pushes_into_a_soft_wall(policy, ending):
+    stop = StopPlan(policy, 0.2, 0.2, 0.3)
+    rig = in_a_wall(stop=stop)
+    rig.run(0.4)
+    rig.supervisor.stop(rig.now, "asked for", ending=ending)
+    ends(rig, stop, Mode.INACTIVE if ending else Mode.RELEASED)
+
+
+def test_a_stop_ends_beyond_a_stop_that_gives_way():
+    """Without a margin the wall begins at the limit; gravity holds the joint beyond it."""
+    stop = StopPlan("ramp", 0.2, 0.2, 0.3)
+    rig = Rig(PUMA, np.zeros(6), settings(PUMA, stop=stop))
+    rig.run(0.2)
+    beyond = np.array([0.0, PUMA.lower[1] - 0.02, 0.0, 0.0, 0.0, 0.0])
+    pressed = {"q": beyond, "qd": np.zeros(6)}
+    rig.supervisor.stop(rig.now, "asked for")
+    rig.supervisor._filter.reset()
+    ends(rig, stop, Mode.RELEASED, corrupt=lambda s: {**s, **{k: v.copy() for k, v in pressed.items()}})
+
+
+@pytest.mark.parametrize("policy", ["ramp", "release", "hold"])
+def test_a_second_signal_brings_zero_at_the_rate_limit(policy):
+    rig = in_a_wall(stop=StopPlan(policy, 5.0, 60.0, 60.0))
+    rig.run(0.4)
+    rig.supervisor.stop(rig.now, "SIGINT", ending=True)
+    rig.run(0.1)
+    rig.supervisor.hurry(rig.now, "SIGINT again")
+    rig.run(0.1)
+    assert rig.mode is Mode.INACTIVE
+    assert not rig.sent[-1].any()
+    rig.check()
+
+
+def test_a_second_signal_while_no_states_come():
+    rig = in_a_wall(stop=StopPlan("ramp", 5.0, 60.0, 60.0))
+    rig.run(0.4)
+    rig.supervisor.stop(rig.now, "SIGINT", ending=True)
+    rig.run(0.3, corrupt=lambda s: None)
+    rig.supervisor.hurry(rig.now, "SIGINT again")
+    rig.run(0.1, corrupt=lambda s: None)
+    assert rig.mode is Mode.INACTIVE
+    assert not rig.sent[-1].any()
+
+
+def lost(rig: Rig, seconds: float) -> None:
+    rig.run(seconds, corrupt=lambda s: None)
+
+
+def test_a_stop_asked_for_while_blind_is_not_undone_by_states_that_come_back():
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR))
+    rig.run(0.3)
+    lost(rig, 0.2)
+    assert rig.supervisor.blind
+    rig.supervisor.stop(rig.now, "~/stop was called")
+    rig.run(1.0)
+    assert rig.mode in (Mode.FAULT, Mode.RELEASED)
+    assert Mode.HOLDING not in rig.modes[rig.modes.index(Mode.STOPPING):]
+    assert not rig.sent[-1].any()
+
+
+def test_a_stop_in_a_fault_is_not_undone_by_automatic_recovery():
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR, recover_automatically=True))
+    rig.run(0.3)
+    lost(rig, 1.2)
+    assert rig.mode is Mode.FAULT
+    rig.supervisor.stop(rig.now, "~/stop was called")
+    rig.run(0.5)
+    assert rig.mode is Mode.FAULT
+
+
+def test_a_stop_after_recover_wins():
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR))
+    rig.run(0.3)
+    lost(rig, 1.2)
+    rig.supervisor.recover(rig.now)
+    rig.supervisor.stop(rig.now, "~/stop was called")
+    rig.run(0.5)
+    assert rig.mode is Mode.RELEASED
+
+
+def test_policy_hold_without_states_lets_go():
+    stop = StopPlan("hold", 0.2, 0.2, 0.3)
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR, stop=stop))
+    rig.run(0.3)
+    lost(rig, 0.1 + 0.7 + GRACE)
+    assert rig.mode is Mode.FAULT
+    assert not rig.sent[-1].any()
+
+
+def test_policy_hold_that_goes_blind_later_lets_go():
+    stop = StopPlan("hold", 0.2, 0.2, 0.3)
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR, stop=stop))
+    rig.run(0.3)
+    rig.supervisor.stop(rig.now, "~/stop was called")
+    rig.run(1.0)
+    assert rig.mode is Mode.STOPPING
+    lost(rig, 0.1 + 0.5 + GRACE)
+    assert rig.mode is Mode.RELEASED
+
+
+def test_recover_vouches_for_states_that_were_doubted():
+    """After a position jump the states are not taken, until somebody says that they are right."""
+    rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR, stop=StopPlan("hold", 0.2, 5.0, 5.0)))
+    rig.run(0.3)
+    slip = np.array([0.5, 0.0])
+    rig.run(0.3, corrupt=lambda s: {**s, "q": s["q"] + slip})
+    assert rig.supervisor.blind
+    rig.supervisor.recover(rig.now)
+    rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
+    assert rig.mode is Mode.HOLDING
+
+
+@pytest.mark.parametrize("shift", [-10.0, 0.3, 3600.0])
+@pytest.mark.parametrize("moving", [False, True])
+def test_a_clock_that_is_set_during_a_stop_leaves_the_feedback_as_it_is(shift, moving):
+    rig = Rig(PUMA, np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), settings(PUMA, feedback_ramp=1.0))
+    rig.run(1.2)
+    if moving:
+        rig.move(rig.supervisor.q + 0.4, 0.6)
+        rig.run(0.3)
+    rig.supervisor.stop(rig.now, "asked for")
+    rig.run(0.02)
+    before = rig.supervisor.queue.reference.q.copy()
+    largest = [0.0, 0.0]
+
+    def corrupt(state):
+        reference = rig.supervisor.queue.reference.q
+        largest[0] = max(largest[0], np.abs(reference - before).max())
+        before[:] = reference
+        return {**state, "stamp": state["stamp"] + round(shift * 1e9)}
+
+    count = len(rig.sent)
+    rig.run(0.15, corrupt=corrupt)
+    speed = np.abs(PUMA.velocity_limit).max()
+    assert largest[0] < speed * 0.003, "the reference does not leap"
+    sent = np.array(rig.sent[count:])
+    assert (np.abs(sent) < 0.9 * PUMA.effort_limit).all(), "no effort limit is reached"
+    assert (np.abs(rig.simulator.state.qd) < rig.settings.limits.velocity).all()
+    rig.run(1.0, corrupt=corrupt)
+    assert rig.mode is Mode.RELEASED
+    rig.check()
+
+
+def test_a_longer_ramp_does_not_take_feedback_away():
+    rig = Rig(PUMA, np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1]), settings(PUMA, feedback_ramp=0.2))
+    rig.run(1.0)
+    rig.supervisor.adopt(settings(PUMA, feedback_ramp=60.0))
+    rig.run(0.01)
+    assert rig.supervisor._feedback == 1.0
+
+
+def random_situation(seed: int) -> tuple[Rig, StopPlan]:
+    rng = np.random.default_rng(seed)
+    robot = (PUMA, PLANAR)[seed % 2]
+    policy = ("ramp", "release", "hold")[rng.integers(3)]
+    stop = StopPlan(policy, *rng.uniform([0.05, 0.0, 0.05], [0.4, 0.4, 0.5]), rng.uniform(0, 30))
+    plain = settings(robot, stop=stop)
+    lower, upper = np.maximum(robot.lower, -3.0), np.minimum(robot.upper, 3.0)
+    start = rng.uniform(lower, upper)
+    if rng.random() < 0.5:  # in a wall or at its edge
+        j = rng.integers(robot.n)
+        start[j] = (lower[j] + rng.uniform(0.0, 0.12)) if rng.random() < 0.5 else upper[j] - rng.uniform(0.0, 0.12)
+    limits = replace(plain.limits, margin=np.full(robot.n, rng.choice([0.0, 0.1])))
+    return Rig(robot, start, replace(plain, limits=limits), period=2e-3), stop
+
+
+def stops_in_time(seed: int) -> None:
+    rig, stop = random_situation(seed)
+    rng = np.random.default_rng(seed + 10**6)
+    rig.run(0.3)
+    pushed = {rig.robot.link_names[-1]: rng.uniform(-40.0, 40.0, 6)} if rng.random() < 0.5 else None
+    if rng.random() < 0.5:
+        rig.move(rig.supervisor.q + rng.uniform(-0.4, 0.4, rig.robot.n), rng.uniform(0.4, 1.0))
+    rig.run(rng.uniform(0.0, 0.4), wrenches=pushed)
+    rig.supervisor.stop(rig.now, "asked for", ending=True)
+    silent_from = rig.now + rng.uniform(0.0, 1.0) if rng.random() < 0.5 else np.inf
+    planned = stop.brake_time + stop.hold_time + (0.0 if stop.policy == "release" else stop.ramp_time)
+    rig.run(planned + GRACE, wrenches=pushed, corrupt=lambda s: s if rig.now < silent_from else None)
+    assert rig.mode is Mode.INACTIVE, f"seed {seed}"
+    assert not rig.sent[-1].any(), f"seed {seed}"
+    rig.check()
+
+
+def test_fifty_random_stops_end_in_time():
+    for seed in range(50):
+        stops_in_time(seed)
+
+
+@pytest.mark.slow
+def test_a_thousand_random_stops_end_in_time():
+    for seed in range(50, 1050):
+        stops_in_time(seed)
