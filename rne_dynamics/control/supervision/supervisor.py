@@ -19,7 +19,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
-from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
+from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -83,6 +83,7 @@ class Supervisor:
         self._stop: Stop | None = None
         self._after = INACTIVE
         self._blind = self._lost = self._stopped_by_loss = self._doubted = False
+        self._requested = False  # whether a stop was requested since the last start or recovery
         self._runaway: Runaway | None = None
         self._drives = True  # whether the drives act on what is sent
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
@@ -172,8 +173,7 @@ class Supervisor:
             The mode afterwards otherwise.
         """
         after = INACTIVE if ending else after
-        self._lost = self._lost and self.mode is STOPPING  # released or in a fault: states that come back are not taken
-        self._stopped_by_loss = False
+        self._requested, self._stopped_by_loss = True, False
         if self.mode is STOPPING and self._stop is not None:
             self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop
             self._after = after if ending else self._after
@@ -281,7 +281,7 @@ class Supervisor:
         if self._stale(now):
             self._lose(now)
         if self.mode in (FAULT, RELEASED):
-            if not (self._lost and self.settings.recover_automatically):
+            if not (self._lost and self.settings.recover_automatically) or self._requested:
                 return False
             self._wait(now, "joint states are back", needed=BACK)
         try:
@@ -496,7 +496,7 @@ class Supervisor:
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
         if self.mode is STOPPING:
-            timeout = min(timeout, SILENCE)
+            timeout = min(timeout, SILENCE if self._runaway is None else CUT)
         seeing = not self._blind and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 
@@ -528,7 +528,7 @@ class Supervisor:
 
     def _begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
-        if self.mode is FLOATING:
+        if self.mode is FLOATING or not self._drives:  # the reference is not followed there
             self._anchor(why)
         else:
             self.queue.cancel(why, Ending.STOPPED)
@@ -565,6 +565,7 @@ class Supervisor:
         self._on_change(mode, cause)
 
     def _wait(self, now: float, cause: str, needed: int = 1) -> None:
+        self._requested = False
         self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._watch.restart(math.nan)
@@ -581,7 +582,9 @@ class Supervisor:
     def _anchor(self, why: str, *, soft: bool = True) -> None:
         """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
-        self.queue.anchor(self.stamp, Reference(self.q.copy(), self.qd.copy(), np.zeros(len(self.q))), why)
+        limit = self.settings.limits.velocity  # a reference is never faster, however fast the arm is
+        now = Reference(self.q.copy(), np.clip(self.qd, -limit, limit), np.zeros(len(self.q)))
+        self.queue.anchor(self.stamp, now, why)
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0
