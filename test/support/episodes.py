@@ -60,7 +60,8 @@ class Episode(Happenings):
         self.stop_requested = self.settled = False
         self.stopping_since = self.overspeed_step = -1.0
         self.before, self.q_before = self.rig.supervisor.queue.reference.q.copy(), self.rig.supervisor.q.copy()
-        self.judged_at, self.speed = self.rig.now, np.zeros(n)
+        self.judged_at = self.arrival = self.rig.now
+        self.speed = np.zeros(n)
 
     # -- the arm and its controller -----------------------------------------------------------------------------------
 
@@ -178,11 +179,12 @@ class Episode(Happenings):
         limit = np.maximum(rig.supervisor.settings.limits.velocity, np.maximum(np.abs(rig.supervisor.qd), self.speed))
         self.speed = np.abs(rig.supervisor.queue.reference.qd)
         # after missing states the reference goes on where it would be
-        gap = rig.now - self.judged_at + (0.12 if self.corrupt else 0.0)
+        gap = rig.now - min(self.judged_at, self.arrival) + 2 * PERIOD
         steps = [np.abs(now - q) for q in (self.before, rig.supervisor.q, self.q_before)]  # or held where the arm is
         if all((step > REFERENCE * limit * gap + 1e-6).any() for step in steps) and mode in DRIVING | {Mode.STOPPING}:
             self._fail(f"the reference leaps by {steps[0].max():.4f}")
-        self.before, self.q_before, self.judged_at = now.copy(), rig.supervisor.q.copy(), rig.now
+        self.before, self.q_before = now.copy(), rig.supervisor.q.copy()
+        self.judged_at, self.arrival = rig.now, rig.supervisor.arrival
 
     def _judge_energy(self) -> None:
         rig, supervisor = self.rig, self.rig.supervisor

@@ -83,6 +83,7 @@ class Supervisor:
         self._stop: Stop | None = None
         self._after = INACTIVE
         self._blind = self._lost = self._stopped_by_loss = self._doubted = False
+        self._reckoned = 0, -math.inf  # stamp and arrival from which dead reckoning goes on
         self._requested = False  # whether a stop was requested since the last start or recovery
         self._runaway: Runaway | None = None
         self._drives = True  # whether the drives act on what is sent
@@ -525,6 +526,7 @@ class Supervisor:
         if self._runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
             self._stop = Stop(now, now, 0.0)
         self._blind, self._lost, self._good = True, lost, 0
+        self._reckoned = self.stamp, self.arrival  # states that come back may have another time base
 
     def _begin_stop(self, now: float, why: str, *, after: Mode = RELEASED, ending: bool = False) -> None:
         """Bring the reference to rest and plan the rest of the stop."""
@@ -542,7 +544,7 @@ class Supervisor:
 
     def _blind_effort(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the gravity torque of where it ends, let down in time."""
-        stamp = self.stamp + round((now - self.arrival) * NANOSECONDS)
+        stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):
             try:
