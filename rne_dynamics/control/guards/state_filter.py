@@ -3,7 +3,7 @@
 ==================================  ==================================================================================
 of a state                          reaction
 ==================================  ==================================================================================
-the first, and after `reset`        taken as it is: a new time base; a missing velocity is 0
+the first, and after `reset`        taken as it is; a missing velocity is 0. A `restart` forgets the time base too
 a value that is NaN or infinite     refused, "not finite"
 a value beyond 1e6 rad, m (a s)     refused, "out of range"
 the stamp of the last one           refused, "duplicate stamp": a frozen stream so goes stale however fast it is
@@ -12,21 +12,28 @@ stamp further back, or 0.1 s ahead  the clock was set: a new time base. The plac
 of the least late states            broken message is not taken for a new time
 stamp zero in a stream with stamps  refused, "no stamp"; so is a negative one
 stamp zero always                   the arrival is the stamp; order and lateness are then not judged
-later than the least late of the    refused, "delayed". Judged from the second second on, and only where the stamps keep
-last half second by > `timeout`     up with real time within 5 %: a simulator slower than real time passes; where it
-                                    slows down all at once it is refused until `reset`
+later than the least late of the    refused, "delayed", also across a `reset`: a stream that comes back late stays
+last second by > `timeout` or       refused until `restart` or a new time base. Judged from 0.2 s on, and only where the
+> `lateness`                        stamps keep up with real time within 5 %: a simulator that is slower passes; one
+                                    that slows down all at once is refused
+stamps that gain on arrivals by     refused until `restart`, "clock too fast": a motion would be faster than was
+more than 5 % and 20 ms a window    checked. Found after three windows: 0.3 s in the first second, 1.5 s later;
+                                    a gain of more than 0.1 s is a new time base each time
 further than 2 · velocity limit     refused, "position jump". A stream that stays where it jumped to is refused until
 · (dt + 2 ms) + 2 mrad (mm)         `reset`, which staleness leads to; one that comes back goes on
 position off by turns               of a continuous joint: unwrapped
-velocity beyond 5 · its limit       refused, "too fast"
+position frozen in motion           refused, "frozen"; see `state_motion`
+velocity beyond 5 · its limit       refused, "too fast"; three in a row: estimated from then on until `restart`
+velocity against the positions      estimated from then on until `restart`; see `state_motion`
 velocity missing                    estimated, see `velocity_estimate`
+publication number that does not    refused, "out of order"; the fifth of a sequence of its own is a new sender, if the
+follow                              one before began less than 1 s ago, and the first after 1 s without that one
 two senders of these joints         refused, "two senders": only the other's where one was alone for a second, both
                                     otherwise. Then one must be alone for 5 s, also across a `reset`
 ==================================  ==================================================================================
 
-Two senders are told apart by the middleware's publication sequence number, which counts up for each publisher: with
-two of them it goes back and forth. Where the middleware has none, two senders who agree pass, and one that says another
-place than the other is refused for its jumps.
+Two senders are told apart by the middleware's publication sequence number, see `state_senders`. Where the middleware
+has none, two senders who agree pass, and one that says another place than the other is refused for its jumps.
 
 dt is the step of the stamps; where there are none, or they are a new time, that of the arrivals, with 10 ms for their
 jitter.
@@ -41,7 +48,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.control.guards import state_checks as checks
+from rne_dynamics.control.guards import state_memory as memory
+from rne_dynamics.control.guards.state_checks import check_state
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
@@ -49,15 +57,18 @@ from rne_dynamics.model.inertia import Array
 _LAST = 2**62
 
 _PROBLEMS = {
-    checks.NOT_FINITE: StateProblem.NOT_FINITE,
-    checks.OUT_OF_RANGE: StateProblem.OUT_OF_RANGE,
-    checks.NO_STAMP: StateProblem.NO_STAMP,
-    checks.DUPLICATE: StateProblem.DUPLICATE_STAMP,
-    checks.OUT_OF_ORDER: StateProblem.OUT_OF_ORDER,
-    checks.DELAYED: StateProblem.DELAYED,
-    checks.JUMP: StateProblem.POSITION_JUMP,
-    checks.FAST: StateProblem.TOO_FAST,
-    checks.SENDERS: StateProblem.TWO_SENDERS,
+    memory.NOT_FINITE: StateProblem.NOT_FINITE,
+    memory.OUT_OF_RANGE: StateProblem.OUT_OF_RANGE,
+    memory.NO_STAMP: StateProblem.NO_STAMP,
+    memory.DUPLICATE: StateProblem.DUPLICATE_STAMP,
+    memory.OUT_OF_ORDER: StateProblem.OUT_OF_ORDER,
+    memory.DELAYED: StateProblem.DELAYED,
+    memory.JUMP: StateProblem.POSITION_JUMP,
+    memory.FAST: StateProblem.TOO_FAST,
+    memory.SENDERS: StateProblem.TWO_SENDERS,
+    memory.STRAY: StateProblem.OUT_OF_ORDER,
+    memory.RUSH: StateProblem.CLOCK_TOO_FAST,
+    memory.FROZEN: StateProblem.FROZEN,
 }
 
 
@@ -78,6 +89,12 @@ class StateLimits:
         Corner frequency of the velocity estimate, Hz, greater than 0.
     joints
         Names for messages; n of them.
+    lateness
+        By how much a state may be later than others, s; greater than 0. What the gains tolerate, where that is less
+        than `timeout`.
+    stiction
+        Change of the effort of each joint that friction can withstand while the joint stands still, N·m or N, not
+        negative; inf where it is not known. Shape (n,).
 
     Raises
     ------
@@ -90,12 +107,17 @@ class StateLimits:
     timeout: float
     filter_frequency: float
     joints: tuple[str, ...]
+    lateness: float = math.inf
+    stiction: Array | None = None
 
     def __post_init__(self) -> None:
         n, names = len(self.joints), self.joints
         smallest = float(np.finfo(np.float64).tiny)
         velocity = frozen_vector(self.velocity, n, "velocity limit", lowest=smallest, finite=False, names=names)
         object.__setattr__(self, "velocity", velocity)
+        stiction = np.full(n, np.inf) if self.stiction is None else self.stiction
+        stiction = frozen_vector(stiction, n, "stiction", lowest=0.0, finite=False, names=names)
+        object.__setattr__(self, "stiction", stiction)
         continuous = np.array(self.continuous, dtype=np.bool_)
         if continuous.shape != (n,):
             raise ControlError(f"continuous has shape {continuous.shape}; there are {n} joints")
@@ -103,6 +125,8 @@ class StateLimits:
         object.__setattr__(self, "continuous", continuous)
         if not self.timeout >= 0.0:
             raise ControlError(f"state timeout is {self.timeout} s; it must not be negative (0 is never)")
+        if not self.lateness > 0.0:
+            raise ControlError(f"tolerated lateness is {self.lateness} s; it must be greater than 0 (inf is any)")
         if not (math.isfinite(self.filter_frequency) and self.filter_frequency > 0.0):
             raise ControlError(f"velocity filter is {self.filter_frequency} Hz; it must be finite and greater than 0")
 
@@ -117,38 +141,79 @@ class StateFilter:
     """
 
     def __init__(self, limits: StateLimits) -> None:
-        self._whole, self._clock = np.zeros(checks.WHOLE, dtype=np.int64), np.zeros(checks.SIZE)
-        self._table = np.zeros((checks.TABLE, len(limits.joints)))
-        self._clock[checks.OTHER_AT] = -np.inf
+        self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
+        self._table = np.zeros((memory.TABLE, len(limits.joints)))
+        self._expected, self._feedback = self._table[memory.EXPECTED], self._table[memory.FEEDBACK]
         self.limits = limits
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
-        self.reset()
+        self._clock[memory.OTHER_AT] = self._clock[memory.STRAY_AT] = -np.inf
+        self._table[memory.FINEST] = np.inf
+        self.restart()
 
     @property
     def stamp(self) -> int:
         """Time of the last good state, ns: its stamp, or its arrival where the stream has no stamps."""
-        return int(self._whole[checks.STAMP])
+        return int(self._whole[memory.STAMP])
 
     @property
     def place(self) -> Array:
         """Positions of the last good state, unwrapped, rad or m; shape (n,): the filter's own memory."""
-        place: Array = self._table[checks.PLACE]
+        place: Array = self._table[memory.PLACE]
         return place
 
     @property
     def speed(self) -> Array:
         """Velocities of the last good state, rad/s or m/s; shape (n,): the filter's own memory."""
-        speed: Array = self._table[checks.SPEED]
+        speed: Array = self._table[memory.SPEED]
         return speed
 
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """Joints whose reported velocity contradicts their positions, so that it is estimated until `restart`."""
+        if not self._table[memory.DISTRUSTED].any():
+            return ()
+        return tuple(
+            name for name, off in zip(self.limits.joints, self._table[memory.DISTRUSTED], strict=True) if off
+        )
+
     def reset(self) -> None:
-        """Take the next state as the first, wherever it finds the arm: after a gap in the stream.
+        """Take the next state wherever it finds the arm: after a gap in the stream.
+
+        What is known of a second sender, of the time base and of wrong velocities stays: the next state may still be
+        refused for these.
+        """
+        self._whole[memory.KNOWN], self._whole[memory.EXCESSES] = 0, 0
+        self._whole[memory.SEQUENCE] = self._whole[memory.OTHER] = -1
+        self._whole[memory.TURN] = self._whole[memory.RUN] = 0
+        for row in memory.MOTION:
+            self._table[row] = 0.0
+        self._table[memory.JUMPED] = self._table[memory.REPORTED] = np.nan
+        self._clock[memory.EXPECTED_AT] = -np.inf
+
+    def restart(self) -> None:
+        """Take the next state as the first of all, whatever its time: when somebody says that all is well.
 
         What is known of a second sender stays.
         """
-        self._whole[checks.KNOWN], self._whole[checks.SEQUENCE] = 0, -1
-        self._table[checks.JUMPED] = np.nan
+        self.reset()
+        self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
+        self._table[memory.DISTRUSTED] = 0.0
+
+    def expect(self, now: float, speed: Array, feedback: Array) -> None:
+        """Note what the law expects, for readings that stand still; it counts for 50 ms.
+
+        Parameters
+        ----------
+        now
+            Time on the clock of arrivals, s.
+        speed
+            Velocity of the reference, rad/s or m/s; shape (n,).
+        feedback
+            Effort of the feedback, N·m or N; shape (n,).
+        """
+        self._expected[:], self._feedback[:] = speed, feedback
+        self._clock[memory.EXPECTED_AT] = now
 
     def change(self, limits: StateLimits) -> None:
         """Expect something else from the next state on; what is known of the stream stays.
@@ -161,9 +226,10 @@ class StateFilter:
         if limits.joints != self.limits.joints:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
-        self._timeout = limits.timeout or math.inf
+        self._lateness = min(limits.timeout or math.inf, limits.lateness)
         self._rate = 2.0 * math.pi * limits.filter_frequency
-        self._table[checks.LIMIT], self._table[checks.CONTINUOUS] = limits.velocity, limits.continuous
+        self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
+        self._table[memory.STICTION] = limits.stiction
 
     def accept(
         self,
@@ -208,41 +274,56 @@ class StateFilter:
                 f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62", StateProblem.NO_STAMP
             )
         number = sequence if sequence is not None and sequence < _LAST else -1
-        code = checks.check_state(
-            self._whole, self._clock, self._table, self._timeout, self._rate, q, qd, stamp, arrival, number,
+        code = check_state(
+            self._whole, self._clock, self._table, self._lateness, self._rate, q, qd, stamp, arrival, number,
             velocity_missing,
         )  # fmt: skip
-        if code > checks.NEW_BASE:
+        if code > memory.NEW_BASE:
             raise self._refusal(code, stamp, q, qd)
-        return code == checks.NEW_BASE
+        return code == memory.NEW_BASE
 
     def _refusal(self, code: int, stamp: int, q: Array, qd: Array) -> ControlError:
-        if code == checks.WRONG_SHAPE:
+        if code == memory.WRONG_SHAPE:
             return ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
         return StateError(f"joint state: {self._reason(code)}", _PROBLEMS[code])
 
     def _reason(self, code: int) -> str:
-        found, allowed, step = (float(self._clock[k]) for k in (checks.FOUND, checks.ALLOWED, checks.STEP))
-        joint = int(self._whole[checks.JOINT])
+        found, allowed, step = (float(self._clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
+        joint = int(self._whole[memory.JOINT])
         name = f"joint {self.limits.joints[joint]!r}" if joint >= 0 else "its arrival"
-        if code == checks.NOT_FINITE:
+        if code == memory.NOT_FINITE:
             return f"a value of {name} is {found}; it must be finite"
-        if code == checks.OUT_OF_RANGE:
+        if code == memory.OUT_OF_RANGE:
             return f"a value of {name} is {found:g}, beyond +-{allowed:g}; is its unit rad or m?"
-        if code == checks.NO_STAMP:
+        if code == memory.NO_STAMP:
             return "its stamp is zero, those before were not; stamp every state or none"
-        if code == checks.DUPLICATE:
+        if code == memory.DUPLICATE:
             return "it has the stamp of the one before; every state needs a time of its own"
-        if code == checks.OUT_OF_ORDER:
+        if code == memory.OUT_OF_ORDER:
             return f"its stamp is {-step:.6f} s before that of the one before"
-        if code == checks.DELAYED:
-            return f"it is {found:.3f} s later than others of the last half second; {allowed:g} allowed (state_timeout)"
-        if code == checks.JUMP:
+        if code == memory.DELAYED:
+            return (
+                f"it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of state_timeout "
+                "and the delay that the gains tolerate). For a simulation that slows down set use_sim_time"
+            )
+        if code == memory.STRAY:
+            return "its publication number does not follow that of the one before: delivered late, or a new publisher"
+        if code == memory.RUSH:
+            return (
+                "stamps run ahead of real time by more than 5 %, so motions would be faster than was checked; for a "
+                "fast simulation set use_sim_time"
+            )
+        if code == memory.FROZEN:
+            return (
+                f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its reference "
+                f"moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
+            )
+        if code == memory.JUMP:
             return (
                 f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
                 f"at its velocity limit {self.limits.velocity[joint]:g}. Is there a second sender, has an encoder "
                 "slipped, is the limit too low?"
             )
-        if code == checks.FAST:
+        if code == memory.FAST:
             return f"velocity of {name} is {found:.4g}, far beyond its limit {self.limits.velocity[joint]:g}"
         return "two publishers send these joints; stop one of them"

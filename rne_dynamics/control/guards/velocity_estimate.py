@@ -1,4 +1,4 @@
-"""Joint velocity from positions, where the sender gives none.
+"""Joint velocity from positions, where the sender gives none or one that contradicts them.
 
 A first-order low-pass of the difference quotient, time constant T = 1 / (2π f):
 
@@ -29,10 +29,16 @@ from rne_dynamics.spatial.jit import helper
 
 
 @helper
-def low_passed(before: float, moved: float, dt: float, rate: float) -> float:
-    """v_k from v_{k−1} `before`, q_k − q_{k−1} `moved`, dt >= 0 (s) and rate 1/T (1/s)."""
+def weights(dt: float, rate: float) -> tuple[float, float]:
+    """1 − a, and (1 − a) / dt, of a step dt >= 0 (s) and rate 1/T (1/s)."""
     x = rate * dt
     if x < 1e-9:
-        return before + rate * moved
+        return x, rate
     faded = -math.expm1(-x)  # 1 − a without cancellation
-    return before + faded * (moved / dt - before)
+    return faded, faded / dt
+
+
+@helper
+def low_passed(before: float, moved: float, faded: float, gain: float) -> float:
+    """v_k from v_{k−1} `before`, q_k − q_{k−1} `moved` and the `weights` of the step."""
+    return before + (gain * moved - faded * before)

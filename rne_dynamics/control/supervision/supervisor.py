@@ -53,7 +53,9 @@ LONGEST_STEP = 0.1
 BACK = 5
 #: A stream that was lost for these is not taken for good again unasked: after a jump the place may be wrong, and how
 #: old late states are shows against earlier ones only. An arm held by such moves off or swings; somebody has to look.
-DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED})
+DOUBTED = frozenset({
+    StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProblem.CLOCK_TOO_FAST, StateProblem.FROZEN,
+})
 
 
 class Supervisor:
@@ -139,6 +141,7 @@ class Supervisor:
         self.counters = Counters()
         self._torques.restart()
         self._output.start_from(np.zeros(self.settings.robot.n))
+        self._filter.restart()
         self._wait(now, "activated")
 
     def recover(self, now: float) -> None:
@@ -154,9 +157,11 @@ class Supervisor:
             return
         if self._blind and self._stopped_by_loss:
             self._lost = True  # somebody vouches for the states: they are taken as soon as there are `BACK` good ones
+            self._filter.restart()
             return
         if self.mode not in (FAULT, RELEASED):
             raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
+        self._filter.restart()
         self._wait(now, "recovery was asked for")
 
     def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = RELEASED) -> None:
@@ -290,6 +295,8 @@ class Supervisor:
         except StateError as error:
             self.counters.refuse(error.problem, str(error))
             self._good, self._doubted = 0, error.problem in DOUBTED
+            if error.problem is StateProblem.FROZEN and not self._blind and self.mode is not WAITING:
+                self._lose(now)  # the last effort feeds back a position that is not the arm's
             return False
         self._good, self._doubted = self._good + 1, False
         self.stamp, self.arrival = self._filter.stamp, now
@@ -377,10 +384,13 @@ class Supervisor:
             reference = self._near(stamp, reference)
         feedback = self._grown(stamp)
         if torques.quick is None:
-            return self._limited(torques.tracking(q, qd, reference, feedback), now)
+            terms = torques.tracking(q, qd, reference, feedback)
+            self._filter.expect(now, reference.qd, terms.feedback)
+            return self._limited(terms, now)
         terms, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, counters
         )
+        self._filter.expect(now, reference.qd, terms.feedback)
         return self._answered(terms, limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:

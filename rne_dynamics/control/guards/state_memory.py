@@ -1,0 +1,41 @@
+"""Memory of the joint-state checks: three arrays, so that one compiled call takes them all.
+
+`whole` holds integers, `clock` times in s and the figures of a refusal for its message, `table` one column a joint.
+"""
+
+from __future__ import annotations
+
+from rne_dynamics.spatial.columns import columns
+
+# whole: stamp of the last good state (ns), whether it came with one; whether its place and whether the clock that it
+# came with are known; publication number of the sender followed; that of the last message out of its sequence, how many
+# of those came in a row, whether the last message was one, how often the sender changed; how often in a row the stamps
+# ran ahead; how many states in a row were refused for a velocity; joint that a refusal is about (-1: none)
+STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXCESSES, JOINT, WHOLE = columns(*[1] * 12)
+# clock: arrival of the last good state, of the first, and of the first of its time base; of the last message of the
+# sender followed, of the last out of its sequence, and of the last that proved a second sender; how late the last good
+# state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
+# known yet); when the law last said what it expects; found, allowed and dt of a refusal
+(
+    ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT, EXPECTED_AT,
+    FOUND, ALLOWED, STEP, SIZE,
+) = columns(*[1] * 16)  # fmt: skip
+# table: velocity limit, whether continuous, effort under which friction may hold the joint; position and velocity of the
+# last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
+# nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more;
+LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH, TRAVEL, DISTRUSTED = range(11)
+# smallest step of the position, speed at its last step; since then: states, time (s), whether the stop was sudden,
+# distance of the reference, feedback effort at the stop; whether the joint moved with its reference; velocity and
+# feedback effort that the law expects; and of the state at hand
+# mismatch, travel, estimate and the velocity used
+FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, MOVED, EXPECTED, FEEDBACK = range(11, 21)
+NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, TABLE = range(21, 26)
+
+#: Answers of `check_state`; from NOT_FINITE on the state is refused.
+GOOD, NEW_BASE, WRONG_SHAPE = 0, 1, 2
+NOT_FINITE, OUT_OF_RANGE, NO_STAMP, DUPLICATE, OUT_OF_ORDER, DELAYED, JUMP, FAST, SENDERS, STRAY, RUSH, FROZEN = range(
+    3, 15
+)
+
+#: Columns of `table` that are forgotten with the place.
+MOTION = (MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, EXPECTED, FEEDBACK)

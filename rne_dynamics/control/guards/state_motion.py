@@ -1,0 +1,197 @@
+"""Motion in joint states: jumps, velocities that contradict the positions, readings that stand still.
+
+**Velocity against positions**, joint by joint. Both sums forget with the time constant `MEMORY` (50 ms):
+
+    mismatch m = Σ (v_k + v_{k−1})/2 dt − (q_k − q_{k−1}),    travel s = Σ |q_k − q_{k−1}|
+
+A velocity is not used any more from |m| > `MISFIT` + `FRACTION` s on. The joint then has the estimate from positions.
+
+===============================  =======================  ==================================================
+of a reported velocity           |m| at speed v, or        found
+                                 acceleration a
+===============================  =======================  ==================================================
+wrong sign                       2 s                      after 1.7 mrad
+zero, far too small              s                        after 5 mrad; below 0.1 rad/s never
+degrees for radians              56 s                     at once
+low-pass of the true one, 10 ms  at most 0.31 s in a      never, as long as |a| < 150 rad/s² where motion begins
+                                 sine
+offset, dead band                50 ms times it           beyond 0.05 rad/s
+===============================  =======================  ==================================================
+
+**A reading that stands still**, to the last bit, is what encoders at rest show, coarse ones at slow speed, and joints
+that friction holds. It is a frozen one if all of these hold:
+
+- It stands still for 3 states, while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
+- The joint was in motion, and either
+  - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
+  - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand.
+
+What cannot be told from a joint that is stuck is a reading that froze before the motion: a path tolerance ends that.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.guards.state_memory import (
+    ALLOWED,
+    ASKED,
+    CONTINUOUS,
+    DISTRUSTED,
+    ESTIMATE,
+    EXCESSES,
+    EXPECTED,
+    FAST,
+    FEEDBACK,
+    FEEDBACK_THEN,
+    FINEST,
+    FOUND,
+    FROZEN,
+    GOOD,
+    JOINT,
+    JUMP,
+    JUMPED,
+    LIMIT,
+    MISMATCH,
+    MOVED,
+    NEXT_ESTIMATE,
+    NEXT_MISMATCH,
+    NEXT_TRAVEL,
+    PLACE,
+    RAW,
+    REPORTED,
+    SPEED,
+    STEP,
+    STICTION,
+    STILL,
+    STILL_TIME,
+    SUDDEN,
+    TRAVEL,
+    USED,
+)
+from rne_dynamics.control.guards.velocity_estimate import low_passed, weights
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import helper
+
+#: How many times the velocity limit positions may move, and velocities may read.
+MOVE_FACTOR, SPEED_FACTOR = 2.0, 5.0
+#: Positions may jump by this besides, rad or m.
+POSITION_SLACK = 2e-3
+#: States in a row with a velocity beyond `SPEED_FACTOR` after which it is not used any more, instead of refusing them.
+SPIKES = 2
+#: Of the comparison of velocity and positions: s; rad or m; a fraction; and steps beyond which nothing is compared, s.
+MEMORY, MISFIT, FRACTION, LONGEST = 50e-3, 2.5e-3, 0.5, 30e-3
+#: Of a reading that stands still: states; rad or m; steps of the reading; rad/s² (m/s²); rad/s (m/s).
+STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.05
+#: Steps of time too short for a speed, s.
+SHORTEST = 1e-4
+
+
+@helper
+def place_follows(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, dt: float, reach: float) -> int:
+    """Unwrap q, and see whether every joint can have come from its last place; `reach` is dt and the jitter, s."""
+    code = GOOD
+    for j in range(q.shape[0]):
+        before = table[PLACE, j]
+        if table[CONTINUOUS, j] != 0.0:
+            q[j] -= 2.0 * math.pi * math.floor((q[j] - before) / (2.0 * math.pi) + 0.5)
+        moved = abs(q[j] - before)
+        allowed = MOVE_FACTOR * table[LIMIT, j] * reach + POSITION_SLACK
+        # after a jump `allowed` grows with dt, but a place nearer to where that led is still the jump
+        if moved > allowed or moved > abs(q[j] - table[JUMPED, j]):
+            table[JUMPED, j] = q[j]
+            if code == GOOD:
+                whole[JOINT], clock[FOUND], clock[ALLOWED], clock[STEP] = j, q[j] - before, allowed, dt
+                code = JUMP
+    return code
+
+
+@helper
+def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, dt: float, expecting: bool) -> int:
+    """Whether every reading that stands still may do so."""
+    if not expecting:
+        return GOOD
+    for j in range(q.shape[0]):
+        if q[j] != table[PLACE, j] or table[STILL, j] < STILL_STATES - 1:
+            continue
+        asked = table[ASKED, j] + abs(table[EXPECTED, j]) * dt
+        if asked <= STILL_TRAVEL + STEPS * table[FINEST, j]:
+            continue
+        pulled = abs(table[FEEDBACK, j] - table[FEEDBACK_THEN, j]) > table[STICTION, j]
+        if table[SUDDEN, j] != 0.0 or (table[MOVED, j] != 0.0 and pulled):
+            whole[JOINT], clock[FOUND], clock[ALLOWED] = j, asked, table[RAW, j]
+            clock[STEP] = table[STILL_TIME, j] + dt
+            return FROZEN
+    return GOOD
+
+
+@helper
+def velocity_usable(
+    whole: NDArray[np.int64], clock: Array, table: Array, q: Array, qd: Array, dt: float, jitter: float, rate: float,
+    missing: bool, began: bool,
+) -> int:  # fmt: skip
+    """Velocity of each joint, as reported or estimated, in USED; FAST where one is far beyond its limit.
+
+    `jitter` is how exact the times are, s.
+    """
+    n = q.shape[0]
+    if not missing:
+        for j in range(n):
+            fast = abs(qd[j]) > SPEED_FACTOR * table[LIMIT, j] and table[DISTRUSTED, j] == 0.0
+            if fast and whole[EXCESSES] >= SPIKES:
+                table[DISTRUSTED, j] = 1.0
+            elif fast:
+                whole[EXCESSES] += 1
+                whole[JOINT], clock[FOUND], clock[ALLOWED] = j, qd[j], SPEED_FACTOR * table[LIMIT, j]
+                return FAST
+    fade, gain = weights(dt, rate)
+    kept = 1.0 / (1.0 + dt / MEMORY)
+    for j in range(n):
+        moved = q[j] - table[PLACE, j]
+        if began:
+            estimate = 0.0 if missing or table[DISTRUSTED, j] != 0.0 else qd[j]
+            mismatch = travel = 0.0
+        else:
+            estimate = low_passed(table[ESTIMATE, j], moved, fade, gain)
+            mismatch, travel = kept * table[MISMATCH, j], kept * table[TRAVEL, j]
+            integral = 0.5 * (qd[j] + table[REPORTED, j]) * dt - moved
+            if dt <= LONGEST and not missing and not math.isnan(integral):
+                mismatch, travel = mismatch + integral, travel + abs(moved)
+        table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j], table[NEXT_ESTIMATE, j] = mismatch, travel, estimate
+        doubted = abs(mismatch) > MISFIT + FRACTION * travel + jitter * abs(estimate)
+        if doubted:
+            table[DISTRUSTED, j] = 1.0  # nothing refuses this state any more
+        table[USED, j] = estimate if missing or table[DISTRUSTED, j] != 0.0 else qd[j]
+    return GOOD
+
+
+@helper
+def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool, began: bool, expecting: bool) -> None:
+    """Positions and velocities of a good state; fills in qd where it is not the reported one."""
+    for j in range(q.shape[0]):
+        moved = 0.0 if began else q[j] - table[PLACE, j]
+        if moved == 0.0:
+            if table[STILL, j] == 0.0:
+                sudden = abs(table[RAW, j]) > SUDDEN_BRAKE * dt + SLOW and abs(table[RAW, j]) * dt > 4.0 * table[FINEST, j]
+                table[SUDDEN, j] = 1.0 if sudden else 0.0
+                table[FEEDBACK_THEN, j] = table[FEEDBACK, j] if expecting else np.nan
+            table[STILL, j] += 1.0
+            table[STILL_TIME, j] += dt
+            table[ASKED, j] += abs(table[EXPECTED, j]) * dt if expecting else 0.0
+        else:
+            if dt > SHORTEST:
+                table[RAW, j] = moved / dt
+            table[FINEST, j] = min(table[FINEST, j], abs(moved))
+            table[STILL, j] = table[STILL_TIME, j] = table[ASKED, j] = 0.0
+            if expecting and moved * table[EXPECTED, j] > 0.0:
+                table[MOVED, j] = 1.0
+        if expecting and table[EXPECTED, j] == 0.0:
+            table[MOVED, j] = 0.0
+        table[MISMATCH, j], table[TRAVEL, j] = table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j]
+        table[ESTIMATE, j] = table[NEXT_ESTIMATE, j]
+        table[REPORTED, j] = np.nan if missing else qd[j]
+        qd[j] = table[USED, j]
+        table[PLACE, j], table[SPEED, j], table[JUMPED, j] = q[j], qd[j], np.nan
