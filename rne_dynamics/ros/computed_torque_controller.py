@@ -12,8 +12,6 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
-from rne_dynamics.control.motion.acceptance import check_path
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
@@ -156,10 +154,7 @@ class ComputedTorqueController(EffortNode):
         robot = supervisor.settings.robot
         if isinstance(robot, Mechanism) and supervisor.posture is not None:
             check_loops(accepted.path, robot, supervisor.posture, accepted.begin)
-        motion = Motion(
-            accepted.trajectory, accepted.start, self._tolerances if tolerances is None else tolerances,
-            blend_time=accepted.blend_time,
-        )
+        motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
 
         def ended(ending: Ending, text: str) -> None:
             self._endings[ending] += 1
@@ -172,12 +167,7 @@ class ComputedTorqueController(EffortNode):
             if on_end is not None:
                 on_end(ending, text)
 
-        limits, deferred = self._limits, accepted.start > supervisor.stamp
-
-        def check(now: Reference) -> None:
-            check_path(motion.path, now, limits, accepted.blend_time)
-
-        supervisor.follow(motion, ended, check if deferred else None)
+        supervisor.follow(motion, ended)
         self.get_logger().info(
             f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
         )

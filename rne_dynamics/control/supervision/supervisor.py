@@ -17,7 +17,7 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
 from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
 from rne_dynamics.control.supervision.settings import Settings
@@ -201,7 +201,7 @@ class Supervisor:
             self._hold("the drives act again" if act else "the drives do not act")
             self._begin_check()
 
-    def follow(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
+    def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
 
         Raises
@@ -210,7 +210,7 @@ class Supervisor:
             The controller does not accept motions now; the message says why.
         """
         self.ready()
-        self.queue.put(motion, on_end, check)
+        self.queue.put(motion, on_end)
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""
@@ -546,7 +546,7 @@ class Supervisor:
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):
             try:
-                terms = self._torques.along(self.queue.advance(stamp, self.speed))
+                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True))
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"
