@@ -109,7 +109,7 @@ class Predictor:
     def predict(self, q: Array, qd: Array, measured: int, stamp: int, aim_qd: Array) -> tuple[Array, Array]:
         """Position and velocity, each (n,), at the time at which the effort that answers for `stamp` acts.
 
-        Where no effort is known yet, or the model has no answer, they are the measured ones.
+        Where no effort is known yet, or the model has no answer, the velocity is taken to stay.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Predictor:
             self._arm, self._drives, self._rotors, self._friction, self._steepness, self._coriolis, self._times,
             self._efforts, self._newest, self._count, measured, end, aim_qd, self._state, self._work,
         ):
-            return q, qd
+            return q + (end - measured) / NANOSECONDS * qd, qd
         return self._state[0].copy(), self._state[1].copy()
 
 

@@ -377,9 +377,15 @@ class Supervisor:
         feedback = self._grown(stamp)
         if torques.quick is None:
             return self._limited(torques.tracking(q, qd, reference, feedback), now)
+        expected = None
+        if torques.predictor is not None:
+            expected = torques.predictor.predict(q, qd, self.stamp, stamp, reference.qd)
+            reference = self.queue.ahead(stamp + torques.predictor.ahead)
         terms, limited, runaway = self._output.track(
-            torques, torques.quick, q, qd, reference, feedback, now, counters
+            torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
+        if torques.predictor is not None:
+            torques.predictor.note(stamp, limited.command)
         return self._answered(terms, limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
