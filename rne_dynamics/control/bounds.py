@@ -1,22 +1,29 @@
 """Where piecewise polynomials leave bounds: between the points too, found without sampling.
 
-A polynomial lies in the hull of its Bézier points. Pieces whose points all lie within the bounds are done; others are
-halved, which brings the points closer to the curve by a factor of four, until an end of a piece, which lies on the
+A polynomial lies in the hull of its Bézier points. A piece whose points all lie within the bounds is done; another one
+is halved, which brings the points closer to the curve by a factor of four, until an end of a part, which lies on the
 curve, is outside, or none can be any more. Source: G. Farin, Curves and Surfaces for CAGD, de Casteljau's algorithm.
 """
 
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import helper, kernel
 
 #: Halvings after which what still only touches a bound counts as within: the points are then 1e-12 of a piece away.
 HALVINGS = 20
+#: Largest degree.
+DEGREE = 5
+#: ROWS[d][i, k] = C(i, k) / C(d, k): from powers of a piece's own time in [0, 1] to its Bézier points, degree d.
+ROWS = np.zeros((DEGREE + 1, DEGREE + 1, DEGREE + 1))
+for _d in range(DEGREE + 1):
+    for _i in range(_d + 1):
+        ROWS[_d, _i, : _i + 1] = [math.comb(_i, k) / math.comb(_d, k) for k in range(_i + 1)]
 
 
 class Departure(NamedTuple):
@@ -27,13 +34,83 @@ class Departure(NamedTuple):
     value: float
 
 
+@helper
+def leaves(c: Array, degree: int, length: float, lower: float, upper: float, points: Array, found: Array) -> bool:
+    """Whether one polynomial leaves its bounds; then `found` is the time since its begin, and the value there.
+
+    Parameters
+    ----------
+    c
+        Coefficients, lowest power first; shape (at least degree + 1,).
+    degree, length
+        How many powers count, and how long the piece is, s.
+    lower, upper
+        Bounds. What is not a number is outside.
+    points
+        Work memory, shape (HALVINGS + 2, DEGREE + 1).
+    found
+        Shape (2,).
+    """
+    power = 1.0
+    for k in range(degree + 1):
+        scaled = c[k] * power
+        power *= length
+        for i in range(degree + 1):
+            points[0, i] = ROWS[degree, i, k] * scaled + (points[0, i] if k > 0 else 0.0)
+    # the parts still to be looked at lie one behind the other; the last one is the earliest, `place` counts in sizes
+    count, depth, place = 1, 0, 0
+    while count > 0:
+        row, inside = count - 1, True
+        for i in range(degree + 1):
+            inside &= points[row, i] >= lower and points[row, i] <= upper
+        if not inside:
+            size = length * 0.5**depth
+            for i in (0, degree):
+                value = points[row, i]
+                if not (value >= lower and value <= upper):
+                    found[0], found[1] = place * size + (size if i > 0 else 0.0), value
+                    return True
+            if depth < HALVINGS:  # de Casteljau: the left half goes behind the right one
+                for i in range(degree + 1):
+                    points[count, i] = points[row, 0]
+                    for j in range(degree - i):
+                        points[row, j] = 0.5 * (points[row, j] + points[row, j + 1])
+                    # row now holds one point less; its last ones are the right half's already
+                count, depth, place = count + 1, depth + 1, 2 * place
+                continue
+        count -= 1
+        while depth > 0 and place % 2 == 1:
+            place, depth = place // 2, depth - 1
+        place += 1
+    return False
+
+
+@kernel
+def _first(coefficients: Array, begin: Array, length: Array, lower: Array, upper: Array, found: Array) -> int:
+    """`first_departure`: the joint, or -1; the time and the value in `found`."""
+    pieces, order, n = coefficients.shape
+    points, c = np.empty((HALVINGS + 2, DEGREE + 1)), np.empty(DEGREE + 1)
+    place, joint = np.empty(2), -1
+    for p in range(pieces):
+        for j in range(n):
+            for k in range(order):
+                c[k] = coefficients[p, k, j]
+            if leaves(c, order - 1, length[p], lower[j], upper[j], points, place) and (
+                joint < 0 or begin[p] + place[0] < found[0]
+            ):
+                found[0], found[1], joint = begin[p] + place[0], place[1], j
+        if joint >= 0:
+            return joint
+    return joint
+
+
 def first_departure(coefficients: Array, begin: Array, length: Array, lower: Array, upper: Array) -> Departure | None:
     """An early place where a piecewise polynomial is outside its bounds; None where there is none.
 
     Parameters
     ----------
     coefficients
-        Of (t − begin)^k, lowest power first; shape (pieces, degree + 1, n).
+        Of (t − begin)^k, lowest power first; shape (pieces, degree + 1, n), of degree 5 at most.
     begin, length
         Time at which each piece begins and how long it is, s; shape (pieces,).
     lower, upper
@@ -42,36 +119,8 @@ def first_departure(coefficients: Array, begin: Array, length: Array, lower: Arr
     Returns
     -------
     Departure or None
-        The earliest place found in the first round of halving that finds one.
+        In the first piece that leaves them.
     """
-    pieces, order, n = coefficients.shape
-    scaled = coefficients * (length[:, None] ** np.arange(order))[:, :, None]
-    to_bezier, left, right = _matrices(order - 1)
-    points = np.moveaxis(to_bezier @ scaled, 1, 2).reshape(pieces * n, order)
-    joint = np.tile(np.arange(n), pieces)
-    start, size = np.repeat(begin, n), np.repeat(length, n)
-    for _ in range(HALVINGS):
-        low, high = lower[joint, None], upper[joint, None]
-        outside = ~((points >= low) & (points <= high))  # what is not a number is outside too
-        ends = outside[:, [0, -1]]
-        if ends.any():
-            times = np.where(ends, np.stack([start, start + size], axis=1), np.inf)
-            row, end = np.unravel_index(np.argmin(times), times.shape)
-            return Departure(float(times[row, end]), int(joint[row]), float(points[row, -int(end)]))
-        open_ = outside.any(axis=1)
-        if not open_.any():
-            return None
-        points, half = points[open_], 0.5 * size[open_]
-        points = np.concatenate([points @ left.T, points @ right.T])
-        joint, start = np.tile(joint[open_], 2), np.concatenate([start[open_], start[open_] + half])
-        size = np.tile(half, 2)
-    return None
-
-
-@cache
-def _matrices(degree: int) -> tuple[Array, Array, Array]:
-    """From powers of a piece's own time in [0, 1] to Bézier points, and from those to the points of each half."""
-    d = range(degree + 1)
-    to_bezier = np.array([[math.comb(i, k) / math.comb(degree, k) for k in d] for i in d])
-    left = np.array([[math.comb(i, k) / 2.0**i for k in d] for i in d])
-    return to_bezier, left, left[::-1, ::-1].copy()
+    found = np.zeros(2)
+    joint = _first(np.ascontiguousarray(coefficients), begin, length, np.array(lower), np.array(upper), found)
+    return None if joint < 0 else Departure(float(found[0]), joint, float(found[1]))

@@ -24,7 +24,7 @@ from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.spatial.jit import kernel
 
 # columns of what the kernel needs of a joint
-_P, _D, _I, _VISCOUS, _FORWARD, _BACKWARD, TABLE_COLUMNS = range(7)
+_P, _D, _I, VISCOUS, FORWARD, BACKWARD, TABLE_COLUMNS = range(7)
 
 
 @kernel
@@ -56,8 +56,8 @@ def computed_torque_kernel(
     for j in range(n):
         terms[4, j] = terms[3, j]
         smooth = math.tanh(aim_qd[j] * steepness)
-        coulomb = table[j, _FORWARD] if smooth > 0.0 else table[j, _BACKWARD]
-        terms[3, j] = scale * (table[j, _VISCOUS] * qd[j] + coulomb * smooth)
+        coulomb = table[j, FORWARD] if smooth > 0.0 else table[j, BACKWARD]
+        terms[3, j] = scale * (table[j, VISCOUS] * qd[j] + coulomb * smooth)
 
 
 @dataclass(frozen=True, eq=False)

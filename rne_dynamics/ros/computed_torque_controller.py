@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from std_msgs.msg import Float64
@@ -12,9 +13,8 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
-from rne_dynamics.control.motion.acceptance import check_path
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.output import Effort
@@ -42,6 +42,8 @@ SCHEMA: tuple[Parameter, ...] = (
               0.0, 1e4),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of what they ask for; ~/speed_scaling "
               "changes it too.", "", 0.0, 1.0),
+    Parameter("command_delay", 0.0, "Time from a joint state's stamp until the effort that answers it acts; the law "
+              "then answers for the state at that time. 0 for none; open arms only.", "s", 0.0, LONGEST_DELAY),
     Parameter("constraints.start", 0.05, "How far a trajectory may start from where the arm is.", "rad or m",
               0.0, 10.0),
     Parameter("constraints.blend_time", 0.3, "Time in which the difference dies out between a trajectory and the "
@@ -97,7 +99,8 @@ class ComputedTorqueController(EffortNode):
             column("gains.{joint}.i_clamp"), robot.joint_names,
         )
         self._tolerances_of(robot, values)  # refuses what does not fit before anything is swapped in
-        return controller_settings(robot, values, gains=gains, damping=column("hand_guiding.{joint}.damping"))
+        plain = controller_settings(robot, values, gains=gains, damping=column("hand_guiding.{joint}.damping"))
+        return replace(plain, command_delay=number(values, "command_delay"))
 
     def adopted(self, values: Values) -> None:
         """Tolerances, motion limits, speed."""
@@ -156,10 +159,7 @@ class ComputedTorqueController(EffortNode):
         robot = supervisor.settings.robot
         if isinstance(robot, Mechanism) and supervisor.posture is not None:
             check_loops(accepted.path, robot, supervisor.posture, accepted.begin)
-        motion = Motion(
-            accepted.trajectory, accepted.start, self._tolerances if tolerances is None else tolerances,
-            blend_time=accepted.blend_time,
-        )
+        motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
 
         def ended(ending: Ending, text: str) -> None:
             self._endings[ending] += 1
@@ -172,12 +172,7 @@ class ComputedTorqueController(EffortNode):
             if on_end is not None:
                 on_end(ending, text)
 
-        limits, deferred = self._limits, accepted.start > supervisor.stamp
-
-        def check(now: Reference) -> None:
-            check_path(motion.path, now, limits, accepted.blend_time)
-
-        supervisor.follow(motion, ended, check if deferred else None)
+        supervisor.follow(motion, ended)
         self.get_logger().info(
             f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
         )

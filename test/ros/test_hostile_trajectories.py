@@ -63,7 +63,7 @@ def outcome(request: Request, message: JointTrajectory) -> object:
         accepted = offer(request, message)
     except TrajectoryError as error:
         return str(error)
-    return accepted.start, accepted.begin, accepted.path.coefficients.tobytes()
+    return accepted.start, accepted.begin, accepted.path.base.coefficients.tobytes(), accepted.path.offsets.tobytes()
 
 
 def test_messages_off_the_wire_are_read_alike():

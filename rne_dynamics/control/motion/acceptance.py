@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.motion.path_check import PathCheck, check_start
 from rne_dynamics.control.motion.path_rate import NANOSECONDS
 from rne_dynamics.control.motion.points import Point, Points, Time, nanoseconds, read_points
 from rne_dynamics.control.motion.rest import halt
-from rne_dynamics.control.motion.takeover import in_path_time, takeover
+from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
+from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 
-#: Sizes within which a motion may pass a limit through rounding, rad or m (and per second).
-ROUNDING = 1e-9
 #: A header stamp further than this from the joint states' time means two clocks, s.
 CLOCKS_APART = 600.0
-#: Beyond this no arm goes, limits or none: rad or m, per s and per s². It keeps what follows in finite numbers.
-ABSURD = 1e6
 #: Largest speed of a last point, where the reference comes to rest at once, rad/s or m/s.
 END_VELOCITY = 1e-3
 
@@ -48,13 +46,21 @@ class Accepted:
         What will be followed then, the blend from the motion before included; a `Trajectory` from `begin` on.
     blend_time
         With which that was made, s.
+    limits
+        To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to
+        rest.
     """
 
     trajectory: SampledTrajectory
     start: int
     begin: float
-    path: Path
+    path: BlendedPath
     blend_time: float
+    limits: MotionLimits
+
+    def motion(self, tolerances: Tolerances) -> Motion:
+        """The motion that follows it; it is judged by `tolerances`."""
+        return Motion(self.trajectory, self.start, tolerances, blend_time=self.blend_time, limits=self.limits)
 
 
 def accept_points(
@@ -121,11 +127,15 @@ def accept_points(
         now = followed(at)
         moving, _, _ = in_path_time(now, rate, slope)
         trajectory = _whole(read, begin, moving, limits, blend_time)
-        _check_start(trajectory.sample(begin), now, read.columns, limits)
+        first = trajectory.path.sample(begin).q
+        allowed = np.abs(first - now.q) + limits.start
+        allowed[read.columns] = np.broadcast_to(limits.start, allowed.shape)[read.columns]
+        limits = replace(limits, start=allowed)
+        check_start(first, now.q, limits)
         _check_end(trajectory, limits)
-        path = takeover(trajectory, begin, moving, blend_time)
-        check_path(path, now, limits, blend_time)
-    return Accepted(trajectory, start, begin, path, blend_time)
+        path = takeover(trajectory.path, begin, moving, blend_time)
+        PathCheck(path, now, limits, blend_time).all()
+    return Accepted(trajectory, start, begin, path, blend_time, limits)
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:
@@ -152,18 +162,6 @@ def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, b
     )
 
 
-def _check_start(first: Reference, now: Reference, columns: Array, limits: MotionLimits) -> None:
-    gap = np.zeros(len(limits.joints))
-    gap[columns] = np.abs(first.q - now.q)[columns]
-    j = int(np.argmax(gap))
-    if not gap[j] <= limits.start:
-        raise TrajectoryError(
-            f"joint {limits.joints[j]!r}: the trajectory starts at {first.q[j]:.6g}, {gap[j]:.3g} away from where the "
-            f"arm is held; it may differ by {limits.start:g} (constraints.start). Start where the arm is, or give the "
-            "first point a time above 0"
-        )
-
-
 def _check_end(trajectory: SampledTrajectory, limits: MotionLimits) -> None:
     if trajectory.velocities is None:
         return
@@ -173,46 +171,4 @@ def _check_end(trajectory: SampledTrajectory, limits: MotionLimits) -> None:
         raise TrajectoryError(
             f"joint {limits.joints[j]!r} has velocity {last[j]:.6g} in the last point, where the arm is to stand; "
             f"it must be 0 (at most {END_VELOCITY:g})"
-        )
-
-
-def check_path(path: Path, now: Reference, limits: MotionLimits, blend_time: float) -> None:
-    """`TrajectoryError` where a path leaves the limits, at the rate 1, between its knots too.
-
-    Parameters
-    ----------
-    path
-        From its `begin`, the blend included.
-    now
-        What the arm is asked to do there: a joint that is outside the limits may move, but not further out, nor faster.
-    limits
-        See `MotionLimits`.
-    blend_time
-        s; what leaves the limits within it is said to do so while the trajectory is taken over.
-    """
-    blended = path.begin + blend_time
-    lower = np.minimum(np.maximum(limits.lower, -ABSURD), now.q) - ROUNDING
-    upper = np.maximum(np.minimum(limits.upper, ABSURD), now.q) + ROUNDING
-    velocity = np.maximum(np.minimum(limits.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
-    hint = (
-        "; where the trajectory itself stays within, it is so while the arm is led onto the trajectory from what it "
-        "does now: start where the arm is and as fast as it moves, or allow more time"
-    )
-    if outside := path.departure("position", lower, upper):
-        j = outside.joint
-        raise TrajectoryError(
-            f"joint {limits.joints[j]!r} would be at {outside.value:.6g} at {outside.t:.3f} s; "
-            f"allowed is [{limits.lower[j]:.6g}, {limits.upper[j]:.6g}]{hint if outside.t < blended else ''}"
-        )
-    if fast := path.departure("velocity", -velocity, velocity):
-        j = fast.joint
-        raise TrajectoryError(
-            f"joint {limits.joints[j]!r} would move at {fast.value:.6g} per second at {fast.t:.3f} s; allowed is "
-            f"{limits.velocity[j]:.6g}. Give the trajectory more time{hint if fast.t < blended else ''}"
-        )
-    bound = np.full(len(velocity), ABSURD)
-    if wild := path.departure("acceleration", -bound, bound):
-        raise TrajectoryError(
-            f"joint {limits.joints[wild.joint]!r} would accelerate by {wild.value:.3g} per s² at {wild.t:.3f} s; no "
-            "arm does. Look for points that nearly coincide in time"
         )

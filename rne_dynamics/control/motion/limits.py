@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
+
+#: Sizes within which a motion may pass a limit through rounding, rad or m (and per second).
+ROUNDING = 1e-9
+#: Beyond this no arm goes, limits or none: rad or m, per s and per s². It keeps what follows in finite numbers.
+ABSURD = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,11 +28,25 @@ class MotionLimits:
     velocity
         Largest speed, rad/s or m/s; shape (n,); infinite where there is no limit.
     start
-        How far a trajectory that has begun may lie from where the arm is asked to be, rad or m.
+        How far a trajectory that has begun may lie from where the arm is asked to be, rad or m; one number, or shape
+        (n,).
     """
 
     joints: tuple[str, ...]
     lower: Array
     upper: Array
     velocity: Array
-    start: float
+    start: float | Array
+
+    def bounds(self, now: Reference) -> Array:
+        """Bounds of position, velocity and acceleration for a path that begins with `now`; shape (3, 2, n).
+
+        A joint that is outside its limits may move, but not further out, nor faster.
+        """
+        bounds = np.empty((3, 2, len(self.joints)))
+        bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD), now.q) - ROUNDING
+        bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD), now.q) + ROUNDING
+        bounds[1, 1] = np.maximum(np.minimum(self.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
+        bounds[1, 0] = -bounds[1, 1]
+        bounds[2, 0], bounds[2, 1] = -ABSURD, ABSURD
+        return bounds

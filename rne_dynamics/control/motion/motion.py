@@ -7,9 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.path import ORDER, Path
+from rne_dynamics.control.motion.path_check import PathCheck, check_start
 from rne_dynamics.control.motion.path_rate import NANOSECONDS, RAMP, PathRate
-from rne_dynamics.control.motion.takeover import in_path_time, takeover
+from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
 from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -25,6 +27,9 @@ class Motion:
     scaled in speed the arm runs through the same positions, with velocities scaled by r and accelerations by r², plus
     what it takes to change the rate.
 
+    What is followed is what was checked: the path of the trajectory when it was accepted, the way onto it when it
+    begins. A motion can be pickled; of the trajectory only the arrays of its path go along.
+
     Parameters
     ----------
     trajectory
@@ -37,6 +42,8 @@ class Motion:
         Path time in which the difference dies out between the trajectory and what the arm did before, s; above 0.
     ramp
         Time in which the rate changes between 0 and 1, s; above 0.
+    limits
+        Checked when it begins: how far from the trajectory the arm is, and the way onto it. None checks nothing.
 
     Raises
     ------
@@ -46,7 +53,7 @@ class Motion:
 
     def __init__(
         self, trajectory: SampledTrajectory, start: int, tolerances: Tolerances, *, blend_time: float,
-        ramp: float = RAMP,
+        ramp: float = RAMP, limits: MotionLimits | None = None,
     ) -> None:
         for name, value in (("blend time", blend_time), ("ramp", ramp)):
             if not (math.isfinite(value) and value > 0.0):
@@ -56,12 +63,14 @@ class Motion:
                 f"the tolerances are for {len(tolerances.joints)} joints, the trajectory has "
                 f"{trajectory.positions.shape[1]}; they must agree"
             )
-        self.trajectory, self.start, self.tolerances = trajectory, start, tolerances
+        self.start, self.tolerances, self.limits = start, tolerances, limits
         self._blend_time, self._ramp = blend_time, ramp
-        self._path: Path = trajectory.path
+        self._base = trajectory.path
+        self._path = _alone(self._base, self._base.begin)
+        self._check: PathCheck | None = None
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)
         self._stamp, self._s, self._braking, self._stopped = start, 0.0, False, False
-        self._reference = trajectory.sample(0.0)
+        self._reference = self._base.sample(0.0)
         self._due: float | None = None  # stamp by which the goal must be reached; None before the end
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
@@ -77,21 +86,45 @@ class Motion:
         rate, slope
             At which path time runs: those of the motion before, or the speed that is set, and 0, where the arm was
             held. What moves is blended in terms of this rate; see `in_path_time`.
+
+        Raises
+        ------
+        TrajectoryError
+            It lies too far from `now`, or the way onto it leaves the limits: it must not be followed.
         """
         begin = (stamp - self.start) / NANOSECONDS
-        now, rate, slope = in_path_time(now, rate, slope)
-        self._path = takeover(self.trajectory, begin, now, self._blend_time)
+        if self.limits is not None:
+            check_start(self._base.sample(begin).q, now.q, self.limits)
+        moving, rate, slope = in_path_time(now, rate, slope)
+        self._path = takeover(self._base, begin, moving, self._blend_time)
+        if self.limits is not None:
+            self._check = PathCheck(self._path, now, self.limits, self._blend_time, rest_known=True)
+            self._check.cycle(begin)
         self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
         self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None
         self._reference = self._path.sample(begin, rate, slope)
 
     def advance(self, stamp: int, speed: float = 1.0) -> Reference:
-        """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1 (NaN and what lies below 0 count as 0)."""
+        """The reference at `stamp`, ns; the rate follows `speed`, 0 to 1 (NaN and what lies below 0 count as 0).
+
+        Path time advances by no more than the stamp does.
+
+        Raises
+        ------
+        TrajectoryError
+            Of a long way onto the trajectory, part of which is checked in each cycle: it leaves the limits further on.
+            The reference is what it was.
+        """
         stamp = max(stamp, self._stamp)
         if not self._braking:
             self._rate.follow(stamp, min(speed, 1.0) if speed > 0.0 else 0.0)
         self._stamp = stamp
-        self._s, rate, slope = self._rate.at(stamp)
+        s, rate, slope = self._rate.at(stamp)
+        if self._check is not None:
+            self._check.cycle(s)
+            if self._check.over:
+                self._check = None
+        self._s = s
         self._stopped = self._braking and rate == 0.0
         self._reference = self._path.sample(self._s, rate, slope)
         if self._due is None and self._s >= self._path.end:
@@ -112,7 +145,7 @@ class Motion:
         self._braking = True
 
     @property
-    def path(self) -> Path:
+    def path(self) -> BlendedPath:
         """What is followed, in path time: the trajectory with the blend from what was followed before."""
         return self._path
 
@@ -189,12 +222,19 @@ class Motion:
         return f"joint {tolerances.joints[j]!r} is {error} ({tolerances.source(what, j)})"
 
 
+def _alone(base: Path, begin: float) -> BlendedPath:
+    """A path that nothing is added to."""
+    return BlendedPath(base, begin, np.zeros((0, ORDER, base.coefficients.shape[2])), np.zeros(0))
+
+
 def warm_up(n: int) -> None:
     """Compile what a motion of `n` joints needs, so that the first one is as fast as the others."""
     rest = Reference(np.zeros(n), np.zeros(n), np.zeros(n))
     trajectory = SampledTrajectory(np.array([0.0, 1.0]), np.zeros((2, n)))
-    motion = Motion(trajectory, 0, Tolerances(tuple(str(j) for j in range(n))), blend_time=0.1)
-    motion.begin(0, rest)
+    joints, free = tuple(str(j) for j in range(n)), np.full(n, np.inf)
+    limits = MotionLimits(joints, -free, free, free, 1.0)
+    motion = Motion(trajectory, 0, Tolerances(joints), blend_time=0.1, limits=limits)
+    motion.begin(0, rest._replace(q=np.full(n, 0.1)))
     motion.advance(1)
     motion.judge(1, rest.q, rest.qd)
 

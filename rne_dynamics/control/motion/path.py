@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,16 +10,15 @@ import numpy as np
 from rne_dynamics.control.bounds import Departure, first_departure
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.spatial.jit import helper, kernel
 
 #: Coefficients of a piece: degree five and below.
 ORDER = 6
-#: BINOMIAL[i, k] = k over i.
-BINOMIAL = np.array([[math.comb(k, i) for k in range(ORDER)] for i in range(ORDER)], dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class Path(Rebuilt):
     """Pieces of a desired motion; before the first and in the last it rests.
 
     Parameters
@@ -34,20 +31,19 @@ class Path:
 
     Notes
     -----
-    What is sampled here every cycle is what `departure` looks at, number for number.
+    What is sampled here every cycle is what `departure` checks, number for number. Both arrays become read-only, and a
+    path comes out of a pickle without a copy of its own: it may have 100,000 pieces.
     """
 
     knots: Array
     coefficients: Array
     begin: float = field(init=False)
     end: float = field(init=False)
-    _knots: list[float] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        knots = self.knots.tolist()
-        object.__setattr__(self, "_knots", knots)
-        object.__setattr__(self, "begin", knots[0])
-        object.__setattr__(self, "end", knots[-1])
+        self.knots.flags.writeable = self.coefficients.flags.writeable = False
+        object.__setattr__(self, "begin", float(self.knots[0]))
+        object.__setattr__(self, "end", float(self.knots[-1]))
 
     @property
     def duration(self) -> float:
@@ -59,12 +55,9 @@ class Path:
 
         q(s), q'(s) rate and q''(s) rate² + q'(s) slope, by the chain rule.
         """
-        if not s >= self.begin:
-            return self.in_piece(0, 0.0, 0.0, 0.0)
-        if s >= self.end:
-            return self.in_piece(len(self._knots) - 1, 0.0, rate, slope)
-        piece = bisect_right(self._knots, s) - 1
-        return self.in_piece(piece, s - self._knots[piece], rate, slope)
+        out = np.empty((3, self.coefficients.shape[2]))
+        _evaluate_at(self.coefficients, self.knots, s, rate, slope, out)
+        return Reference(out[0], out[1], out[2])
 
     def samples(self, times: Array) -> Array:
         """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
@@ -92,23 +85,21 @@ class Path:
         return first_departure(c, self.knots, np.append(np.diff(self.knots), 0.0), lower, upper)
 
 
-def at_rest_in(knot: float, q: Array) -> Path:
-    """A path that rests in `q`, shape (n,), from `knot` on."""
-    coefficients = np.zeros((1, ORDER, len(q)))
-    coefficients[0, 0] = q
-    return Path(np.array([knot]), coefficients)
+@helper
+def piece_at(knots: Array, s: float) -> int:
+    """The last piece that begins no later than `s`; −1 before the first."""
+    piece, above = -1, knots.shape[0]  # knots[piece] <= s < knots[above]
+    while above - piece > 1:
+        middle = (piece + above) // 2
+        if knots[middle] <= s:
+            piece = middle
+        else:
+            above = middle
+    return piece
 
 
-def shifted(coefficients: Array, x: Array) -> Array:
-    """The same polynomials counted from `x` later; (pieces, 6, n) or (6, n), and (pieces,) give (pieces, 6, n)."""
-    power = np.maximum(np.arange(ORDER) - np.arange(ORDER)[:, None], 0)
-    shift: Array = BINOMIAL * x[:, None, None] ** power
-    moved: Array = shift @ coefficients
-    return moved
-
-
-@kernel
-def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
+@helper
+def evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
     """Position, velocity and acceleration in time of one piece, by Horner's scheme."""
     for j in range(out.shape[1]):
         q = first = half = 0.0  # half of the second derivative
@@ -121,19 +112,30 @@ def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: flo
         out[2, j] = 2.0 * half * rate * rate + first * slope
 
 
+@helper
+def evaluate_path(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
+    """`Path.sample`."""
+    piece, last = piece_at(knots, s), knots.shape[0] - 1
+    if piece < 0:
+        evaluate(coefficients, 0, 0.0, 0.0, 0.0, out)
+    else:
+        evaluate(coefficients, piece, s - knots[piece] if piece < last else 0.0, rate, slope, out)
+
+
+@kernel
+def _evaluate(coefficients: Array, piece: int, x: float, rate: float, slope: float, out: Array) -> None:
+    """`Path.in_piece`."""
+    evaluate(coefficients, piece, x, rate, slope, out)
+
+
+@kernel
+def _evaluate_at(coefficients: Array, knots: Array, s: float, rate: float, slope: float, out: Array) -> None:
+    """`Path.sample`."""
+    evaluate_path(coefficients, knots, s, rate, slope, out)
+
+
 @kernel
 def _evaluate_rows(coefficients: Array, knots: Array, times: Array, out: Array) -> None:
     """`Path.sample` at many times; out (rows, 3, n)."""
-    last = knots.shape[0] - 1
     for r in range(times.shape[0]):
-        s = times[r]
-        piece, above = 0, last + 1  # knots[piece] <= s < knots[above]
-        while above - piece > 1:
-            middle = (piece + above) // 2
-            if knots[middle] <= s:
-                piece = middle
-            else:
-                above = middle
-        moves = s >= knots[0]
-        x = s - knots[piece] if moves and piece < last else 0.0
-        _evaluate(coefficients, piece, x, 1.0 if moves else 0.0, 0.0, out[r])
+        evaluate_path(coefficients, knots, times[r], 1.0, 0.0, out[r])

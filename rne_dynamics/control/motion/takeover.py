@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
-from rne_dynamics.control.motion.path import Path, at_rest_in, shifted
+from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
+from rne_dynamics.control.motion.path import ORDER, Path, evaluate, evaluate_path
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import helper, kernel
 
 #: Least rate in terms of which a motion under way is written in path time.
 LEAST_RATE = 0.05
@@ -36,8 +39,87 @@ def in_path_time(now: Reference, rate: float, slope: float = 0.0) -> tuple[Refer
     return Reference(now.q, first, (now.qdd - first * slope) / rate**2), rate, slope
 
 
-def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_time: float) -> Path:
-    """The path of `trajectory` from path time `begin` on, plus the offset of `now` from it, which dies out.
+@dataclass(frozen=True, eq=False)
+class BlendedPath:
+    """A path from some path time on, plus offsets that die out: what a trajectory becomes when it is taken over.
+
+    Making one costs the same however long the path is: nothing of it is copied.
+
+    Parameters
+    ----------
+    base
+        The path of the trajectory.
+    begin
+        Path time from which on it is followed, s.
+    offsets
+        Coefficients of (s − begin)^k, lowest power first, of each offset; rad or m; shape (offsets, 6, n).
+    until
+        Path time from which on each offset is zero, s; `begin` for none at all; shape (offsets,).
+    """
+
+    base: Path
+    begin: float
+    offsets: Array
+    until: Array
+    end: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "end", max(self.base.end, self.begin, *self.until.tolist()))
+
+    @property
+    def duration(self) -> float:
+        """Path time of the end, s; together with `sample` this makes it a `Trajectory`."""
+        return self.end
+
+    @property
+    def knots(self) -> Array:
+        """Path times between which it is one polynomial, s; from `begin` on."""
+        own = self.base.knots
+        return np.unique(np.concatenate([[self.begin], self.until, own[own > self.begin]]))
+
+    def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
+        """As `Path.sample`."""
+        out = np.empty((3, self.offsets.shape[2]))
+        _sample(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, s, rate, slope, out)
+        return Reference(out[0], out[1], out[2])
+
+    def pieces(self) -> tuple[int, int]:
+        """The pieces of `base` that count, first and behind the last; −1 is the time before its first knot."""
+        return int(np.searchsorted(self.base.knots, self.begin, side="right")) - 1, len(self.base.knots)
+
+    def blended(self) -> int:
+        """Behind the last piece of `base` to which an offset is added; no more than the first where there is none."""
+        if not (self.until > self.begin).any():
+            return self.pieces()[0]
+        return int(np.searchsorted(self.base.knots, self.until.max(), side="left"))
+
+    def departure(self, bounds: Array, first: int, last: int) -> tuple[int, Departure] | None:
+        """Where the pieces from `first` up to `last` (not included) leave bounds, at rate 1, between the knots too.
+
+        Parameters
+        ----------
+        bounds
+            Lower and upper bound of position, velocity and acceleration; shape (3, 2, n).
+        first, last
+            See `pieces`.
+
+        Returns
+        -------
+        tuple or None
+            0 for a position, 1 for a velocity, 2 for an acceleration, in this order, and where; None for none.
+        """
+        found = np.zeros(2)
+        which = _departure(
+            self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, bounds, first, last, found
+        )
+        if which < 0:
+            return None
+        what, joint = divmod(which, bounds.shape[2])
+        return what, Departure(float(found[0]), joint, float(found[1]))
+
+
+def takeover(base: Path, begin: float, now: Reference, blend_time: float) -> BlendedPath:
+    """The path `base` from path time `begin` on, plus the offset of `now` from it, which dies out.
 
     The offset is made of quintics that start as the difference and end at zero, at rest: the differences of position
     and velocity die out over `blend_time`, that of acceleration over `ACCELERATION_TIME` if that is shorter, since it
@@ -45,8 +127,8 @@ def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_
 
     Parameters
     ----------
-    trajectory
-        Any.
+    base
+        Of a trajectory.
     begin
         s; before the trajectory's first point it rests in that, and so it does in its last.
     now
@@ -54,46 +136,16 @@ def takeover(trajectory: SampledTrajectory, begin: float, now: Reference, blend_
     blend_time
         s; above 0. Where the trajectory is over before, the path ends when the blend does.
     """
-    path = _from(trajectory.path, begin)
-    there = path.sample(begin)
+    there = base.sample(begin)
     zero = np.zeros(len(now.q))
-    for e, v, a, T in (
+    offsets, until = np.zeros((2, ORDER, len(now.q))), np.full(2, begin)
+    for k, (e, v, a, T) in enumerate((
         (now.q - there.q, now.qd - there.qd, zero, blend_time),
         (zero, zero, now.qdd - there.qdd, min(blend_time, ACCELERATION_TIME)),
-    ):
+    )):
         if e.any() or v.any() or a.any():
-            path = _split(path, begin + T)
-            under = int(np.searchsorted(path.knots, begin + T))
-            path.coefficients[:under] += shifted(_dying(e, v, a, T), path.knots[:under] - begin)
-    return path
-
-
-def _from(path: Path, begin: float) -> Path:
-    """The same path with a first piece that begins at `begin`; its memory is its own."""
-    if begin < path.begin:
-        front = at_rest_in(begin, path.coefficients[0, 0])
-        return Path(np.append(front.knots, path.knots), np.concatenate([front.coefficients, path.coefficients]))
-    if begin >= path.end:
-        return at_rest_in(begin, path.coefficients[-1, 0])
-    piece = int(np.searchsorted(path.knots, begin, side="right")) - 1
-    knots, coefficients = path.knots[piece:].copy(), path.coefficients[piece:].copy()
-    if begin > knots[0]:
-        coefficients[0] = shifted(coefficients[0], np.array([begin - knots[0]]))[0]
-        knots[0] = begin
-    return Path(knots, coefficients)
-
-
-def _split(path: Path, s: float) -> Path:
-    """The same path with a knot at `s`, which is not before its begin; beyond its end it goes on resting."""
-    knots, coefficients = path.knots, path.coefficients
-    after = int(np.searchsorted(knots, s, side="right"))
-    if knots[after - 1] == s:
-        return path
-    later = shifted(coefficients[after - 1], np.array([s - knots[after - 1]]))
-    return Path(
-        np.concatenate([knots[:after], [s], knots[after:]]),
-        np.concatenate([coefficients[:after], later, coefficients[after:]]),
-    )
+            offsets[k], until[k] = _dying(e, v, a, T), begin + T
+    return BlendedPath(base, begin, offsets, until)
 
 
 def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
@@ -104,3 +156,71 @@ def _dying(e: Array, v: Array, a: Array, T: float) -> Array:
         (30.0 * e / T**2 + 16.0 * v / T + 3.0 * a) / (2.0 * T**2),
         -(12.0 * e / T**2 + 6.0 * v / T + a) / (2.0 * T**3),
     ])
+
+
+@kernel
+def _sample(
+    coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, s: float, rate: float, slope: float,
+    out: Array,
+) -> None:
+    """`BlendedPath.sample`."""
+    evaluate_path(coefficients, knots, s, rate, slope, out)
+    offset = np.empty(out.shape)
+    for k in range(until.shape[0]):
+        if s < until[k]:
+            evaluate(offsets, k, s - begin, rate, slope, offset)
+            out += offset
+
+
+@helper
+def _shift(c: Array, x: float) -> None:
+    """The same polynomial counted from `x` later, in place."""
+    if x != 0.0:
+        for i in range(ORDER - 1):
+            for k in range(ORDER - 2, i - 1, -1):
+                c[k] += x * c[k + 1]
+
+
+@kernel
+def _departure(
+    coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, bounds: Array, first: int, last: int,
+    found: Array,
+) -> int:
+    """`BlendedPath.departure`: n times what, plus the joint, or −1; the path time and the value in `found`."""
+    n, end = coefficients.shape[2], knots.shape[0] - 1
+    points, c, part, place = np.empty((HALVINGS + 2, ORDER)), np.empty(ORDER), np.empty(ORDER), np.empty(2)
+    for what in range(3):
+        for p in range(first, last):
+            a = max(knots[p], begin) if p >= 0 else begin
+            stop = knots[p + 1] if p < end else max(a, until.max())
+            while True:
+                b = stop
+                for k in range(until.shape[0]):  # an offset that ends within the piece divides it
+                    if a < until[k] < b:
+                        b = until[k]
+                which = -1
+                for j in range(n):
+                    c[:] = 0.0
+                    c[0] = coefficients[max(p, 0), 0, j]
+                    if 0 <= p < end:
+                        c[:] = coefficients[p, :, j]
+                        _shift(c, a - knots[p])
+                    for k in range(until.shape[0]):
+                        if a < until[k]:
+                            part[:] = offsets[k, :, j]
+                            _shift(part, a - begin)
+                            c += part
+                    for d in range(what):
+                        for k in range(ORDER - 1 - d):
+                            c[k] = (k + 1) * c[k + 1]
+                    low, high = bounds[what, 0, j], bounds[what, 1, j]
+                    if leaves(c, ORDER - 1 - what, b - a, low, high, points, place) and (
+                        which < 0 or a + place[0] < found[0]
+                    ):
+                        found[0], found[1], which = a + place[0], place[1], what * n + j
+                if which >= 0:
+                    return which
+                if b >= stop:
+                    break
+                a = b
+    return -1

@@ -40,6 +40,8 @@ def answer_kernel(
     steepness: float,
     q: Array,
     qd: Array,
+    place: Array,
+    speed: Array,
     aim: Array,
     integral: Array,
     weights: Array,
@@ -53,6 +55,7 @@ def answer_kernel(
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
+    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them.
     `aim`, (3, n), is the reference, `weights` (5,); the others as for `computed_torque_kernel` and `limit_kernel`.
     """
     computed_torque_kernel(
@@ -69,8 +72,8 @@ def answer_kernel(
         work[effort_limiter.MOTION, j] = (
             answer[_INERTIA, j] + answer[_CORIOLIS, j] + answer[_FRICTION, j] + answer[_FEEDBACK, j]
         )
-        work[effort_limiter.POSITION, j], work[effort_limiter.SPEED, j] = q[j], qd[j]
-        fast |= abs(qd[j]) > OVERSPEED * limits[effort_limits.VELOCITY, j]
+        work[effort_limiter.POSITION, j], work[effort_limiter.SPEED, j] = place[j], speed[j]
+        fast |= abs(speed[j]) > OVERSPEED * limits[effort_limits.VELOCITY, j]
     together = limit_kernel(limits, work, frequency, dt, options, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
@@ -111,9 +114,9 @@ class QuickAnswer:
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,
-        dt: float,
+        dt: float, measured: tuple[Array, Array] | None = None,
     ) -> Answer:
-        """The answer at a measured state.
+        """The answer at a state.
 
         Parameters
         ----------
@@ -127,6 +130,8 @@ class QuickAnswer:
             Which limits the effort and remembers it.
         dt
             Time since the last effort, s.
+        measured
+            Measured position and velocity, for which the limits hold, where `q` and `qd` are predicted ones.
 
         Raises
         ------
@@ -137,9 +142,10 @@ class QuickAnswer:
             self._aim[0], self._aim[1], self._aim[2] = reference
             self._reference = reference
         self._weights[_FEEDBACK] = feedback
+        place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
         together = answer_kernel(
-            *self._packed, q, qd, self._aim, integral, self._weights, *limiter.packed, dt, answer, flags
+            *self._packed, q, qd, place, speed, self._aim, integral, self._weights, *limiter.packed, dt, answer, flags
         )
         inertia, coriolis, gravity, friction, correction, command = answer
         terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)

@@ -32,15 +32,14 @@ class Ending(Enum):
 
 #: Told once for each motion: how it ended, and a text for people.
 OnEnd = Callable[[Ending, str], None]
-#: Given what the arm is asked to do when a motion begins; raises `TrajectoryError` where it cannot begin from there.
-Check = Callable[[Reference], None]
+#: Longest step between two states along which a reference that moves may advance, s: it would leap otherwise.
+LONGEST_STEP = 0.1
 
 
 @dataclass(frozen=True, eq=False)
 class _Entry:
     motion: Motion
     on_end: OnEnd
-    check: Check | None
 
 
 class MotionQueue:
@@ -60,7 +59,7 @@ class MotionQueue:
         self.lower, self.upper, self.brake_time = lower, upper, brake_time
         self._rest: Trajectory = Hold(q)
         self._rested = self._rest.sample(0.0)
-        self._rest_from = 0
+        self._rest_from = self._at = 0
         self._now: _Entry | None = None
         self._next: _Entry | None = None
         self._cancelled, self._called_off = "", Ending.CANCELLED
@@ -80,35 +79,49 @@ class MotionQueue:
         """Come to rest from `now` in the brake time; what was under way is stopped, `why` says why."""
         self._drop(Ending.STOPPED, why)
         self._stand(stamp, now)
-        self.reference = now
+        self.reference, self._at = now, stamp
 
-    def put(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
+    def put(self, motion: Motion, on_end: OnEnd) -> None:
         """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come.
 
-        `check` is for one that begins later: what the arm does then may not be what was foreseen.
+        It checks itself when it begins: what the arm does then may not be what was foreseen. Where it must not be
+        followed the arm comes to rest.
         """
         if self._next is not None:
             self._next.on_end(Ending.REPLACED, "another trajectory came before this one began")
-        self._next = _Entry(motion, on_end, check)
+        self._next = _Entry(motion, on_end)
 
-    def advance(self, stamp: int, speed: float) -> Reference:
-        """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease."""
+    def advance(self, stamp: int, speed: float, *, reckoning: bool = False) -> Reference:
+        """The reference at `stamp`, ns, with path time at `speed` of real time; stamps do not decrease.
+
+        Where a reference that moves would advance by more than `LONGEST_STEP` the arm comes to rest from where the
+        reference is instead, and what was under way is stopped.
+
+        Parameters
+        ----------
+        stamp, speed
+            See above.
+        reckoning
+            Whether no states come, so that the reference says where the arm is: it then takes steps of any length.
+        """
+        step, self._at = (stamp - self._at) / NANOSECONDS, stamp
+        if step > LONGEST_STEP and not reckoning and (self._now is not None or self.reference.qd.any()):
+            self.anchor(stamp, self.reference, f"no joint state was answered for {step:.3f} s, in which the motion "
+                        f"would leap; at most {LONGEST_STEP:g} s are allowed")
         if self._next is not None and stamp >= self._next.motion.start:
-            now, entry = self._advance(stamp, speed), self._next
-            rate, slope = self.path_rate(speed)
-            self._next = None
-            self._end(Ending.REPLACED, "another trajectory took over")
-            self._now, self._cancelled = entry, ""
-            entry.motion.begin(stamp, now, rate=rate, slope=slope)
-            self._look_again(stamp, now, entry)
+            self._begin(stamp, speed, self._next)
         self.reference = self._advance(stamp, speed)
         return self.reference
 
-    def _look_again(self, stamp: int, now: Reference, entry: _Entry) -> None:
-        if entry.check is None:
-            return
+    def _begin(self, stamp: int, speed: float, entry: _Entry) -> None:
+        """Let the motion that was awaited replace the one under way."""
+        now = self._advance(stamp, speed)
+        rate, slope = self.path_rate(speed)
+        self._next = None
+        self._end(Ending.REPLACED, "another trajectory took over")
+        self._now, self._cancelled = entry, ""
         try:
-            entry.check(now)
+            entry.motion.begin(stamp, now, rate=rate, slope=slope)
         except TrajectoryError as error:
             self._stand(stamp, now)
             self._end(Ending.STOPPED, f"it cannot begin from what the arm does by now: {error}")
@@ -127,7 +140,13 @@ class MotionQueue:
         if self._now is None:
             t = (stamp - self._rest_from) / NANOSECONDS
             return self._rested if t > self._rest.duration else self._rest.sample(t)
-        return self._now.motion.advance(stamp, speed)
+        try:
+            return self._now.motion.advance(stamp, speed)
+        except TrajectoryError as error:
+            self._stand(stamp, self.reference)
+            self._end(self._called_off if self._cancelled else Ending.STOPPED, self._cancelled or
+                      f"it cannot go on from what the arm did when it began: {error}")
+            return self.reference
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:
         """How the motion under way has ended, told to whoever gave it; None while it goes on, or where there is none.

@@ -79,10 +79,14 @@ class Output:
 
     def track(
         self, torques: Torques, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float,
-        now: float, counters: Counters,
+        now: float, counters: Counters, expected: tuple[Array, Array] | None = None,
     ) -> Answer:
-        """The effort along a reference at a measured state, with the terms it is made of; errors as for `answer`."""
-        answer = torques.answer(quick, q, qd, reference, feedback, self._limiter, self._step(now))
+        """The effort along a reference at a measured state, with the terms it is made of; errors as for `answer`.
+
+        `expected` are position and velocity that the law answers for instead; limits hold for the measured ones.
+        """
+        at = expected or (q, qd)
+        answer = torques.answer(quick, *at, reference, feedback, self._limiter, self._step(now), (q, qd))
         self._note(answer.limited, answer.terms, now, q, counters)
         return answer
 

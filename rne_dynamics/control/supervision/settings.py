@@ -11,6 +11,7 @@ from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.prediction import check_delay
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -68,6 +69,9 @@ class Settings:
     holding_error
         How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond it is held anew where it
         is. None: no bound.
+    command_delay
+        From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
+        time. 0 answers for the measured state.
     """
 
     robot: Machine
@@ -82,6 +86,7 @@ class Settings:
     min_rate: float = 0.0
     recover_automatically: bool = False
     holding_error: Array | None = None
+    command_delay: float = 0.0
 
     def __post_init__(self) -> None:
         unknown = sorted(self.compensated - set(COMPENSATED))
@@ -97,6 +102,7 @@ class Settings:
             n, names = self.robot.n, self.robot.joint_names
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
             object.__setattr__(self, "holding_error", error)
+        check_delay(self.tracking, self.command_delay)
         timeout = self.states.timeout
         if self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate:
             raise ControlError(

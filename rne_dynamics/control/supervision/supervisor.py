@@ -17,7 +17,7 @@ from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
-from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Check, Ending, MotionQueue, OnEnd
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
 from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED, Runaway
 from rne_dynamics.control.supervision.settings import Settings
@@ -92,6 +92,7 @@ class Supervisor:
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
         self._integrated, self._weigh_at = 0, -math.inf
+        self._acting = 0  # stamp for which the effort is computed
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
         self.settings = settings
         self.queue = self._new_queue()
@@ -207,7 +208,7 @@ class Supervisor:
             self._hold("the drives act again" if act else "the drives do not act")
             self._begin_check()
 
-    def follow(self, motion: Motion, on_end: OnEnd, check: Check | None = None) -> None:
+    def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
 
         Raises
@@ -216,7 +217,7 @@ class Supervisor:
             The controller does not accept motions now; the message says why.
         """
         self.ready()
-        self.queue.put(motion, on_end, check)
+        self.queue.put(motion, on_end)
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""
@@ -366,6 +367,7 @@ class Supervisor:
 
     def _answer(self, stamp: int, now: float) -> Effort:
         q, qd, torques, counters = self.q, self.qd, self._torques, self.counters
+        self._acting = stamp
         if self._runaway is not None:
             return self._take_energy(self._runaway, now)
         if not self._drives and self.mode is not STOPPING:
@@ -387,8 +389,12 @@ class Supervisor:
             terms = torques.tracking(q, qd, reference, feedback)
             self._filter.expect(now, reference.qd, terms.feedback)
             return self._limited(terms, now)
+        expected = None
+        if torques.predictor is not None:
+            expected = torques.predictor.predict(q, qd, self.stamp, stamp, reference.qd)
+            reference = self.queue.ahead(stamp + torques.predictor.ahead)
         terms, limited, runaway = self._output.track(
-            torques, torques.quick, q, qd, reference, feedback, now, counters
+            torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
         self._filter.expect(now, reference.qd, terms.feedback)
         return self._answered(terms, limited, runaway, now)
@@ -400,6 +406,8 @@ class Supervisor:
 
     def _answered(self, terms: TorqueTerms, limited: Limited, runaway: bool, now: float) -> Effort:
         self._gravity = terms.gravity
+        if self._torques.predictor is not None:
+            self._torques.predictor.note(self._acting, limited.command)
         self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited)
         self._integrated = self.stamp
         if runaway and self._drives:
@@ -558,7 +566,7 @@ class Supervisor:
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):
             try:
-                terms = self._torques.along(self.queue.advance(stamp, self.speed))
+                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True))
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"

@@ -10,6 +10,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.control.integral import integrate_error
+from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_answer
 from rne_dynamics.control.supervision.settings import Settings
@@ -40,6 +41,7 @@ class Torques:
         self.integral, self.error = np.zeros(n), np.zeros(n)
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
+        self.predictor: Predictor | None = None
         self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
@@ -50,6 +52,10 @@ class Torques:
         self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
         self.quick = quick_answer(settings)
+        law, delay = settings.tracking, settings.command_delay
+        before, self.predictor = self.predictor, None
+        if law is not None and delay > 0.0:
+            self.predictor = Predictor(law, delay, settings.compensated, before)
 
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
@@ -57,8 +63,10 @@ class Torques:
         self.forget()
 
     def forget(self) -> None:
-        """Nothing integrated."""
+        """Nothing integrated, no effort under way."""
         self.integral = np.zeros(len(self.integral))
+        if self.predictor is not None:
+            self.predictor.forget()
 
     @property
     def posture(self) -> Array | None:
@@ -92,12 +100,12 @@ class Torques:
 
     def answer(
         self, quick: QuickAnswer, q: Array, qd: Array, reference: Reference, feedback: float, limiter: EffortLimiter,
-        dt: float,
+        dt: float, measured: tuple[Array, Array] | None = None,
     ) -> Answer:
-        """`tracking` and what `limiter` leaves of it; `dt` as for `EffortLimiter.limit`."""
+        """`tracking` and what `limiter` leaves of it; `dt` and `measured` as for `QuickAnswer.answer`."""
         if self._integrates:
             self.error = reference.q - q
-        return quick.answer(q, qd, reference, feedback, self.integral, limiter, dt)
+        return quick.answer(q, qd, reference, feedback, self.integral, limiter, dt, measured)
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""

@@ -95,7 +95,7 @@ def _huge(message: JointTrajectory) -> None:
     last = message.points[-1]
     message.points = [
         JointTrajectoryPoint(positions=last.positions, time_from_start=duration_message(1.0 + 1e-5 * k))
-        for k in range(10_500)
+        for k in range(100_500)
     ]
 
 
@@ -123,7 +123,7 @@ hostile("trajectory-back-in-time", "a last point before the one ahead of it", _s
 hostile("trajectory-unknown-joint", "a trajectory for a joint that the arm does not have", _spoil(_unknown))
 hostile("trajectory-joint-twice", "a trajectory that names a joint twice", _spoil(_twice))
 hostile("trajectory-uneven", "a point with fewer positions than joints", _spoil(_uneven))
-hostile("trajectory-huge", "a trajectory of 10 500 points", _spoil(_huge))
+hostile("trajectory-huge", "a trajectory of 100 500 points", _spoil(_huge))
 hostile("trajectory-efforts", "a trajectory with efforts of its own", _spoil(_efforts))
 hostile("trajectory-past", "a trajectory that has ended before it comes", _starts(-60.0))
 hostile("trajectory-far-future", "a trajectory that is to start in a year", _starts(3e7))

@@ -24,7 +24,7 @@ from support.hostile_trajectories import (
 
 from rne_dynamics.control.motion.acceptance import Accepted, PastTrajectoryError, accept_points
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.points import LONGEST, MOST_POINTS, UnknownJointsError
+from rne_dynamics.control.motion.points import LONGEST, MOST_POINTS, MOST_POSITIONS, UnknownJointsError, check_count
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
@@ -68,7 +68,8 @@ def test_a_start_where_the_arm_is_is_taken_as_it_is():
     accepted = offer(ask((0.0, HERE, ZERO, ZERO), (1.0, [0.2, 0.3, 0.4], ZERO, ZERO)))
     assert accepted.start == STAMP
     assert accepted.begin == 0.0
-    assert accepted.path.coefficients.tobytes() == accepted.trajectory.path.coefficients.tobytes()
+    assert accepted.path.base is accepted.trajectory.path
+    assert not accepted.path.offsets.any()
 
 
 def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend():
@@ -196,6 +197,10 @@ def test_efforts_and_too_many_points_are_refused():
     many.rows = many.rows * (MOST_POINTS + 1)
     with pytest.raises(TrajectoryError, match=f"it has {MOST_POINTS + 1} points"):
         offer(many)
+    with pytest.raises(TrajectoryError, match="it has 1001 points; 1 to 1000 are taken"):
+        check_count(1001, MOST_POSITIONS // 1000)
+    with pytest.raises(TrajectoryError, match="it has 1001 points; 1 to 1000 are taken"):
+        check_count(1001, MOST_POSITIONS // 1000)
 
 
 def test_a_peak_of_the_blend_between_the_points_is_found():

@@ -9,6 +9,7 @@ import pytest
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
+from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -16,7 +17,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.errors import ControlError, TrajectoryError
+from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 
@@ -396,19 +397,39 @@ def test_speed_scaling_slows_a_motion_down():
     assert r.supervisor.speed == 0.25
 
 
-def test_a_motion_that_begins_later_is_looked_at_again():
+def test_a_motion_that_begins_too_far_from_the_arm_is_stopped_and_the_arm_held():
     r = rig()
     r.run(0.2)
-
-    def no(now):
-        raise TrajectoryError("too far by now")
-
+    r.move(GOAL, 0.5)
+    r.run(0.01)
     trajectory = SampledTrajectory(np.array([0.0, 0.5]), np.stack([START, GOAL]), joint_names=ROBOT.joint_names)
-    motion = Motion(trajectory, r.supervisor.stamp + 100_000_000, Tolerances(ROBOT.joint_names), blend_time=0.2)
-    r.supervisor.follow(motion, lambda ending, text: r.endings.append((ending, text)), no)
-    r.run(0.5)
+    limits = MotionLimits(ROBOT.joint_names, ROBOT.lower, ROBOT.upper, ROBOT.velocity_limit, 0.05)
+    motion = Motion(
+        trajectory, r.supervisor.stamp + 10**9, Tolerances(ROBOT.joint_names), blend_time=0.2, limits=limits
+    )
+    r.supervisor.follow(motion, lambda ending, text: r.endings.append((ending, text)))
+    r.run(1.5)  # it begins at START, where the arm is no more by then
+    assert [ending for ending, _ in r.endings] == [Ending.SUCCEEDED, Ending.STOPPED]
+    assert "away from where the arm is held; it may differ by 0.05" in r.endings[1][1]
+    assert r.mode is Mode.HOLDING
+    held(r, GOAL)
+    r.check()
+
+
+def test_a_motion_in_which_states_are_missing_comes_to_rest_instead_of_leaping():
+    r = rig(states=replace(settings(ROBOT).states, timeout=1.0))
+    r.run(0.2)
+    r.move(GOAL, 0.5)
+    r.run(0.25)
+    before = r.supervisor.queue.reference
+    r.run(0.15, corrupt=lambda state: None)
+    seen = []
+    for _ in range(400):
+        r.run(0.001)
+        seen.append(r.supervisor.queue.reference)
     (ending, text), = r.endings
     assert ending is Ending.STOPPED
-    assert "too far by now" in text
-    assert r.mode is Mode.HOLDING
-    held(r)
+    assert "at most 0.1 s are allowed" in text
+    positions = np.array([before.q, *(s.q for s in seen)])
+    assert np.abs(np.diff(positions, axis=0)).max() <= 1.001e-3 * np.abs(before.qd).max()
+    assert not seen[-1].qd.any()

@@ -1,0 +1,200 @@
+"""The state at which an effort will act: forward dynamics over the delay, under the efforts that were sent before."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.computed_torque import BACKWARD, FORWARD, VISCOUS, ComputedTorque
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.compiled import OK, pack
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.packed_arm import parameters_of
+from rne_dynamics.spatial.jit import kernel
+
+#: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
+LONGEST_DELAY = 0.05
+#: Efforts that are remembered: those of 50 ms at 2.5 kHz.
+REMEMBERED = 128
+#: Most steps over the delay; efforts that act for a shorter time are averaged.
+STEPS = 8
+NANOSECONDS = 1_000_000_000
+#: Longest period of states that counts, ns, and the weight of a new one in their average.
+LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
+#: Longest prediction, ns: a delay and the age of the state that is answered.
+LONGEST = round(2.0 * LONGEST_DELAY * NANOSECONDS)
+
+
+class Predictor:
+    """Predicts an open arm's state at the time at which the next effort acts.
+
+    An effort that answers the state of a stamp acts `delay` later, and until the next one does: on average half a
+    period of the states later still. Up to then then those act that were sent before, and what
+    they do to the arm is known from the model: gravity, inertia, and as much friction as the law compensates. A law
+    that answers for the predicted state has no delay left in its loop, as far as the model is right.
+
+    Parameters
+    ----------
+    law
+        Of an open arm; the friction that it compensates is in the prediction.
+    delay
+        From a state's stamp until its effort acts, s; above 0.
+    compensated
+        Terms that the hardware adds itself: "gravity", "coriolis", "friction".
+    before
+        Whose remembered efforts are taken over; of the same number of joints.
+
+    Raises
+    ------
+    ControlError
+        A delay that is not above 0 or longer than `LONGEST_DELAY`, or a mechanism with closed loops.
+    """
+
+    def __init__(
+        self, law: ComputedTorque, delay: float, compensated: frozenset[str] = frozenset(),
+        before: Predictor | None = None,
+    ) -> None:
+        check_delay(law, delay)
+        if not delay > 0.0:
+            raise ControlError("the command delay is 0: there is nothing to predict")
+        robot = law.robot
+        assert not isinstance(robot, Mechanism)
+        n = robot.n
+        #: ns
+        self.delay = round(delay * NANOSECONDS)
+        *_, table, scale, self._steepness = law.packed
+        known = 0.0 if "friction" in compensated else scale
+        self._friction = np.ascontiguousarray(known * table[:, [VISCOUS, FORWARD, BACKWARD]].T)
+        falling = BaseMotion(linear_acceleration=robot.gravity) if "gravity" in compensated else None
+        self._arm, self._coriolis = pack(robot, base_motion=falling), "coriolis" not in compensated
+        moved_by = robot.topology[:, VELOCITY_INDEX]
+        self._drives = np.array([int(np.argmax(moved_by == j)) for j in range(n)])  # the body behind each motor
+        self._rotors = robot.parameters[self._drives, ROTOR].copy()
+        self._times, self._efforts = np.zeros(REMEMBERED, np.int64), np.zeros((REMEMBERED, n))
+        self._newest, self._count, self._stamp, self._period = 0, 0, 0, 0.0
+        if before is not None:
+            self._times, self._efforts = before._times, before._efforts
+            self._newest, self._count = before._newest, before._count
+            self._stamp, self._period = before._stamp, before._period
+        self._state, self._work = np.zeros((2, n)), np.zeros((6, n))
+
+    def forget(self) -> None:
+        """No effort is known any more: after a start, a gap, a jump of the stamps."""
+        self._count, self._period = 0, 0.0
+
+    @property
+    def ahead(self) -> int:
+        """How far ahead of a stamp its effort acts on average, ns: the delay and half a period."""
+        return self.delay + round(0.5 * self._period)
+
+    def note(self, stamp: int, effort: Array) -> None:
+        """Remember the effort, (n,), that answers the state of `stamp`, ns."""
+        acts = stamp + self.delay
+        if self._count and acts < self._times[self._newest]:
+            self.forget()
+        if self._count:
+            step = min(stamp - self._stamp, LONGEST_PERIOD)
+            self._period += (step - self._period) * (AVERAGED if self._period else 1.0)
+        self._stamp = stamp
+        self._newest = (self._newest + 1) % REMEMBERED
+        self._times[self._newest], self._efforts[self._newest] = acts, effort
+        self._count = min(self._count + 1, REMEMBERED)
+
+    def predict(self, q: Array, qd: Array, measured: int, stamp: int, aim_qd: Array) -> tuple[Array, Array]:
+        """Position and velocity, each (n,), at the time at which the effort that answers for `stamp` acts.
+
+        Where no effort is known yet, or the model has no answer, the velocity is taken to stay.
+
+        Parameters
+        ----------
+        q, qd
+            Measured, shape (n,).
+        measured
+            Their stamp, ns.
+        stamp
+            The one that is answered, ns: the same, or later where a state is answered more than once.
+        aim_qd
+            Desired velocity, which says which way Coulomb friction acts; shape (n,).
+        """
+        self._state[0], self._state[1] = q, qd
+        end = min(stamp + self.ahead, measured + LONGEST)
+        if not self._count or not _predict(
+            self._arm, self._drives, self._rotors, self._friction, self._steepness, self._coriolis, self._times,
+            self._efforts, self._newest, self._count, measured, end, aim_qd, self._state, self._work,
+        ):
+            return q + (end - measured) / NANOSECONDS * qd, qd
+        return self._state[0].copy(), self._state[1].copy()
+
+
+
+def check_delay(law: ComputedTorque | None, delay: float) -> None:
+    """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
+    if not 0.0 <= delay <= LONGEST_DELAY:
+        raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
+    if delay > 0.0 and law is not None and isinstance(law.robot, Mechanism):
+        raise ControlError(
+            f"command_delay is {delay:g} s, but robot {law.robot.robot.name!r} has closed loops: delays are "
+            "compensated for open arms only. Set it to 0"
+        )
+
+
+@kernel
+def _predict(
+    arm: Array, drives: NDArray[np.int64], rotors: Array, friction: Array, steepness: float, coriolis: bool,
+    times: NDArray[np.int64], efforts: Array, newest: int, count: int, start: int, end: int, aim_qd: Array,
+    state: Array, work: Array,
+) -> bool:
+    """Move `state`, (2, n), from `start` to `end`, ns; whether it is finite.
+
+    Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the next
+    one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's friction
+    is added to the rotor inertia), and the midpoint rule for all else. `work` is (6, n).
+    """
+    n, size = state.shape[1], times.shape[0]
+    q, speed, qdd, effort, force, bias_speed = work[0], work[1], work[2], work[3], work[4], work[5]
+    parameters = parameters_of(arm)
+    back = 0  # the effort that acts at the start, counted from the newest
+    while back < count - 1 and times[(newest - back) % size] > start:
+        back += 1
+    at, shortest = start, (end - start + STEPS - 1) // STEPS
+    while at < end:
+        began = at
+        effort[:] = 0.0
+        while at < end and at - began < shortest:  # efforts that act for less than that make one step, of their mean
+            until = end
+            if back > 0:
+                until = min(max(times[(newest - back + 1) % size], at), end)
+            k = (newest - back) % size
+            for j in range(n):
+                effort[j] += efforts[k, j] * (until - at)
+            at = until
+            if at < end:
+                back -= 1
+        h = 1e-9 * (at - began)
+        for j in range(n):
+            parameters[drives[j], ROTOR] = rotors[j] + 0.5 * h * friction[0, j]
+            smooth = math.tanh(aim_qd[j] * steepness)
+            coulomb = friction[1, j] if smooth > 0.0 else friction[2, j]
+            force[j] = effort[j] / (at - began) - friction[0, j] * state[1, j] - coulomb * smooth
+            q[j], speed[j] = state[0, j], state[1, j]
+        for half in range(2):
+            for j in range(n):
+                if half > 0:
+                    q[j] = state[0, j] + 0.5 * h * (state[1, j] + 0.25 * h * qdd[j])
+                    speed[j] = state[1, j] + 0.5 * h * qdd[j]
+                bias_speed[j] = speed[j] if coriolis else 0.0
+            if forward_dynamics_packed(arm, q, bias_speed, force, qdd) != OK:
+                return False
+        for j in range(n):
+            state[0, j] += h * (state[1, j] + 0.5 * h * qdd[j])
+            state[1, j] += h * qdd[j]
+    finite = True
+    for j in range(n):
+        finite &= math.isfinite(state[0, j]) and math.isfinite(state[1, j])
+    return finite

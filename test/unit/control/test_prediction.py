@@ -1,0 +1,166 @@
+"""Delay compensation: prediction against a simulated arm; tracking of MuJoCo's arms with efforts that are late."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.late_arm import CASES, follow, law_of, our_model
+from support.mechanisms import four_bar
+from support.supervised import Rig, settings
+
+import rne_dynamics as rne
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.prediction import LONGEST_DELAY, Predictor
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.errors import ControlError
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.stepping import step
+
+MS = 1_000_000
+
+
+def rms(error: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(error**2)))
+
+
+@pytest.mark.parametrize("robot", ["ur5", "panda"])
+@pytest.mark.parametrize("late", [1, 2, 4])
+def test_a_late_arm_of_mujoco_is_tracked_as_if_it_were_not(robot, late):
+    without, compensated = rms(follow(CASES[robot], late, 0.0)), rms(follow(CASES[robot], late, 1e-3 * late))
+    assert compensated < without / (20.0 + 15.0 * late)
+    assert compensated < 2e-6
+
+
+@pytest.mark.parametrize("robot", ["ur5", "panda"])
+@pytest.mark.parametrize(("late", "believed"), [(1, 2e-3), (2, 4e-3), (4, 8e-3), (0, 4e-3), (4, 2e-3)])
+def test_a_wrong_delay_leaves_the_loop_stable(robot, late, believed):
+    # from 0.02 rad off the reference, with twice the bandwidth of the default gains
+    error = np.abs(follow(CASES[robot], late, believed, offset=0.02))
+    assert error.max() < 0.03
+    assert error[-300:].max() < 2e-3
+    assert error[-100:].max() <= 1.5 * error[-300:].max()
+
+
+@pytest.mark.parametrize(("robot", "friction"), [("puma560", True), ("puma560", False), ("panda", False)])
+@pytest.mark.parametrize("delay", [1, 3, 8, 30])
+def test_it_is_where_the_arm_will_be(robot, friction, delay):
+    # sliding friction as the law compensates it: the desired velocity has the sign of the arm's
+    model = rne.load_urdf(robot)
+    law, rng, n = law_of(model, 20.0), np.random.default_rng(delay), model.n
+    law = law if friction else replace(law, friction_compensation=None)
+    predictor, plant = Predictor(law, 1e-3 * delay), ArmPlant(model, friction, stops=False, limit_effort=False)
+    state = State(0.0, 0.3 * rng.uniform(-1.0, 1.0, n), rng.choice([-1.0, 1.0], n) * rng.uniform(0.5, 1.0, n))
+    efforts = rne.gravity_torque(model, state.q) + 0.05 * model.effort_limit * rng.uniform(-1.0, 1.0, (60, n))
+    states = []
+    for k in range(60):
+        states.append(state)
+        state = step(plant, state, efforts[k], 1e-3)
+    for k in range(60 - delay):  # what answers state k acts at k + delay
+        predictor.note(k * MS, efforts[k + delay])
+    predictor._period = 0.0  # up to the instant at which it begins to act
+    at = 30
+    q, qd = predictor.predict(states[at].q, states[at].qd, at * MS, at * MS, states[at].qd)
+    ahead = [*states, state][at + delay]
+    moved = np.abs(ahead.qd - states[at].qd).max()
+    assert np.abs(qd - ahead.qd).max() < 0.02 * moved
+    assert np.abs(q - ahead.q).max() < 5e-5 * delay
+
+
+def test_stiff_viscous_friction_does_not_make_it_unstable():
+    model = rne.load_urdf("puma560")
+    law = law_of(model, 20.0)
+    stiff = law.packed[3].copy()
+    stiff[:, 3] = 1e4  # N m s/rad: a time constant of 0.02 ms at the wrist
+    object.__setattr__(law, "packed", (*law.packed[:3], stiff, *law.packed[4:]))
+    predictor, q, qd = Predictor(law, 0.02), np.zeros(6), np.full(6, 0.5)
+    predictor.note(0, np.zeros(6))
+    _, after = predictor.predict(q, qd, 20 * MS, 20 * MS, qd)
+    assert (np.abs(after) < np.abs(qd)).all()
+
+
+def test_what_the_hardware_adds_is_in_the_prediction():
+    model = rne.load_urdf("panda")
+    q, rest = np.array([0.1, -0.5, 0.2, -1.8, 0.3, 1.5, 0.4]), np.zeros(7)
+    for compensated, effort in ((frozenset(), rne.gravity_torque(model, q)), (frozenset({"gravity"}), rest)):
+        predictor = Predictor(law_of(model, 20.0), 0.02, compensated)
+        predictor.note(0, effort)
+        place, speed = predictor.predict(q, rest, 20 * MS, 20 * MS, rest)
+        np.testing.assert_allclose(place, q, atol=1e-12)
+        np.testing.assert_allclose(speed, 0.0, atol=1e-10)
+
+
+def test_without_efforts_or_with_numbers_that_are_not_finite_it_goes_on_as_it_moves():
+    predictor = Predictor(law_of(rne.load_urdf("planar2"), 20.0), 0.01)
+    q, qd = np.array([0.1, 0.2]), np.array([1.0, -1.0])
+    np.testing.assert_allclose(predictor.predict(q, qd, 0, 0, qd), (q + 0.01 * qd, qd))
+    predictor.note(0, np.full(2, np.nan))
+    np.testing.assert_allclose(predictor.predict(q, qd, 0, 0, qd), (q + 0.01 * qd, qd))
+    predictor.note(-(10**12), np.zeros(2))  # stamps went back: what was known counts no more
+    assert predictor._count == 1
+
+
+def test_delays_that_cannot_be_compensated_are_refused():
+    plain = settings(rne.load_urdf("planar2"))
+    for bad in (-1e-3, np.nan, 2.0 * LONGEST_DELAY):
+        with pytest.raises(ControlError, match="command_delay is"):
+            replace(plain, command_delay=bad)
+    mechanism = four_bar()
+    n = mechanism.n
+    law = ComputedTorque(mechanism, Gains(np.full(n, 400.0), np.zeros(1), np.full(n, 40.0)))
+    with pytest.raises(ControlError, match="has closed loops"):
+        Predictor(law, 1e-3)
+
+
+@pytest.mark.parametrize("robot", ["puma560", "planar2"])
+def test_the_supervisor_answers_for_the_state_at_which_its_effort_acts(robot):
+    model = rne.load_urdf(robot)
+    start = np.array([0.1, 0.4, -0.3, 0.2, 0.3, 0.1])[: model.n]
+
+    def tracked(delay: float, late: int = 4) -> float:
+        rig = LateRig(model, start.copy(), settings(model, command_delay=delay), late=late)
+        rig.run(0.3)
+        rig.move(start + 0.4, 1.0)
+        errors = []
+        for _ in range(1300):
+            rig.run(1e-3)
+            errors.append(rig.supervisor.queue.reference.q - rig.supervisor.q)
+        rig.check()
+        assert rig.endings[0][0] is Ending.SUCCEEDED
+        assert rig.mode is Mode.HOLDING
+        rig.supervisor.stop(rig.now, "test")
+        rig.run(1.5)
+        assert rig.mode is Mode.RELEASED
+        return rms(np.array(errors))
+
+    assert tracked(4e-3) < 0.3 * tracked(0.0)
+    tracked(8e-3)
+
+
+class LateRig(Rig):
+    """A rig whose efforts act some periods late."""
+
+    def __init__(self, *arguments, late: int) -> None:
+        self.under_way: list[np.ndarray] = []
+        self.late = late
+        super().__init__(*arguments)
+
+    def take(self, effort, command: bool) -> None:
+        super().take(effort, command=False)
+        if effort is not None:
+            self.under_way.append(effort.command)
+            if len(self.under_way) > self.late:
+                self.simulator.command(self.under_way.pop(0))
+
+
+def test_compensation_of_friction_may_be_off():
+    model = our_model(CASES["panda"])
+    gains = Gains(np.full(7, 400.0), np.zeros(1), np.full(7, 40.0))
+    for friction in (None, FrictionCompensation(0.5)):
+        law = ComputedTorque(model, gains, friction)
+        assert rms(follow(CASES["panda"], 2, 2e-3, law=law)) < 1.1 * rms(follow(CASES["panda"], 0, 0.0, law=law))
