@@ -8,6 +8,7 @@ from typing import Literal
 
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.damping_limits import ASSUMED_RATE
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
@@ -68,6 +69,10 @@ class Settings:
     holding_error
         How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond it is held anew where it
         is. None: no bound.
+    assumed_rate
+        Efforts per second for which damping is limited until the rate has been measured.
+    warnings
+        What whoever has set the parameters should know.
     """
 
     robot: Machine
@@ -82,6 +87,8 @@ class Settings:
     min_rate: float = 0.0
     recover_automatically: bool = False
     holding_error: Array | None = None
+    assumed_rate: float = ASSUMED_RATE
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = sorted(self.compensated - set(COMPENSATED))
