@@ -25,6 +25,9 @@ from rne_dynamics.model.mechanism import Machine
 SAFETY = 2.0
 #: Factor between the largest damping that is stable and the default one.
 CALM = 4.0
+#: Largest natural frequency of a soft wall as a part of the rate. A wall whose damper has the rate 1 / (`CALM` T) then
+#: is stable up to twice the delay of one period and a half of holding.
+STIFFEST = 0.4
 #: Rate of the loop where nothing is known about it, 1/s: the slowest that an arm under effort control is driven at.
 ASSUMED_RATE = 250.0
 #: Largest damping chosen by default, N·m·s/rad or N·s/m: what a hand feels as light on a large joint.
@@ -46,8 +49,7 @@ def fastest_decay(inverse: Array, damping: Array) -> Array:
         Diagonal of D, not negative; shape (n,).
     """
     root = np.sqrt(damping)
-    largest: Array = np.linalg.eigvalsh(root[:, None] * inverse * root)[..., -1]
-    return largest
+    return np.asarray(np.linalg.eigvalsh(root[:, None] * inverse * root)[..., -1], dtype=np.float64)
 
 
 def lowered(inverse: Array, damping: Array, fastest: float) -> Array:

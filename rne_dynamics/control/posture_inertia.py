@@ -113,7 +113,7 @@ def _inverses(robot: Machine, postures: Array) -> Array:
     assert not isinstance(robot, Mechanism)
     M = mass_matrix(robot, postures)
     try:
-        inverse = np.linalg.inv(M)
+        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
     except np.linalg.LinAlgError:
         inverse = np.full_like(M, np.nan)
     felt = np.diagonal(inverse, axis1=1, axis2=2)

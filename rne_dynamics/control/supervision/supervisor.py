@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.gain_check import lowest_rate
+from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion

@@ -86,7 +86,8 @@ class Torques:
         settings, robot = self._settings, self._settings.robot
         M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
         felt = felt_inertia(M)
-        inverse, rate = np.linalg.inv(M), 1.0 / self.period.longest
+        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
+        rate = 1.0 / self.period.longest
         self._weighed_for = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
         wanted = settings.floating.damping
