@@ -1,7 +1,7 @@
 """Inverse mass matrices over the joint range of a robot, from which limits of damping follow.
 
 The postures are random ones (fixed seed), corners of the joint range, and for each joint some that approach the posture
-in which it feels least inertia: within about 1 % of the true minimum on arms of seven joints, in about 15 ms.
+in which it feels least inertia: within about 1 % of the true minimum on arms of seven joints, in about 20 ms.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.control.checks import joint_name
@@ -20,11 +21,13 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
-_RANDOM, _RANDOM_CLOSED = 500, 100
+_RANDOM, _RANDOM_CLOSED = 3000, 60
 #: All corners of the range up to this many joints, as many of them by chance beyond.
 _CORNER_JOINTS = 7
-#: Steps around the posture of least inertia, as parts of the range, and how many postures a step.
-_STEPS, _STEP_POSTURES = (0.1, 0.03, 0.01, 0.003), 24
+#: Steps around the postures of least inertia, as parts of the range; how many of these a joint, and steps from each.
+_STEPS, _STARTS, _STEP_POSTURES = (0.1, 0.05, 0.02, 0.01, 0.004), 5, 12
+#: Postures that are kept: any, and of least inertia for each joint.
+_KEPT, _KEPT_LEAST = 500, 40
 #: Range of joints without position limits, rad or m, on both sides of zero.
 _ENDLESS = np.pi
 
@@ -88,16 +91,21 @@ def _remembered(key: _Key) -> PostureInertia:
     if isinstance(robot, Mechanism):
         postures = np.vstack((robot.neutral, dice.uniform(lower, upper, (_RANDOM_CLOSED, robot.n))))
         return _closed(robot, postures)
-    postures = np.vstack((dice.uniform(lower, upper, (_RANDOM, robot.n)), _corners(lower, upper, dice)))
-    found = PostureInertia(postures, _inverses(robot, postures))
+    postures = np.vstack((_corners(lower, upper, dice), dice.uniform(lower, upper, (_RANDOM, robot.n))))
+    inverse = _inverses(robot, postures)
     for step in _STEPS:
-        best = found.postures[np.diagonal(found.inverse, axis1=1, axis2=2).argmax(axis=0)]
+        best = postures[_least(inverse, _STARTS)]
         moved = dice.normal(0.0, step, (_STEP_POSTURES, *best.shape)) * (upper - lower)
         near = np.clip((best + moved).reshape(-1, robot.n), lower, upper)
-        found = PostureInertia(
-            np.vstack((found.postures, near)), np.concatenate((found.inverse, _inverses(robot, near)))
-        )
-    return found
+        postures, inverse = np.vstack((postures, near)), np.concatenate((inverse, _inverses(robot, near)))
+    kept = np.union1d(np.arange(min(_KEPT, len(postures))), _least(inverse, _KEPT_LEAST))
+    return PostureInertia(postures[kept], inverse[kept])
+
+
+def _least(inverse: Array, count: int) -> NDArray[np.int64]:
+    """Indices of the `count` postures of least inertia of each joint; shape (count · n,)."""
+    felt = 1.0 / np.diagonal(inverse, axis1=1, axis2=2)
+    return np.argpartition(felt, count, axis=0)[:count].ravel()
 
 
 def _corners(lower: Array, upper: Array, dice: np.random.Generator) -> Array:
