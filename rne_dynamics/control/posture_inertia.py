@@ -1,7 +1,8 @@
 """Inverse mass matrices over the joint range of a robot, from which limits of damping follow.
 
 The postures are random ones (fixed seed), corners of the joint range, and for each joint some that approach the posture
-in which it feels least inertia: within about 1 % of the true minimum on arms of seven joints, in about 20 ms.
+in which it feels least inertia: within about 1 % of the true minimum on arms of seven joints, in about 30 ms. Where
+kernels run as plain Python there are fewer postures, and the margins of `damping_limits` cover the difference.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, ControlError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.spatial.jit import COMPILED
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
-_RANDOM, _RANDOM_CLOSED = 3000, 60
+_RANDOM, _RANDOM_CLOSED = (3000, 60) if COMPILED else (100, 10)
 #: All corners of the range up to this many joints, as many of them by chance beyond.
-_CORNER_JOINTS = 7
+_CORNER_JOINTS = 7 if COMPILED else 4
 #: Steps around the postures of least inertia, as parts of the range; how many of these a joint, and steps from each.
-_STEPS, _STARTS, _STEP_POSTURES = (0.1, 0.05, 0.02, 0.01, 0.004), 5, 12
+_STEPS, _STARTS, _STEP_POSTURES = (0.1, 0.05, 0.02, 0.01, 0.004), 5, 12 if COMPILED else 1
 #: Postures that are kept: any, and of least inertia for each joint.
 _KEPT, _KEPT_LEAST = 500, 40
 #: Range of joints without position limits, rad or m, on both sides of zero.
@@ -119,7 +121,7 @@ def _corners(lower: Array, upper: Array, dice: np.random.Generator) -> Array:
 
 def _inverses(robot: Machine, postures: Array) -> Array:
     assert not isinstance(robot, Mechanism)
-    M = mass_matrix(robot, postures)
+    M = np.array([mass_matrix(robot, q) for q in postures])  # not as a batch, which would be one more kernel to compile
     try:
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
     except np.linalg.LinAlgError:
