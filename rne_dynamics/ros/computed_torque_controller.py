@@ -22,7 +22,12 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, velocity_limits
+from rne_dynamics.ros.controller_parameters import (
+    CONTROLLER,
+    controller_settings,
+    damping_parameter,
+    velocity_limits,
+)
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.follow_action import FollowAction, follow_action
@@ -38,8 +43,7 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("gains.{joint}.d", 40.0, "Velocity gain.", "1/s", 0.0, 1e4),
     Parameter("gains.{joint}.i_clamp", 10.0, "Largest acceleration the integral may ask for.", "rad/s^2 or m/s^2",
               0.0, 1e6),
-    Parameter("hand_guiding.{joint}.damping", 1.0, "Damping while a hand leads the arm.", "N m s/rad or N s/m",
-              0.0, 1e4),
+    damping_parameter("hand_guiding.{joint}.damping", "Damping while a hand leads the arm."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of what they ask for; ~/speed_scaling "
               "changes it too.", "", 0.0, 1.0),
     Parameter("command_delay", 0.0, "Time from a joint state's stamp until the effort that answers it acts; the law "
@@ -99,7 +103,7 @@ class ComputedTorqueController(EffortNode):
             column("gains.{joint}.i_clamp"), robot.joint_names,
         )
         self._tolerances_of(robot, values)  # refuses what does not fit before anything is swapped in
-        plain = controller_settings(robot, values, gains=gains, damping=column("hand_guiding.{joint}.damping"))
+        plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
         return replace(plain, command_delay=number(values, "command_delay"))
 
     def adopted(self, values: Values) -> None:

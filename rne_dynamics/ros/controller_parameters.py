@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.damping_limits import ASSUMED_RATE, STIFFEST, checked_damping
 from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gain_check import check_gains
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -84,7 +86,20 @@ def friction_compensation(values: Values) -> FrictionCompensation | None:
     return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
 
 
-def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, damping: Array) -> Settings:
+def damping_parameter(name: str, description: str) -> Parameter:
+    """A damping of each joint that is chosen from its inertia by default."""
+    return Parameter(
+        name, -1.0, f"{description} A negative number has it chosen from the inertia that the joint feels and the "
+        "rate, at most 1.", "N m s/rad or N s/m", -1.0, 1e4,
+    )
+
+
+def lowest_rate(values: Values) -> float:
+    """Efforts per second for which gains and damping must be stable: `rate`, else `min_rate`, else `ASSUMED_RATE`."""
+    return number(values, "rate") or number(values, "min_rate") or ASSUMED_RATE
+
+
+def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, damping: str) -> Settings:
     """What the parameters make of a robot.
 
     Parameters
@@ -94,13 +109,16 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
     gains
         Of the tracking law; None for a controller that only floats.
     damping
-        Of hand guiding, N·m·s/rad or N·s/m; shape (n,).
+        Name of the parameter, with ``{joint}``, of the damping of hand guiding.
 
     Raises
     ------
     ParameterError, ControlError
-        What does not fit together; nothing has changed then.
+        What does not fit together, and gains or damping that are not stable; nothing has changed then.
     """
+    rate = lowest_rate(values)
+    guiding = checked_damping(robot, np.array(per_joint(values, damping, robot.joint_names)), rate, damping)
+    warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
     friction = friction_compensation(values)
     compensated = values["hardware_compensates"]
     assert isinstance(compensated, tuple)  # the schema has seen to it
@@ -115,7 +133,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
             joints=robot.joint_names,
         ),
         tracking=None if gains is None else ComputedTorque(robot, gains, friction),
-        floating=GravityCompensation(robot, damping, floating_friction),
+        floating=GravityCompensation(robot, guiding.value, floating_friction),
         stop=StopPlan(
             policy=values["stop.policy"],  # type: ignore[arg-type]  # one of its choices
             brake_time=number(values, "stop.brake_time"), hold_time=number(values, "stop.hold_time"),
@@ -130,6 +148,8 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         compensated=frozenset(str(term) for term in compensated),
         min_rate=number(values, "min_rate"),
         recover_automatically=bool(values["recover_automatically"]),
+        assumed_rate=rate,
+        warnings=warnings,
     )
 
 
@@ -137,12 +157,19 @@ def joint_limits(robot: Machine, values: Values) -> EffortLimits:
     """What limits each joint: the description's limits, narrowed by the parameters."""
     joints = robot.joint_names
     effort = effort_limits(robot, values)
+    frequency, stiffest = number(values, "limits.stop_frequency"), STIFFEST * lowest_rate(values)
+    if frequency > stiffest:
+        raise ParameterError(
+            f"parameter limits.stop_frequency is {frequency:g} 1/s; at {lowest_rate(values):g} joint states per second "
+            f"walls are stable up to {stiffest:g}. Set it lower, or set min_rate to the rate at which joint states "
+            "always come"
+        )
     rate = np.array(per_joint(values, "limits.{joint}.effort_rate", joints))
     return EffortLimits(
         effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
         lower=robot.lower, upper=robot.upper,
         margin=np.array(per_joint(values, "limits.{joint}.position_margin", joints)),
-        stop_frequency=number(values, "limits.stop_frequency"),
+        stop_frequency=frequency,
         saturation=values["limits.saturation"],  # type: ignore[arg-type]  # one of its choices
         joints=joints,
     )

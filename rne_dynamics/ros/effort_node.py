@@ -65,6 +65,7 @@ class EffortNode(ArmNode):
         self.reader = StateReader(joints)
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         self.supervisor = Supervisor(self.settings(robot, self.parameters.values), self._entered)
+        self._warn(self.supervisor.settings)
         self.supervisor.warm_up()
         self._account = ControllerReport(self.supervisor)
         self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, self.parameters.values))
@@ -204,10 +205,15 @@ class EffortNode(ArmNode):
 
         def adopt() -> None:
             self.supervisor.adopt(settings)
+            self._warn(settings)
             self.efforts.change_scale(scale)
             self.adopted(values)
 
         return adopt
+
+    def _warn(self, settings: Settings) -> None:
+        for text in settings.warnings:
+            self.get_logger().warning(text)
 
     def adopted(self, values: Values) -> None:
         """Called with the parameters that are in force now."""

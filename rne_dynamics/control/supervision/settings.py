@@ -8,6 +8,7 @@ from typing import Literal
 
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.damping_limits import ASSUMED_RATE
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
@@ -72,6 +73,10 @@ class Settings:
     command_delay
         From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
         time. 0 answers for the measured state.
+    assumed_rate
+        Efforts per second for which damping is limited until the rate has been measured.
+    warnings
+        What whoever has set the parameters should know.
     """
 
     robot: Machine
@@ -87,6 +92,8 @@ class Settings:
     recover_automatically: bool = False
     holding_error: Array | None = None
     command_delay: float = 0.0
+    assumed_rate: float = ASSUMED_RATE
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         unknown = sorted(self.compensated - set(COMPENSATED))

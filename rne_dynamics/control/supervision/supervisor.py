@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.control.gain_check import lowest_rate
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
@@ -96,7 +97,7 @@ class Supervisor:
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
         self.settings = settings
         self.queue = self._new_queue()
-        self._watch = RateWatch(settings.min_rate)
+        self._watch, self._gain_watch = RateWatch(settings.min_rate), _gain_watch(settings)
 
     # -- settings -----------------------------------------------------------------------------------------------------
 
@@ -107,7 +108,7 @@ class Supervisor:
         self._filter.change(settings.states)
         self._output.adopt(settings)
         self._weigh_at = -math.inf
-        self._watch = RateWatch(settings.min_rate)
+        self._watch, self._gain_watch = RateWatch(settings.min_rate), _gain_watch(settings)
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
 
@@ -331,6 +332,13 @@ class Supervisor:
             self._begin_stop(
                 now, f"{self._watch.rate:.0f} joint states per second; min_rate is {self.settings.min_rate:g}",
                 after=FAULT,
+            )
+        if fresh:
+            self._gain_watch.restart(math.nan)
+        if self._gain_watch.too_slow(self.stamp / NANOSECONDS) and self.mode in DRIVING:
+            self._begin_stop(
+                now, f"{self._gain_watch.rate:.0f} joint states per second by their stamps; the gains are stable from "
+                f"{self._gain_watch.least:.0f} on: lower them or send states more often", after=FAULT,
             )
         if self.mode is HOLDING and self.gate.checking and self._feedback >= 1.0 and self._drives:
             self._go_on_checking(now, reported)
@@ -589,6 +597,7 @@ class Supervisor:
         self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._watch.restart(math.nan)
+        self._gain_watch.restart(math.nan)
         self._stop, self._runaway, self._blind, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
         self.arrival = now
@@ -644,3 +653,9 @@ class Supervisor:
     def clamp_text(self) -> str:
         """As of `Output`."""
         return self._output.clamp_text()
+
+
+def _gain_watch(settings: Settings) -> RateWatch:
+    """Watches the rate that the gains need, over two windows: a gap in the states is no rate."""
+    tracking = settings.tracking
+    return RateWatch(0.0 if tracking is None else lowest_rate(tracking.gains), windows=2)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.control.damping_limits import CALM, SAFETY, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
@@ -14,6 +17,7 @@ from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_answer
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.model.inertia import Array
@@ -42,6 +46,7 @@ class Torques:
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self.predictor: Predictor | None = None
+        self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
 
     def adopt(self, settings: Settings) -> None:
@@ -51,6 +56,7 @@ class Torques:
         self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
         self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
+        self._floating, self._weighed_for = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
         law, delay = settings.tracking, settings.command_delay
         before, self.predictor = self.predictor, None
@@ -60,6 +66,7 @@ class Torques:
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
         self.loops = Follower(self._settings.robot) if isinstance(self._settings.robot, Mechanism) else None
+        self.period = PeriodWatch(1.0 / self._settings.assumed_rate)
         self.forget()
 
     def forget(self) -> None:
@@ -79,12 +86,24 @@ class Torques:
             self.loops.follow(q, qd)
 
     def weigh(self, q: Array) -> Array:
-        """The inertia each joint feels, (n,), which the damper of `damped` is made of from now on."""
-        robot = self._settings.robot
+        """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
+
+        All are as large as is stable here at the rate at which states come. Walls and overspeed dampers, which may act
+        at the same time as damping and each other, get half as much as that has.
+        """
+        settings, robot = self._settings, self._settings.robot
         M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
         felt = felt_inertia(M)
-        self._damped = GravityCompensation(robot, self._settings.stop.damping * felt)
-        return felt
+        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
+        rate = 1.0 / self.period.longest
+        self._weighed_for = self.period.longest
+        self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
+        wanted = settings.floating.damping
+        allowed = lowered(inverse, wanted, rate / SAFETY)
+        self._floating = settings.floating if allowed is wanted else replace(settings.floating, damping=allowed)
+        frequency = 2.0 * settings.limits.stop_frequency
+        walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
+        return walls
 
     def tracking(self, q: Array, qd: Array, reference: Reference, feedback: float) -> TorqueTerms:
         """Along a reference, with a fraction of the feedback; without a tracking law damped gravity."""
@@ -109,11 +128,11 @@ class Torques:
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""
-        return self._own(self._settings.floating.law(q, qd, posture=self.posture))
+        return self._own(self._slowed(self._floating.law(q, qd, posture=self.posture)))
 
     def damped(self, q: Array, qd: Array, support: float = 1.0) -> TorqueTerms:
         """A fraction of gravity and damping: how an arm is held and let down in a stop."""
-        terms = self._damped.law(q, qd, posture=self.posture)
+        terms = self._slowed(self._damped.law(q, qd, posture=self.posture))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
@@ -137,7 +156,8 @@ class Torques:
         return self.tracking(reference.q, reference.qd, reference, 0.0)
 
     def integrate(self, dt: float, limited: Limited) -> None:
-        """Integrate the error of the last `tracking` over `dt`, s, where there is an integral gain."""
+        """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s."""
+        self.period.add(dt)
         law = self._settings.tracking
         if law is not None and self._integrates:
             step = min(max(dt, 0.0), LONGEST_STEP)
@@ -147,6 +167,11 @@ class Torques:
         """A fraction of a gravity torque known from before, (n,), and nothing else."""
         zero = self._zero
         return TorqueTerms(zero, zero, support * gravity, zero, zero)
+
+    def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
+        """Less damping where states have become rarer since inertia was updated."""
+        part = self._weighed_for / self.period.longest
+        return terms._replace(feedback=part * terms.feedback) if part < 1.0 else terms
 
     def _own(self, terms: TorqueTerms) -> TorqueTerms:
         for name in self._settings.compensated:

@@ -1,0 +1,97 @@
+"""Stability of computed-torque gains in a sampled loop: discrete poles with one period of delay.
+
+With exact inertia each joint is a double integrator. Its acceleration u is computed from the last state, acts one
+period T later and is held for one period:
+
+    e⁺ = e + T v + T²/2 u⁻,  v⁺ = v + T u⁻,  s⁺ = s + T e,  u = −(p e + i s + d v)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.delay_margin import critical_delays
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.inertia import Array
+
+#: Damping ratio of the sampled loop below which a warning is given.
+LEAST_DAMPING_RATIO = 0.3
+#: Mean age of a state while its effort acts, in periods: one of delay, and half of one in which the effort is held.
+PERIODS_OF_DELAY = 1.5
+#: Factor between the rate at which gains stop being stable and the lowest at which the arm is driven with them.
+RATE_SAFETY = 1.25
+
+
+def sampled_poles(p: float, i: float, d: float, period: float) -> Array:
+    """Poles z of one joint's error, complex; those that gains of 0 leave at 1 are left out.
+
+    Parameters
+    ----------
+    p, i, d
+        Gains, 1/s², 1/s³, 1/s.
+    period
+        T, s.
+    """
+    T = period
+    A = np.array([[1.0, T, 0.5 * T * T, 0.0], [0.0, 1.0, T, 0.0], [-p, -d, 0.0, -i], [T, 0.0, 0.0, 1.0]])
+    if i > 0.0:
+        kept = [0, 1, 2, 3]
+    elif p > 0.0:
+        kept = [0, 1, 2]
+    else:
+        kept = [1, 2] if d > 0.0 else []
+    poles: Array = np.linalg.eigvals(A[np.ix_(kept, kept)]).astype(complex)
+    return poles
+
+
+def damping_ratio(p: float, i: float, d: float, period: float) -> float:
+    """Smallest damping ratio of the poles, as ln(z) / T in the s-plane; 0 or less: not stable. 1 without gains."""
+    poles = sampled_poles(p, i, d, period)
+    rates = np.log(np.where(poles == 0.0, 1e-300, poles))
+    size = np.abs(rates)
+    return float(np.min(-rates.real / np.where(size > 0.0, size, 1.0), initial=1.0))
+
+
+def check_gains(gains: Gains, rate: float, joints: Sequence[str] | None = None) -> tuple[str, ...]:
+    """Warnings about joints whose error oscillates at `rate` efforts per second; empty where all is well.
+
+    Raises
+    ------
+    ControlError
+        Gains that are not stable at that rate; names all joints.
+    """
+    unstable, ringing = [], []
+    for j, (p, i, d) in enumerate(zip(gains.p, gains.i, gains.d, strict=True)):
+        ratio = damping_ratio(float(p), float(i), float(d), 1.0 / rate)
+        what = f"{joint_name(j, joints)} (p {p:g}, i {i:g}, d {d:g}"
+        if ratio <= 1e-9:
+            unstable.append(f"{what})")
+        elif ratio < LEAST_DAMPING_RATIO:
+            ringing.append(f"{what}: damping ratio {ratio:.2f})")
+    advice = "Choose p = w^2, i = 0, d = 2 w with w at most a sixth of the rate"
+    at = f"at {rate:g} joint states per second and with one period of delay"
+    if unstable:
+        raise ControlError(
+            f"gains are not stable {at}: {', '.join(unstable)}. {advice}, or set min_rate to the rate at which joint "
+            "states always come"
+        )
+    if ringing:
+        return (
+            f"gains are stable {at}, but errors oscillate: {', '.join(ringing)}; at least {LEAST_DAMPING_RATIO:g} is "
+            f"advised. {advice}",
+        )
+    return ()
+
+
+def lowest_rate(gains: Gains) -> float:
+    """States per second below which an arm must not be driven with these gains; 0 without gains, 1/s.
+
+    `RATE_SAFETY` times the rate at which `PERIODS_OF_DELAY` periods are the critical delay; infinite for gains that are
+    not stable at any rate.
+    """
+    critical = float(np.min(critical_delays(gains.p, gains.i, gains.d), initial=np.inf))
+    return RATE_SAFETY * PERIODS_OF_DELAY / critical if critical > 0.0 else np.inf

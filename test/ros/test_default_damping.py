@@ -1,0 +1,173 @@
+"""Hand guiding and gravity compensation with default parameters: no arm runs away, whatever inertia its joints feel."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.guided import NODES, Guided, node_settings
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.share import shipped_models, shipped_robots
+from rne_dynamics.errors import ControlError, ParameterError
+from rne_dynamics.model.flexible.arm import rigid
+
+RATES = (1000.0, 500.0, 250.0)
+#: Arms of the wheel: UR10, Panda with its fingers, and Jaco. It has no iiwa.
+WHEEL = ("ur10_robot.urdf", "panda.urdf", "kinova.urdf")
+
+
+def small_arm() -> rne.RobotModel:
+    """Four joints; the wrist feels 1.15e-4 kg m^2, at which 0.23 N m s/rad are 2 I / T at 1 kHz."""
+    sizes = [(4.0, 0.3, 0.02), (2.5, 0.25, 0.01), (1.0, 0.15, 0.002), (0.2, 0.03, 1.0e-4)]
+    text = ['<robot name="small"><link name="base"/>']
+    parent = "base"
+    for k, (mass, length, inertia) in enumerate(sizes):
+        axis, effort = ("0 0 1", 60) if k == 0 else (("1 0 0", 5) if k == 3 else ("0 1 0", 60))
+        reach = 0.0 if k == 0 else sizes[k - 1][1]
+        text.append(
+            f'<link name="l{k}"><inertial><origin xyz="{0.5 * length} 0 0"/><mass value="{mass}"/>'
+            f'<inertia ixx="{inertia}" iyy="{inertia}" izz="{inertia}" ixy="0" ixz="0" iyz="0"/></inertial></link>'
+            f'<joint name="j{k}" type="revolute"><parent link="{parent}"/><child link="l{k}"/>'
+            f'<origin xyz="{reach} 0 0"/><axis xyz="{axis}"/>'
+            f'<limit lower="-3" upper="3" effort="{effort}" velocity="6"/></joint>'
+        )
+        parent = f"l{k}"
+    return rne.load_urdf("".join([*text, "</robot>"]))
+
+
+def robot(name: str) -> rne.RobotModel:
+    if name == "small":
+        return small_arm()
+    if name.endswith(".urdf"):
+        return rne.load_urdf(wheel_urdf(name))
+    if name == "shuttle_arm":  # it does not lift itself on the ground, see config/shuttle_arm.yaml
+        return replace(rne.load_urdf(name), gravity=np.zeros(3))
+    return rigid(load_model(name)) if name in shipped_models() else rne.load_urdf(name)
+
+
+def lead_and_let_go(loop: Guided, after: float) -> None:
+    """A hand leads every joint for a second, and lets go while they move."""
+    loop.run(1.0, loop.speeds())
+    pushed = loop.energy
+    assert loop.supervisor.mode is Mode.FLOATING, loop.supervisor.cause
+    loop.run(0.05)
+    loop.fastest = 0.0
+    loop.run(after)
+    loop.quiet()
+    assert loop.energy <= 1.05 * pushed + 1e-9, "damping put energy into the motion"
+
+
+@pytest.mark.parametrize("rate", [1000.0, 250.0])
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("name", ["small", "ur10_robot.urdf", "kinova.urdf", "slider_crank"])
+def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None:
+    loop = Guided(node, robot(name), rate, friction=False)
+    loop.start()
+    loop.run(0.5)
+    loop.quiet()
+    lead_and_let_go(loop, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("friction", [True, False], ids=["friction", "frictionless"])
+@pytest.mark.parametrize("rate", RATES)
+@pytest.mark.parametrize("node", NODES)
+@pytest.mark.parametrize("name", ["small", *shipped_robots(), *shipped_models(), *WHEEL])
+def test_every_robot_floats_for_a_minute_and_can_be_pushed(name: str, node: str, rate: float, friction: bool) -> None:
+    loop = Guided(node, robot(name), rate, friction)
+    loop.start()
+    loop.run(15.0 if friction else 60.0)
+    loop.quiet()
+    assert loop.fastest < 0.01, "an arm that nobody touched moves"
+    lead_and_let_go(loop, 3.0)
+
+
+@pytest.mark.parametrize("rate", [60.0, 30.0])
+def test_a_stream_slower_than_promised_takes_damping_back(rate: float) -> None:
+    """Chosen for 500 Hz: without that M⁻¹D T is 2 and 4, where 1 is the limit."""
+    loop = Guided("gravity compensation", robot("kinova.urdf"), rate, False, {"rate": 500.0})
+    loop.start()
+    lead_and_let_go(loop, 2.0)
+
+
+def test_a_stream_that_becomes_slow_takes_damping_back_at_once() -> None:
+    loop = Guided("gravity compensation", robot("kinova.urdf"), 500.0, False, {"rate": 500.0})
+    loop.start()
+    loop.run(1.0, loop.speeds())
+    pushed = loop.energy
+    loop.rate, loop.substeps = 50.0, 10 * loop.substeps
+    loop.run(2.0)
+    loop.quiet()
+    assert loop.energy <= 1.05 * pushed
+
+
+def test_a_stream_too_slow_for_the_gains_stops_the_arm() -> None:
+    loop = Guided("hand guiding", robot("planar2"), 50.0, friction=False)
+    loop.run(3.0)
+    assert loop.supervisor.mode in (Mode.STOPPING, Mode.FAULT)
+    assert loop.supervisor.cause.startswith("50 joint states per second by their stamps; the gains are stable from 58")
+
+
+def test_damping_that_is_never_stable_is_refused_with_the_largest_safe_value() -> None:
+    arm = robot("ur10_robot.urdf")
+    said = r"in any posture at 250 .*hand_guiding\.wrist_3_joint\.damping is 1, at most 0\.06"
+    with pytest.raises(ControlError, match=said):
+        node_settings("hand guiding", arm, hand_guiding__wrist_3_joint__damping=1.0)
+    accepted = node_settings("hand guiding", arm, hand_guiding__wrist_3_joint__damping=0.06)
+    assert accepted.warnings == ()
+    assert accepted.floating.damping[5] == 0.06
+
+
+def test_damping_that_is_stable_in_some_postures_warns_and_is_lowered_elsewhere() -> None:
+    arm = robot("panda")
+    settings = node_settings("gravity compensation", arm, gains__panda_joint3__d=5.0)
+    (text,) = settings.warnings
+    assert "gains.panda_joint3.d is 5, at most" in text
+    loop = Guided("gravity compensation", arm, 250.0, False, {"gains.panda_joint3.d": 5.0})
+    loop.start()
+    lead_and_let_go(loop, 1.0)
+
+
+def test_no_damping_remains_possible() -> None:
+    arm = robot("planar2")
+    undamped = node_settings("gravity compensation", arm, gains__joint1__d=0.0, gains__joint2__d=0.0)
+    assert not undamped.floating.damping.any()
+
+
+def test_a_rate_that_is_promised_allows_more() -> None:
+    arm = robot("ur10_robot.urdf")
+    at_250, at_1000 = (
+        node_settings("hand guiding", arm, min_rate=rate).floating.damping[5] for rate in (250.0, 1000.0)
+    )
+    assert at_1000 == pytest.approx(4.0 * at_250, rel=0.2)
+
+
+def test_gains_that_are_not_stable_at_the_rate_are_refused() -> None:
+    arm = robot("planar2")
+    fast = {"gains__joint1__p": 40000.0, "gains__joint1__d": 400.0}
+    with pytest.raises(ControlError, match=r"not stable at 250 .*'joint1' \(p 40000, i 0, d 400\)"):
+        node_settings("hand guiding", arm, **fast)
+    assert node_settings("hand guiding", arm, min_rate=1000.0, **fast).warnings == ()
+
+
+def test_gains_that_oscillate_are_named() -> None:
+    (text,) = node_settings("hand guiding", robot("planar2"), gains__joint2__d=4.0).warnings
+    assert "'joint2' (p 400, i 0, d 4: damping ratio 0.0" in text
+
+
+def test_walls_too_stiff_for_the_rate_are_refused() -> None:
+    arm = robot("planar2")
+    with pytest.raises(ParameterError, match=r"stop_frequency is 150 1/s; at 250 .* up to 100"):
+        node_settings("hand guiding", arm, limits__stop_frequency=150.0)
+    assert node_settings("hand guiding", arm, limits__stop_frequency=150.0, rate=500.0).limits.stop_frequency == 150.0
+
+
+def test_default_gains_need_no_warning() -> None:
+    for rate in RATES:
+        assert node_settings("hand guiding", robot("planar2"), min_rate=rate).warnings == ()
+    assert np.all(node_settings("hand guiding", robot("planar2")).floating.damping == 1.0)
