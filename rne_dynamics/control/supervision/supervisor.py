@@ -136,7 +136,7 @@ class Supervisor:
         """Wait for the first usable state and hold the arm where it finds it."""
         self.counters = Counters()
         self._torques.restart()
-        self._output.start_from(np.zeros(self.settings.robot.n))
+        self._output.start_from(np.zeros(self.settings.robot.n), np.zeros(self.settings.robot.n))
         self._wait(now, "activated")
 
     def recover(self, now: float) -> None:
@@ -306,7 +306,7 @@ class Supervisor:
         if self.mode is WAITING:
             if self._good < self._needed:
                 return
-            self._output.start_from(reported)
+            self._output.start_from(reported, self._torques.gravity(self.q))
             self._hold("joint states have come")
             self._begin_check()
         elif self._blind:
@@ -332,7 +332,7 @@ class Supervisor:
             return  # what failed with the last state may fail with this one
         self._blind = self._lost = False
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
-            self._output.start_from(reported)
+            self._output.start_from(reported, self._torques.gravity(self.q))
         if self._stopped_by_loss and self._after is not INACTIVE:
             self._stop = None
             self._hold("joint states are back")
