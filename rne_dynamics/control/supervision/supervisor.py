@@ -73,7 +73,7 @@ class Supervisor:
         self.mode, self.cause = INACTIVE, ""
         self.counters = Counters()
         self.stamp, self.arrival = 0, -math.inf
-        self.speed = 1.0
+        self.speed, self.obstacle = 1.0, ""
         self._torques = Torques(settings)
         self._filter = StateFilter(settings.states)
         self.q, self.qd = self._filter.place, self._filter.speed  # written by each good state, and by no other
@@ -96,13 +96,19 @@ class Supervisor:
     # -- settings -----------------------------------------------------------------------------------------------------
 
     def adopt(self, settings: Settings) -> None:
-        """Other parameters, from the next effort on; the rate limit softens what jumps."""
-        self.settings = settings
+        """Other parameters, from the next effort on; the rate limit softens what jumps.
+
+        A start-up check that is under way begins anew where the robot is another one.
+        """
+        old, self.settings = self.settings, settings
         self._torques.adopt(settings)
         self._filter.change(settings.states)
         self._output.adopt(settings)
         self._weigh_at = -math.inf
-        self._watch = RateWatch(settings.min_rate)
+        if settings.min_rate != old.min_rate:  # else changes that come often would keep it from ever seeing a window
+            self._watch = RateWatch(settings.min_rate)
+        if settings.robot is not old.robot and self.mode is HOLDING and self.gate.checking:
+            self._begin_check()
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
 
@@ -220,9 +226,17 @@ class Supervisor:
             raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
         if not self._drives:
             raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
+        if self.obstacle:
+            raise ControlError(f"no motion is allowed: {self.obstacle}")
         if not self.gate.open:
             again = "; ~/recover repeats the check" if self.gate.failed else ""
             raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+
+    def obstruct(self, why: str) -> None:
+        """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""
+        if why and not self.obstacle and self.mode in (HOLDING, TRACKING):
+            self.cancel(why)
+        self.obstacle = why
 
     def scale_speed(self, speed: float) -> None:
         """Let path time run at `speed` of real time, 0 to 1; `ControlError` for anything else."""

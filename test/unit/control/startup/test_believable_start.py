@@ -68,9 +68,9 @@ HELD = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
 
 
 def slow_rate(robot):
-    """Settings with the effort rate of the issue, 600 N m/s."""
+    """Settings with a low effort rate: the least that is allowed, or 600 N m/s."""
     plain = settings(robot)
-    return replace(plain, limits=replace(plain.limits, rate=np.full(robot.n, 600.0)))
+    return replace(plain, limits=replace(plain.limits, rate=np.maximum(5.0 * robot.effort_limit, 600.0)))
 
 
 def first_efforts(report):
