@@ -87,7 +87,9 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
 
 
 def relocked(described: Described, positions: Mapping[str, float]) -> Described:
-    """The same with joints locked elsewhere: a new model in about a millisecond, nothing is read or compiled again.
+    """The same with joints locked elsewhere: nothing is read or compiled again.
+
+    A new model takes 1 ms for an arm, 10 to 20 ms for a robot of 50 joints.
 
     Parameters
     ----------

@@ -98,7 +98,7 @@ class Supervisor:
     def adopt(self, settings: Settings) -> None:
         """Other parameters, from the next effort on; the rate limit softens what jumps.
 
-        A start-up check that is under way begins anew where the robot is another one.
+        A start-up check that is under way or has failed begins anew where the robot is another one.
         """
         old, self.settings = self.settings, settings
         self._torques.adopt(settings)
@@ -107,7 +107,7 @@ class Supervisor:
         self._weigh_at = -math.inf
         if settings.min_rate != old.min_rate:  # else changes that come often would keep it from ever seeing a window
             self._watch = RateWatch(settings.min_rate)
-        if settings.robot is not old.robot and self.mode is HOLDING and self.gate.checking:
+        if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
             self._begin_check()
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
