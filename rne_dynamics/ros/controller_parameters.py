@@ -13,6 +13,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
 from rne_dynamics.errors import ParameterError
@@ -46,6 +47,12 @@ CONTROLLER: tuple[Parameter, ...] = (
               "", 0.001, 1.0),
     Parameter("startup_check.required", False, "Whether an arm that reports no efforts, so that nothing can be "
               "compared, may not move."),
+    Parameter("startup_check.payload", 0.2, "Unknown payload from which on no motion is accepted, where the reported "
+              "efforts show it beyond noise, friction and model error; 0 for no such test.", "kg", 0.0, 1000.0),
+    Parameter("startup_check.friction", 0.01, "Static friction of each joint besides the description's that this test "
+              "reckons with, as a fraction of the description's effort limit.", "", 0.0, 1.0),
+    Parameter("startup_check.model_error", 0.05, "Error of each body's weight in the description that this test "
+              "reckons with, as a fraction: one standard deviation.", "", 0.0, 1.0),
     Parameter("hardware_compensates", (), "What the arm's own electronics adds to the efforts, so that it is left out "
               "here.", choices=COMPENSATED, kind=str),
     Parameter("effort_scale.{joint}", 1.0, "What is sent, for each N m or N of the model: a unit, a gear ratio or a "
@@ -143,6 +150,10 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         check=StartCheck(
             number(values, "startup_check.duration"), number(values, "startup_check.tolerance"),
             bool(values["startup_check.required"]),
+            PayloadTest(
+                number(values, "startup_check.payload"), number(values, "startup_check.friction"),
+                number(values, "startup_check.model_error"),
+            ),
         ),
         feedback_ramp=number(values, "start.ramp_time"),
         compensated=frozenset(str(term) for term in compensated),

@@ -34,6 +34,8 @@ class ControllerReport:
         level, message = OK, f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
         if s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.blind) or s.gate.failed:
             level = ERROR
+        elif s.obstacle:
+            level, message = ERROR, f"no motion is allowed: {s.obstacle}"
         elif s.mode in (Mode.STOPPING, Mode.RELEASED):
             level = WARN
         elif new_refused:
@@ -43,7 +45,8 @@ class ControllerReport:
         elif s.distance is not None and s.distance < NEAR_SINGULAR:
             level, message = WARN, "near a singular posture, in which the motors do not hold the mechanism"
         values: dict[str, object] = {
-            "state": s.mode.value, "cause": s.cause, "motion locked": s.gate.text if not s.gate.open else "",
+            "state": s.mode.value, "cause": s.cause,
+            "motion locked": s.obstacle or (s.gate.text if not s.gate.open else ""),
             "refused joint states": refused,
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
             "last refusal": c.refusal, "foreign joint states": c.foreign, "time jumps": c.time_jumps,

@@ -13,6 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, STOPPING, Mode
@@ -26,7 +27,7 @@ from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.loop_statistics import LoopStatistics
-from rne_dynamics.ros.machine import loaded
+from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.parameters import Values
 from rne_dynamics.ros.state_reader import StateReader
@@ -62,7 +63,8 @@ class EffortNode(ArmNode):
         """Everything that can be done once, before the first state."""
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
-        self.reader = StateReader(joints)
+        self.reader = StateReader(joints, tuple(self.locked))
+        self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         self.supervisor = Supervisor(self.settings(robot, self.parameters.values), self._entered)
         self._warn(self.supervisor.settings)
@@ -80,6 +82,8 @@ class EffortNode(ArmNode):
         )
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
+        if self.locked:
+            self.every(PERIOD, self._follow_locked)
         self.every(self.parameters.number("diagnostics_period"), self._report)
         self.parameters.enable_changes(self._changed)
         self._say(self.supervisor.mode)
@@ -196,6 +200,23 @@ class EffortNode(ArmNode):
     def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self.asked(response, lambda: self.supervisor.recover(time.monotonic()))
 
+    # -- joints of the robot that are not controlled ------------------------------------------------------------------
+
+    def _follow_locked(self) -> None:
+        """Lock them in the model where they are."""
+        now = time.monotonic()
+        positions = self._others.update(now, self.reader.others())
+        obstacle = self._others.too_fast(now)
+        if positions:
+            try:
+                self.take(relocked(self.found, positions))
+                self._changed(self.parameters.values)()
+            except RneDynamicsError as error:
+                obstacle = f"no model with {self._others.report(now)}: {error}"
+        if obstacle and not self.supervisor.obstacle:
+            self.get_logger().error(f"no motion is allowed: {obstacle}")
+        self.supervisor.obstruct(obstacle)
+
     # -- parameters and reports ---------------------------------------------------------------------------------------
 
     def _changed(self, values: Values) -> Callable[[], None]:
@@ -242,6 +263,8 @@ class EffortNode(ArmNode):
         if level == WARN:
             self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
         self.diagnostics.publish(
-            level, message, values | self.statistics.report(time.monotonic()) | self.status()
+            level, message,
+            values | {"locked joints": self._others.report(time.monotonic())}
+            | self.statistics.report(time.monotonic()) | self.status(),
         )
         self.collect_garbage()

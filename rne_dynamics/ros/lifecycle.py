@@ -28,7 +28,7 @@ from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
-from rne_dynamics.ros.machine import load_machine, loaded
+from rne_dynamics.ros.machine import Described, load_machine, loaded
 from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
@@ -65,7 +65,7 @@ COMMON: tuple[Parameter, ...] = (
     Parameter(
         "joints", (), "Controlled joints in the order of the effort commands; empty takes all the robot has, in the "
         "order of the description (of a mechanism the actuated joints). Joints of the robot that are left out are "
-        "locked at zero, a mechanism's where its posture has them.",
+        "locked where joint_states have them; at zero, a mechanism's where its posture has them, until one has come.",
         kind=str, read_only=True,
     ),
     Parameter("gravity", (), "Gravity in the axes of the base link; empty takes the model file's, or 0 0 -9.81.",
@@ -277,10 +277,13 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
         `described` is the same machine with its links as flexible as the model file says.
         """
-        described = load_machine(
+        self.take(load_machine(
             self.model, self.description, self.parameters.names("joints"), numbers(self.parameters.values, "gravity")
-        )
-        self.described, self.locked = described.machine, described.locked
+        ))  # fmt: skip
+
+    def take(self, found: Described) -> None:
+        """Make `bare_robot`, `described` and `locked` of what was read, or of the same with joints locked elsewhere."""
+        self.found, self.described, self.locked = found, found.machine, found.locked
         self.bare_robot = rigid(self.described)
 
     @property

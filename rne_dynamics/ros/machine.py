@@ -13,13 +13,13 @@ from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.errors import ParameterError
-from rne_dynamics.model.assembly import with_payload
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.errors import ParameterError, unknown_name
+from rne_dynamics.model.assembly import assemble, with_payload
+from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Payload
+from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +33,13 @@ class Described:
         rigid one, `rigid(machine)`.
     locked
         Where the joints are that `joints` left out, by name; rad or m.
+    free
+        The links and joints before any were locked, with the rigid links of an arm that has flexible ones.
     """
 
     machine: AnyMachine
     locked: dict[str, float]
+    free: KinematicTree
 
 
 def load_machine(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> Described:
@@ -73,14 +76,54 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
     source = model or description
     machine = ready(_read(source), gravity)
     if not joints:
-        return Described(machine, {})
+        return Described(machine, {}, _tree(machine))
     for name in joints:
         machine.joint_index(name)
     if len(set(joints)) != len(joints):
         raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
     at = machine.neutral if isinstance(machine, Mechanism) else np.zeros(machine.n)
     locked = {name: float(at[j]) for j, name in enumerate(machine.joint_names) if name not in joints}
-    return Described(ready(_read(source, locked), gravity) if locked else machine, locked)
+    return Described(ready(_read(source, locked), gravity) if locked else machine, locked, _tree(machine))
+
+
+def relocked(described: Described, positions: Mapping[str, float]) -> Described:
+    """The same with joints locked elsewhere: nothing is read or compiled again.
+
+    A new model takes 1 ms for an arm, 10 to 20 ms for a robot of 50 joints.
+
+    Parameters
+    ----------
+    described
+        What `load_machine` gave. Of an arm with flexible links the rigid one is made.
+    positions
+        Where joints of `described.locked` are now, by name, rad or m; the others stay.
+
+    Raises
+    ------
+    ModelError
+        A joint that is not locked, a position that is not finite, a mechanism whose loops do not close then.
+    """
+    for name in positions:
+        if name not in described.locked:
+            raise unknown_name("locked joint", name, described.locked, f"robot {described.machine.name!r}")
+    locked = described.locked | {name: float(position) for name, position in positions.items()}
+    old = rigid(described.machine)
+    tree = described.free.with_locked(locked)
+    if isinstance(old, Mechanism):
+        robot = assemble(tree, base=old.robot.base, gravity=old.robot.gravity)
+        machine: Machine = assembled(Mechanism(robot, old.loops, old.joint_names, old.posture))
+    else:
+        machine = assemble(tree, base=old.base, gravity=old.gravity)
+    return Described(machine, locked, described.free)
+
+
+def endless(tree: KinematicTree) -> frozenset[str]:
+    """Names of the joints that turn without end."""
+    return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
+
+
+def _tree(machine: AnyMachine) -> KinematicTree:
+    return open_tree(rigid(machine)).tree
 
 
 def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyMachine:

@@ -11,6 +11,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
+from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import LEAD, JointStateLayout, Span, joint_state_layout, stamp_in
@@ -29,6 +30,7 @@ class _Known(NamedTuple):
     words: NDArray[np.int64]  # memory for such a message
     values: Array  # the same memory
     octets: memoryview  # the same, where the message lies
+    others: dict[str, int]  # where the positions of other joints stand among the values
 
 
 class StateReader:
@@ -43,10 +45,12 @@ class StateReader:
     ----------
     joints
         Names of the controlled joints; the order of everything `read` fills.
+    others
+        Names of other joints whose positions are wanted now and then, in whatever message they come.
     """
 
-    def __init__(self, joints: Sequence[str]) -> None:
-        self._map = JointMap(joints)
+    def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
+        self._map, self._others = JointMap(joints), tuple(others)
         self._known: list[_Known] = []
         #: Of the message last read, ns.
         self.stamp = 0
@@ -69,6 +73,23 @@ class StateReader:
                     return self._map.verdict(code, q, qd) if known.places.shape[1] else _foreign(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
 
+    def others(self) -> dict[str, Measured]:
+        """The newest position of each of the other joints that was received.
+
+        Costs nothing when a message comes: the last one of each layout is still in its memory. So each sender's second
+        message is the first to count, and one that cannot be read by its layout never does.
+        """
+        found: dict[str, Measured] = {}
+        for known in self._known:
+            words, (expected, mask) = known.words[: known.pattern.shape[1]], known.pattern
+            if not known.others or ((words ^ expected) & mask).any():
+                continue  # nothing of theirs; or nothing yet, or another message of that size
+            stamp = stamp_in(bytes(known.octets))
+            for name, place in known.others.items():
+                if name not in found or stamp > found[name].stamp:
+                    found[name] = Measured(float(known.values[place]), stamp)
+        return found
+
     def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
         try:
             message = deserialize_message(data, JointState)
@@ -79,7 +100,9 @@ class StateReader:
         reading = self._map.read(message, q, qd, effort)
         layout = joint_state_layout(data)
         if layout is not None and says(layout, data, message):
-            self._known = [self._learned(layout, data), *self._known[: _LAYOUTS - 1]]
+            known = [self._learned(layout, data), *self._known[: _LAYOUTS - 1]]
+            # behind those of the same size, whose messages then do not overwrite the memory that `others` reads
+            self._known = sorted(known, key=lambda one: bool(one.others))
         return reading
 
     def _learned(self, layout: JointStateLayout, data: bytes) -> _Known:
@@ -92,7 +115,11 @@ class StateReader:
         ]
         places = self._map.places(starts[0] or 0, starts[1], starts[2])
         octets = memory.data.cast("B")[LEAD : LEAD + layout.size]
-        return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets)
+        named = [name.decode() for name in layout.names]
+        others = {
+            name: starts[0] + named.index(name) for name in self._others if name in named and starts[0] is not None
+        }
+        return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets, others)
 
 
 def says(layout: JointStateLayout, data: bytes, message: JointState) -> bool:

@@ -41,8 +41,9 @@ def test_what_the_parameters_cannot_mean_is_refused(model, description, joints, 
 
 
 def test_joints_left_out_are_locked_where_the_posture_has_them():
-    machine, locked = load_machine("pantograph", "", ("joint2", "joint3"), ()).__dict__.values()
-    assert locked == {"joint1": 0.0}
+    found = load_machine("pantograph", "", ("joint2", "joint3"), ())
+    machine = found.machine
+    assert found.locked == {"joint1": 0.0}
     assert machine.joint_names == ("joint2", "joint3")
     whole = assembled(rne.load_model("pantograph"))
     q = np.array([-1.0, 0.2])

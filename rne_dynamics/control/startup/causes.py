@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.startup.gravity_load import GravityLoad
+from rne_dynamics.control.startup.payload_estimate import PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
 #: A measured ratio this close (as a fraction) to a round one is taken for it.
@@ -39,6 +40,8 @@ class Evidence:
         Difference that says nothing, for weighing; above 0; shape (n,).
     compensated
         Whether the hardware is said to compensate gravity.
+    estimates
+        The payload at each link that could have one.
     """
 
     joints: tuple[str, ...]
@@ -50,6 +53,7 @@ class Evidence:
     allowed: Array
     noise: Array
     compensated: bool = False
+    estimates: tuple[PayloadEstimate, ...] = ()
 
     @property
     def residual(self) -> Array:

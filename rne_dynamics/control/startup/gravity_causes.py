@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rne_dynamics.control.startup.causes import Cause, Evidence
+from rne_dynamics.control.startup.causes import Cause, Evidence, quantity
+from rne_dynamics.control.startup.payload_estimate import FARTHEST, PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
-#: Typical first moment of a payload about the flange, kg·m: what the fit takes where the posture does not show it.
+#: Typical first moment of a payload about the flange, kg·m: a larger one is less likely.
 TYPICAL_MOMENT = 0.2
-#: Largest distance of a payload's mass centre from the flange that is believed, m, and least mass, kg.
-FARTHEST, LIGHTEST = 0.5, 0.05
+#: Least mass of a payload that is named, kg.
+LIGHTEST = 0.05
 #: Least tilt that is named, degrees.
 LEAST_TILT = 1.0
 #: How strongly a tilt that the posture does not show is drawn to none, in units of misfit per (m/s²)².
@@ -75,27 +76,38 @@ def nearest_on_sphere(H: Array, v: Array, radius: float) -> Array:
 
 def payload(evidence: Evidence) -> Iterator[Cause]:
     """A mass at an end of the arm that the model does not have, or one it has and the arm has not."""
-    rows = np.where(evidence.seen, 1.0 / evidence.noise, 0.0)
-    for flange in evidence.load.flanges:
-        # the last three rows draw the first moment to zero; what lies along gravity no posture shows
-        A = np.vstack((rows[:, None] * flange.columns, np.eye(4)[1:] / TYPICAL_MOMENT))
-        b = np.concatenate((rows * evidence.residual, np.zeros(3)))
-        solution = np.linalg.lstsq(A, b, rcond=None)[0]
-        mass, moment = float(solution[0]), solution[1:]
-        if abs(mass) < LIGHTEST or mass < -1.05 * flange.mass:
+    for found in evidence.estimates:
+        if abs(found.mass) < LIGHTEST or found.mass < -1.05 * found.flange.mass:
             continue
-        aside = float(np.linalg.norm(moment)) / abs(mass)
-        if aside > FARTHEST:
+        if float(np.linalg.norm(found.moment)) > FARTHEST * abs(found.mass):
             continue
-        residual = evidence.residual - np.where(evidence.seen, flange.columns @ solution, 0.0)
-        price = 3.0 + float(np.square(moment / TYPICAL_MOMENT).sum())
-        more = "more" if mass > 0.0 else "less"
-        text = (
-            f"{abs(mass):.2g} kg {more} at link {flange.link!r} than modelled, its mass centre about {aside:.2f} m off "
-            "the link's origin across gravity: set payload.mass and payload.com, or take it off"
-            f"{_both(evidence, 'it')}"
+        price = 3.0 + float(np.square(found.moment / TYPICAL_MOMENT).sum())
+        yield Cause("payload", found.residual, price, payload_text(evidence, found))
+
+
+def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
+    """What a payload is, and the parameters that would set it."""
+    link, size = found.flange.link, float(np.linalg.norm(found.moment))
+    unsure = f"± {quantity(found.plus_minus, 'kg')}"
+    software = _both(evidence, "it")
+    if abs(found.mass) <= found.plus_minus:
+        return (
+            f"a first moment of {quantity(size, 'kg m')} about the origin of link {link!r} that the model does not "
+            f"have; this posture does not show its mass ({found.mass:.2g} {unsure}): weigh the payload and set "
+            f"payload.link, payload.mass and payload.com, or start in a posture in which the arm reaches out{software}"
         )
-        yield Cause("payload", residual, price, text)
+    aside = f"its mass centre about {size / abs(found.mass):.2f} m off the link's origin across gravity"
+    if found.mass < 0.0:
+        return (
+            f"{abs(found.mass):.2g} kg less at link {link!r} ({unsure}) than modelled, {aside}: the model has a "
+            f"payload or a tool that is not on the arm; correct payload.* or the description{software}"
+        )
+    x, y, z = (round(float(value), 3) + 0.0 for value in found.com)
+    return (
+        f"{found.mass:.2g} kg more at link {link!r} ({unsure}) than modelled, {aside}: set payload.link: {link}, "
+        f"payload.mass: {found.mass:.3g}, payload.com: [{x:g}, {y:g}, {z:g}] (added to a payload that is set already; "
+        f"along gravity this posture does not show the mass centre), or take it off{software}"
+    )
 
 
 def _both(evidence: Evidence, what: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.control.rigid_terms import gravity_only_kernel, holding_terms
 from rne_dynamics.dynamics.regressor import PARAMETERS, regressor
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import KIND, MASS, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.robot import RobotModel
 
@@ -26,11 +26,14 @@ class Flange(NamedTuple):
         What the model's body weighs there, kg: the most that can be missing.
     columns
         Effort per kg at the link's origin, and per kg·m of first moment along each of the body's axes; shape (n, 4).
+    rotation
+        From the link's axes to the body's; shape (3, 3).
     """
 
     link: str
     mass: float
     columns: Array
+    rotation: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,22 +50,27 @@ class GravityLoad:
         g(q) = `field` · gravity, shape (n, 3); None for a mechanism with closed loops.
     flanges
         Where a payload may hang; empty for a mechanism.
+    bodies
+        The part of each body in `torque`; shape (n, bodies), (n, 0) for a mechanism.
     """
 
     torque: Array
     gravity: Array
     field: Array | None
     flanges: tuple[Flange, ...]
+    bodies: Array
 
 
 def gravity_load(robot: Machine, q: Array, posture: Array | None = None) -> GravityLoad:
     """The gravity load at `q`, shape (n,); `posture` as for `holding_terms`, whose errors this raises."""
     torque = holding_terms(robot, q, np.zeros(robot.n), posture)[0]
     if isinstance(robot, Mechanism):
-        return GravityLoad(torque, robot.robot.gravity, None, ())
+        return GravityLoad(torque, robot.robot.gravity, None, (), np.zeros((robot.n, 0)))
     still = np.zeros(robot.n)
     columns = regressor(robot, q, still, still)
-    return GravityLoad(torque, robot.gravity, _field(robot, q), _flanges(robot, columns))
+    weights = columns.reshape(robot.n, robot.bodies, PARAMETERS)[:, :, :4]
+    bodies = np.einsum("jbk,bk->jb", weights, robot.parameters[:, MASS : MOMENT + 3])
+    return GravityLoad(torque, robot.gravity, _field(robot, q), _flanges(robot, columns), bodies)
 
 
 def _field(robot: RobotModel, q: Array) -> Array:
@@ -82,7 +90,7 @@ def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:
         frame = robot.links[outermost_link(robot, body)]
         columns = np.array(regressor_rows[:, PARAMETERS * body : PARAMETERS * body + 4])
         columns[:, 0] += columns[:, 1:] @ frame.position
-        found.append(Flange(frame.name, float(robot.parameters[body, MASS]), columns))
+        found.append(Flange(frame.name, float(robot.parameters[body, MASS]), columns, frame.rotation))
     return tuple(found)
 
 

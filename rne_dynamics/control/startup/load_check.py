@@ -2,7 +2,8 @@
 
 A joint at rest carries its gravity torque give or take Coulomb friction, so a mean effort further than tolerance and
 friction from g(q) means that model and arm are not the same: a sign, a unit, a payload, a tilted base, joints
-exchanged.
+exchanged. Where every joint is within its tolerance, the pattern over all of them still shows a payload that the model
+does not know; see `payload_estimate`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,17 @@ from rne_dynamics.control.checks import every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.causes import Cause, Evidence
 from rne_dynamics.control.startup.diagnosis import diagnose, worst_joints
+from rne_dynamics.control.startup.gravity_causes import payload_text
 from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
+from rne_dynamics.control.startup.payload_estimate import (
+    BLOCKS,
+    Doubt,
+    PayloadEstimate,
+    PayloadTest,
+    doubt,
+    estimate_payload,
+    noise_of_mean,
+)
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
@@ -34,13 +45,19 @@ LEAST_STATES, LEAST_SHARE = 5, 0.5
 #: Share of what is allowed that counts as noise when causes are weighed against each other.
 NOISE = 0.15
 
+#: A payload that could be this heavy without being seen is not said in kg: the posture does not show any, kg.
+HEAVIEST = 10.0
+
 # rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
 _START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
 
 
 @kernel
-def gather_kernel(record: Array, q: Array, effort: Array, still: float) -> int:
-    """Add one state to `record` (5, n); returns the first joint that moved, or −1 where none did."""
+def gather_kernel(record: Array, blocks: Array, block: int, q: Array, effort: Array, still: float) -> int:
+    """Add one state to `record` (5, n) and to sums and counts of efforts in its block, `blocks` (2, blocks, n).
+
+    Returns the first joint that moved, or −1 where none did.
+    """
     for j in range(q.shape[0]):
         if not abs(q[j] - record[_START, j]) <= still:
             return j
@@ -49,6 +66,8 @@ def gather_kernel(record: Array, q: Array, effort: Array, still: float) -> int:
         if np.isfinite(effort[j]):
             record[_EFFORTS, j] += effort[j]
             record[_COUNT, j] += 1.0
+            blocks[0, block, j] += effort[j]
+            blocks[1, block, j] += 1.0
             if effort[j] != 0.0:
                 record[_NOT_ZERO, j] += 1.0
     return -1
@@ -96,6 +115,8 @@ class LoadCheck:
         gravity or without: either agrees, and the text says which it was.
     posture
         Of a mechanism all joints of its tree, shape (tree n,), from which its loops are closed; its own by default.
+    payload
+        How surely an unknown payload must be seen to disagree; not looked for on mechanisms with closed loops.
 
     Raises
     ------
@@ -110,6 +131,7 @@ class LoadCheck:
         duration: float = 1.0,
         compensated: frozenset[str] = frozenset(),
         posture: Array | None = None,
+        payload: PayloadTest = PayloadTest(),  # noqa: B008  # frozen
     ) -> None:
         every_joint_driven(robot, "the start-up check")
         self._tolerance = frozen_vector(tolerance, robot.n, "startup_check.tolerance", names=robot.joint_names)
@@ -124,18 +146,21 @@ class LoadCheck:
         self._posture = None if posture is None else np.array(posture)
         friction = joint_friction(robot)
         self._friction = np.maximum(friction.coulomb_forward, friction.coulomb_backward)
-        self._record = np.zeros((_ROWS, robot.n))
+        self._payload = payload
+        self._record, self._blocks = np.zeros((_ROWS, robot.n)), np.zeros((2, BLOCKS, robot.n))
         self._states, self._starts, self._began, self._last = 0, 0, 0, 0
         self._moved, self._way = -1, 0.0
         self.finished = False
 
     def warm_up(self) -> None:
         """Run everything once, so that neither the first state nor the verdict compiles anything."""
-        trial = LoadCheck(self._robot, self._tolerance, self._duration * 1e-9, self._compensated, self._posture)
+        trial = LoadCheck(
+            self._robot, self._tolerance, self._duration * 1e-9, self._compensated, self._posture, self._payload
+        )
         tree = self._robot.posture[self._robot.actuated] if isinstance(self._robot, Mechanism) else self._robot.neutral
         q, strange = np.array(tree), np.full(self._robot.n, 1e6)
         for k in range(LEAST_STATES + 1):
-            trial.add(self._duration * k, q, np.zeros(self._robot.n), strange)
+            trial.add(self._duration * k // LEAST_STATES, q, np.zeros(self._robot.n), strange)
         trial.verdict()
 
     def add(self, stamp: int, q: Array, qd: Array, effort: Array) -> None:
@@ -155,7 +180,8 @@ class LoadCheck:
         if not begun:
             self._restart(stamp, q)
             return
-        moved = gather_kernel(self._record, q, effort, STILL)
+        block = min((stamp - self._began) * BLOCKS // self._duration, BLOCKS - 1)
+        moved = gather_kernel(self._record, self._blocks, block, q, effort, STILL)
         if moved >= 0:
             self._moved, self._way = moved, float(q[moved] - self._record[_START, moved])
             self._restart(stamp, q)
@@ -167,7 +193,7 @@ class LoadCheck:
 
     def _restart(self, stamp: int, q: Array) -> None:
         """Begin at q; the effort there does not count, it may still belong to a movement."""
-        self._record[:] = 0.0
+        self._record[:] = self._blocks[:] = 0.0
         self._record[_START] = q
         self._states, self._began = 0, stamp
         self._starts += 1
@@ -219,19 +245,52 @@ class LoadCheck:
             # without gravity: what is reported is what the arm's load differs from that of the driver's own model
             rest = replace(evidence, effort=evidence.effort + evidence.load.torque)
             ratio = [np.max(np.abs(x.residual) / x.allowed) for x in (evidence, rest)]
-            if ratio[0] > 1.0 and ratio[1] < ratio[0]:
-                evidence = rest
-                without = ", which it reports without the gravity it compensates itself"
+            if ratio[1] < ratio[0]:
+                evidence, without = rest, ", which it reports without the gravity it compensates itself"
+        evidence, unsure = self._with_estimates(evidence)
         notes = _notes(evidence, missing)
-        if not evidence.beyond(evidence.residual).any():
+        agree = not evidence.beyond(evidence.residual).any()
+        loads = [estimate for estimate in evidence.estimates if estimate.significant]
+        if agree and not loads:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, not missing, text, unreported=missing)
+        if agree:
+            return self._loaded(replace(evidence, allowed=unsure.reach), without, loads, missing)
         found = diagnose(evidence, self._gravity_at())
         text = (
             f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. {found.text}"
             f"{notes}"
         )
         return LoadVerdict(False, not missing, text, found.causes, missing)
+
+    def _loaded(
+        self, evidence: Evidence, without: str, loads: list[PayloadEstimate], missing: tuple[str, ...]
+    ) -> LoadVerdict:
+        """The verdict where every joint is within its tolerance, but their pattern is that of a payload."""
+        found = diagnose(evidence, self._gravity_at())
+        best = min(loads, key=lambda estimate: evidence.misfit(estimate.residual))
+        own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
+        others = tuple(cause for cause in found.causes if cause.kind != "payload")
+        named = any(cause.kind == "payload" for cause in found.causes)
+        ruled = f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
+        text = (
+            f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ from it "
+            f"as a payload's would: {own.text}.{ruled}{_notes(evidence, missing)}"
+        )
+        causes = tuple(own if cause.kind == "payload" else cause for cause in found.causes)
+        return LoadVerdict(False, not missing, text, causes if named else (own, *causes), missing)
+
+    def _with_estimates(self, evidence: Evidence) -> tuple[Evidence, Doubt]:
+        """The evidence with the payloads that explain it, and what could be there without one."""
+        noise = noise_of_mean(self._blocks[0], self._blocks[1], evidence.seen)
+        if noise is None:  # so few states that their scatter says nothing
+            noise = np.diag(np.square(evidence.noise))
+        unsure = doubt(self._robot, evidence.load, noise, self._payload, self._tolerance)
+        estimates = tuple(
+            estimate_payload(flange, evidence.residual, evidence.seen, unsure, self._payload.least)
+            for flange in evidence.load.flanges
+        )
+        return replace(evidence, estimates=estimates), unsure
 
     def _gravity_at(self) -> Callable[[Array], Array] | None:
         """The function g(q) of an open arm."""
@@ -255,4 +314,12 @@ def _notes(evidence: Evidence, missing: tuple[str, ...]) -> str:
         notes += f" (gravity on {', '.join(light)} is within the tolerance here: their sign and scale were not tested)"
     if missing:
         notes += f" (no effort reported by {', '.join(missing)})"
+    for seen in evidence.estimates:
+        if seen.significant:
+            continue
+        most = abs(seen.mass) + seen.plus_minus
+        notes += (
+            f" (unknown payload at link {seen.flange.link!r}: {seen.mass:.2g} ± {seen.plus_minus:.2g} kg)"
+            if most < HEAVIEST else f" (a payload at link {seen.flange.link!r} would not be seen in this posture)"
+        )  # fmt: skip
     return notes

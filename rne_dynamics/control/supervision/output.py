@@ -10,6 +10,7 @@ import numpy as np
 from rne_dynamics.control.guards.clamp_report import clamp_report
 from rne_dynamics.control.guards.effort_limiter import LONGEST_STEP, EffortLimiter, Limited
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.startup.believable_start import believable_start, start_tolerance
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.settings import Settings
@@ -56,11 +57,21 @@ class Output:
         self._settings = settings
         self._limiter.change(settings.limits)
 
-    def start_from(self, reported: Array) -> None:
-        """The next effort is one step away from what the motors give now, (n,), as far as that is known (not NaN)."""
-        # an arm that carries itself reports that too, or not: nobody can tell
-        known = np.isfinite(reported).all() and "gravity" not in self._settings.compensated
-        self._limiter.start(reported if known else np.zeros(len(reported)))
+    def start_from(self, reported: Array, gravity: Array) -> None:
+        """The next effort is one step away from what the motors give now, as far as that is known and plausible.
+
+        Parameters
+        ----------
+        reported
+            What the arm reports, NaN where nothing is reported; shape (n,).
+        gravity
+            The model's in the measured posture; shape (n,).
+        """
+        if "gravity" in self._settings.compensated:  # such an arm reports gravity too, or not: nobody can tell
+            self._limiter.start(np.zeros(len(reported)))
+            return
+        tolerance = start_tolerance(self._settings.robot, gravity, self._settings.limits.effort)
+        self._limiter.start(believable_start(reported, gravity, tolerance))
 
     def weigh(self, inertia: Array) -> None:
         """Take the inertia each joint feels, as for `EffortLimiter.weigh`."""

@@ -13,6 +13,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.prediction import check_delay
+from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -34,11 +35,14 @@ class StartCheck:
         Disagreement allowed, as a fraction of each joint's effort limit.
     required
         Whether an arm that reports no efforts may not move.
+    payload
+        How surely an unknown payload must be seen to refuse motion.
     """
 
     duration: float = 1.0
     tolerance: float = 0.1
     required: bool = False
+    payload: PayloadTest = field(default_factory=PayloadTest)
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ class StartGate:
         # made where there is no check too, to be warmed up: the next activation may have one
         self._spare = LoadCheck(
             settings.robot, check.tolerance * settings.limits.effort, check.duration or 1.0, settings.compensated,
-            posture,
+            posture, check.payload,
         )
         if check.duration > 0.0:
             self._check, self.text = self._spare, "the start-up check is not over"

@@ -76,7 +76,7 @@ class Supervisor:
         self.mode, self.cause = INACTIVE, ""
         self.counters = Counters()
         self.stamp, self.arrival = 0, -math.inf
-        self.speed = 1.0
+        self.speed, self.obstacle = 1.0, ""
         self._torques = Torques(settings)
         self._filter = StateFilter(settings.states)
         self.q, self.qd = self._filter.place, self._filter.speed  # written by each good state, and by no other
@@ -102,13 +102,20 @@ class Supervisor:
     # -- settings -----------------------------------------------------------------------------------------------------
 
     def adopt(self, settings: Settings) -> None:
-        """Other parameters, from the next effort on; the rate limit softens what jumps."""
-        self.settings = settings
+        """Other parameters, from the next effort on; the rate limit softens what jumps.
+
+        A start-up check that is under way or has failed begins anew where the robot is another one.
+        """
+        old, self.settings = self.settings, settings
         self._torques.adopt(settings)
         self._filter.change(settings.states)
         self._output.adopt(settings)
         self._weigh_at = -math.inf
-        self._watch, self._gain_watch = RateWatch(settings.min_rate), _gain_watch(settings)
+        self._gain_watch = _gain_watch(settings)
+        if settings.min_rate != old.min_rate:  # else changes that come often would keep it from ever seeing a window
+            self._watch = RateWatch(settings.min_rate)
+        if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
+            self._begin_check()
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
 
@@ -142,8 +149,8 @@ class Supervisor:
         """Wait for the first usable state and hold the arm where it finds it."""
         self.counters = Counters()
         self._torques.restart()
-        self._output.start_from(np.zeros(self.settings.robot.n))
         self._filter.restart()
+        self._output.start_from(np.zeros(self.settings.robot.n), np.zeros(self.settings.robot.n))
         self._wait(now, "activated")
 
     def recover(self, now: float) -> None:
@@ -228,9 +235,17 @@ class Supervisor:
             raise ControlError(f"the controller is {self.mode.value}{f' ({self.cause})' if self.cause else ''}")
         if not self._drives:
             raise ControlError("the drives do not act: enable them on the arm, or check drives.topic")
+        if self.obstacle:
+            raise ControlError(f"no motion is allowed: {self.obstacle}")
         if not self.gate.open:
             again = "; ~/recover repeats the check" if self.gate.failed else ""
             raise ControlError(f"no motion is allowed: {self.gate.text}{again}")
+
+    def obstruct(self, why: str) -> None:
+        """Brake what is under way and accept no motion, for a reason outside of the arm; empty: accept them again."""
+        if why and not self.obstacle and self.mode in (HOLDING, TRACKING):
+            self.cancel(why)
+        self.obstacle = why
 
     def scale_speed(self, speed: float) -> None:
         """Let path time run at `speed` of real time, 0 to 1; `ControlError` for anything else."""
@@ -316,7 +331,7 @@ class Supervisor:
         if self.mode is WAITING:
             if self._good < self._needed:
                 return
-            self._output.start_from(reported)
+            self._output.start_from(reported, self._torques.gravity(self.q))
             self._hold("joint states have come")
             self._begin_check()
         elif self._blind:
@@ -349,7 +364,7 @@ class Supervisor:
             return  # what failed with the last state may fail with this one
         self._blind = self._lost = False
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
-            self._output.start_from(reported)
+            self._output.start_from(reported, self._torques.gravity(self.q))
         if self._stopped_by_loss and self._after is not INACTIVE:
             self._stop = None
             self._hold("joint states are back")

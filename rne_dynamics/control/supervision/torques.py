@@ -20,6 +20,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
@@ -104,6 +105,17 @@ class Torques:
         frequency = 2.0 * settings.limits.stop_frequency
         walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
         return walls
+
+    def gravity(self, q: Array) -> Array:
+        """The model's gravity at a measured posture, shape (n,), whatever the hardware compensates.
+
+        Zero where a mechanism's loops do not close, for which `follow` raises as soon as an effort is due.
+        """
+        try:
+            self.follow(q, self._zero)
+            return self._damped.law(q, self._zero, posture=self.posture).gravity
+        except (AssemblyError, SingularPostureError):
+            return self._zero
 
     def tracking(self, q: Array, qd: Array, reference: Reference, feedback: float) -> TorqueTerms:
         """Along a reference, with a fraction of the feedback; without a tracking law damped gravity."""

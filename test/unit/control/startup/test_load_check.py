@@ -216,10 +216,9 @@ def test_a_payload_the_model_does_not_know(name):
             continue
         kinds_of.append([cause.kind for cause in found.causes])
         for cause in found.causes:
-            if cause.kind == "payload":
+            if cause.kind == "payload" and "first moment" not in cause.text:  # else: its mass is not seen
                 errors.append(float(cause.text.split(" kg")[0]) / masses[loaded.tobytes()] - 1.0)
-                assert repr(link) in cause.text
-                assert "more" in cause.text
+                assert f"kg more at link {link!r}" in cause.text
     assert share("payload" in kinds for kinds in kinds_of) >= 0.97
     assert share(kinds[:1] == ["payload"] for kinds in kinds_of) >= 0.9
     assert np.median(np.abs(errors)) < 0.15

@@ -44,7 +44,7 @@ def test_both_ways_give_the_same(compensated, speed):
     for quick in (False, True):
         rng, counters = np.random.default_rng(3), Counters()
         torques, output, seen = Torques(given), Output(given), []
-        output.start_from(np.zeros(N))
+        output.start_from(np.zeros(N), np.zeros(N))
         for k in range(40):
             now = STEP * k
             q, qd, reference = state(rng, speed)
@@ -77,7 +77,7 @@ def test_both_ways_give_the_same(compensated, speed):
 def test_what_is_not_finite_is_refused_and_changes_nothing(what, value):
     given = arm(integral=0.0)
     torques, output, counters = Torques(given), Output(given), Counters()
-    output.start_from(np.zeros(N))
+    output.start_from(np.zeros(N), np.zeros(N))
     rng = np.random.default_rng(1)
     q, qd, reference = state(rng, 0.1)
     assert torques.quick is not None

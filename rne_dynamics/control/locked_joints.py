@@ -1,0 +1,136 @@
+"""Joints of the robot that a controller does not drive: where its model has them locked, and when that has to change.
+
+Gravity of an arm on a torso depends on how far the torso is pitched. So the model is locked where such a joint is
+measured, and locked anew when it has moved. Between two models it is off by `STEP`, plus what the joint moves in one
+period of the look at it: so no joint may move faster than `FASTEST` while the arm follows a motion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import NamedTuple
+
+#: Distance from where the model has a joint that makes a new model, rad or m.
+STEP = 0.002
+#: Least time between two new models, s, and between two measurements that a speed is taken from.
+PERIOD, LEAST_INTERVAL = 0.05, 0.02
+#: Largest speed of such a joint at which motions are accepted, rad/s or m/s, and how long it must have been slower, s.
+FASTEST, CALM = 0.2, 0.5
+#: Age from which a position is reported as old, s.
+OLD = 1.0
+
+
+class Measured(NamedTuple):
+    """Where a joint was.
+
+    Parameters
+    ----------
+    position
+        rad or m.
+    stamp
+        Of the joint state, ns; 0 for none.
+    """
+
+    position: float
+    stamp: int
+
+
+class _Seen(NamedTuple):
+    position: float
+    stamp: int
+    at: float
+
+
+class LockedJoints:
+    """Decides where the model has the joints locked.
+
+    Parameters
+    ----------
+    at
+        Where the model has them before they are measured, rad or m, by name.
+    continuous
+        Those that turn without end: their positions may wrap.
+    """
+
+    def __init__(self, at: Mapping[str, float], continuous: Collection[str] = ()) -> None:
+        self._at, self._continuous = dict(at), frozenset(continuous)
+        self._seen: dict[str, _Seen] = {}
+        self._fast: dict[str, tuple[float, float]] = {}  # speed, and when
+        self._relocked_at = -math.inf
+
+    @property
+    def at(self) -> dict[str, float]:
+        """Where the model has to have them, rad or m, by name."""
+        return dict(self._at)
+
+    def update(self, now: float, measured: Mapping[str, Measured]) -> dict[str, float]:
+        """Take what was measured since the last call; the positions to lock at from now on, empty to keep the model.
+
+        Parameters
+        ----------
+        now
+            Monotonic time, s. Call this every 0.05 to 0.1 s.
+        measured
+            The newest measurement of each joint, where there is one. Others than those of `at` are ignored, as is what
+            is not finite.
+        """
+        for name in self._at.keys() & measured.keys():
+            position, stamp = measured[name]
+            if math.isfinite(position):
+                self._take(name, position, stamp, now)
+        moved = {
+            name: seen.position for name, seen in self._seen.items()
+            if abs(self._way(name, self._at[name], seen.position)) > STEP
+        }  # fmt: skip
+        if not moved or now - self._relocked_at < PERIOD:
+            return {}
+        self._relocked_at = now
+        # the others too: it costs nothing, and the model is where everything was measured
+        self._at |= {name: seen.position for name, seen in self._seen.items()}
+        return self.at
+
+    def too_fast(self, now: float) -> str:
+        """Which joint moves too fast for a motion of the arm, in words; empty for none."""
+        for name, (speed, when) in self._fast.items():
+            if now - when < CALM:
+                return (
+                    f"joint {name!r}, which is not among the controlled joints, moves at {speed:.2g} per second; "
+                    f"motions are accepted {CALM:g} s after it was last faster than {FASTEST:g}"
+                )
+        return ""
+
+    def report(self, now: float) -> str:
+        """Where each joint is locked, and whether that was measured; empty where none is locked."""
+        words = []
+        for name, position in self._at.items():
+            seen = self._seen.get(name)
+            if seen is None:
+                how = "not measured"
+            elif now - seen.at > OLD:
+                how = f"measured {now - seen.at:.1f} s ago"
+            else:
+                how = "measured"
+            words.append(f"{name} at {position:.4g} ({how})")
+        return ", ".join(words)
+
+    def unmeasured(self, now: float) -> tuple[str, ...]:
+        """Joints that were not measured within the last `OLD` seconds."""
+        return tuple(name for name in self._at if name not in self._seen or now - self._seen[name].at > OLD)
+
+    def _take(self, name: str, position: float, stamp: int, now: float) -> None:
+        before = self._seen.get(name)
+        if before is not None:
+            if stamp == before.stamp != 0:
+                return  # the same message
+            # stamps may be missing, or begin anew; then the time of the look at them is good enough
+            passed = 1e-9 * (stamp - before.stamp) if stamp > before.stamp > 0 else now - before.at
+            if passed < LEAST_INTERVAL:
+                return
+            speed = abs(self._way(name, before.position, position)) / passed
+            if speed > FASTEST:
+                self._fast[name] = speed, now
+        self._seen[name] = _Seen(position, stamp, now)
+
+    def _way(self, name: str, start: float, end: float) -> float:
+        return math.remainder(end - start, math.tau) if name in self._continuous else end - start

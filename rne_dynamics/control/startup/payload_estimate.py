@@ -1,0 +1,221 @@
+"""The payload that explains the difference between reported efforts and the model's gravity, and how sure that is.
+
+In one posture the difference r of the n efforts is linear in a payload's mass m and first moment h = m c about the
+link's origin: r = A (m, h) + noise + model error + friction, A as in `Flange`. The estimate K r is the least-squares
+one with weak priors (`PRIOR_MASS`, `PRIOR_MOMENT`), which decide only what the posture does not show: h along gravity,
+and m where the link's origin lies above or below every axis.
+
+An arm without unknown payload gives an estimate too. How large it can be there is the `doubt`: `SIGMAS` standard
+deviations of noise and model error, plus the worst that friction within its bound can do (static friction has any value
+in it, and not a random one: an arm that sags rubs upwards at every joint).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.startup.gravity_load import Flange, GravityLoad
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine
+
+#: Standard deviations of noise and model error that say nothing.
+SIGMAS = 3.0
+#: Payload expected where the posture shows nothing, one standard deviation: kg and kg·m.
+PRIOR_MASS, PRIOR_MOMENT = 20.0, 0.5
+#: Largest distance of a payload's mass centre from the link's origin that is believed, m.
+FARTHEST = 0.5
+#: Share of the misfit that a payload has to explain to be one.
+EXPLAINED = 0.5
+#: Blocks that the time of the check is split into, and those without which its noise is not known.
+BLOCKS, LEAST_BLOCKS = 16, 5
+#: An uncertainty, as a fraction of the difference allowed, that is there at least: keeps matrices regular.
+_FLOOR = 1e-6
+
+
+@dataclass(frozen=True)
+class PayloadTest:
+    """How surely a payload must be seen to refuse motion.
+
+    Parameters
+    ----------
+    least
+        Mass below which no payload is refused, kg; 0 for no test. A first moment is refused from this mass at
+        `FARTHEST` on.
+    friction
+        Static friction besides the model's Coulomb friction, as a fraction of each joint's effort limit: a bound.
+    model_error
+        Error of each body's weight in the model, as a fraction: one standard deviation, each body on its own.
+    """
+
+    least: float = 0.2
+    friction: float = 0.01
+    model_error: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name, value in (
+            ("payload", self.least), ("friction", self.friction), ("model_error", self.model_error),
+        ):  # fmt: skip
+            if not (math.isfinite(value) and value >= 0.0):
+                raise ControlError(f"startup_check.{name} is {value}; it must be finite and not negative")
+
+
+class Doubt(NamedTuple):
+    """What the difference can be on an arm without unknown payload.
+
+    Parameters
+    ----------
+    covariance
+        Of the mean's noise and of the model's error; shape (n, n).
+    friction
+        Largest static friction; shape (n,).
+    """
+
+    covariance: Array
+    friction: Array
+
+    @property
+    def reach(self) -> Array:
+        """Largest difference of each joint by itself, N·m or N; shape (n,)."""
+        return np.asarray(SIGMAS * np.sqrt(np.diag(self.covariance)) + self.friction)
+
+
+class PayloadEstimate(NamedTuple):
+    """A payload at one link, as the efforts show it.
+
+    Parameters
+    ----------
+    flange
+        The link.
+    mass, moment
+        kg; and kg·m about the link's origin, in the axes of the link's body, across gravity only; shape (3,).
+    plus_minus
+        Uncertainty of the mass, kg: large where the posture does not show it.
+    residual
+        Difference of efforts that it leaves, 0 where nothing was reported; shape (n,).
+    heavy, aside
+        Whether the mass, and whether the first moment, is more than an arm without unknown payload can show.
+    """
+
+    flange: Flange
+    mass: float
+    moment: Array
+    plus_minus: float
+    residual: Array
+    heavy: bool
+    aside: bool
+
+    @property
+    def significant(self) -> bool:
+        """Whether there is a payload that the model does not know, or one too many in the model."""
+        return self.heavy or self.aside
+
+    @property
+    def com(self) -> Array:
+        """Mass centre in the link's frame, m, shape (3,); as far as the posture shows it."""
+        return np.asarray(self.flange.rotation.T @ self.moment / self.mass)
+
+
+def friction_bound(robot: Machine, share: float, otherwise: Array) -> Array:
+    """Largest static friction: the model's Coulomb friction and `share` of the effort limit, N·m or N; shape (n,).
+
+    Without an effort limit `otherwise`, shape (n,), takes that share's place.
+    """
+    friction = joint_friction(robot)
+    limit = robot.effort_limit
+    known = np.isfinite(limit) & (limit > 0.0)
+    rest = np.where(known, share * np.where(known, limit, 0.0), otherwise)
+    return np.asarray(np.maximum(friction.coulomb_forward, friction.coulomb_backward) + rest)
+
+
+def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array | None:
+    """Covariance of the mean effort, shape (n, n), 0 where not `seen`; None where too little was seen to know it.
+
+    The scatter of the means of blocks, not of samples: neighbours in time are correlated, blocks are next to not.
+
+    Parameters
+    ----------
+    sums, counts
+        Of the efforts in each block; shape (blocks, n).
+    seen
+        Joints that report; shape (n,).
+    """
+    places = np.flatnonzero(seen)
+    whole = (counts[:, places] > 0.0).all(axis=1)
+    blocks = int(np.count_nonzero(whole))
+    if blocks < LEAST_BLOCKS:
+        return None
+    away = sums[np.ix_(whole, places)] / counts[np.ix_(whole, places)]
+    away -= away.mean(axis=0)
+    # the variance of Student's t beside that of the normal distribution: few blocks know their own scatter badly
+    student = (blocks - 1) / (blocks - 3)
+    covariance = np.zeros((len(seen), len(seen)))
+    covariance[np.ix_(places, places)] = student / (blocks * (blocks - 1)) * (away.T @ away)
+    return covariance
+
+
+def doubt(robot: Machine, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
+    """What an arm without unknown payload can differ by.
+
+    Parameters
+    ----------
+    robot, load
+        The model and its gravity.
+    noise
+        Covariance of the mean effort, shape (n, n).
+    test
+        Friction and model error.
+    tolerance
+        What the check of each joint allows, shape (n,): the friction of joints without effort limit.
+    """
+    bodies = test.model_error * load.bodies
+    covariance = noise + bodies @ bodies.T + np.diag(np.square(_FLOOR * tolerance))
+    return Doubt(covariance, friction_bound(robot, test.friction, tolerance))
+
+
+def estimate_payload(
+    flange: Flange, residual: Array, seen: NDArray[np.bool_], unsure: Doubt, least: float
+) -> PayloadEstimate:
+    """The payload at `flange` that explains a difference best.
+
+    Parameters
+    ----------
+    flange
+        The link.
+    residual
+        Reported minus modelled efforts, N·m or N, 0 where nothing was reported; shape (n,).
+    seen
+        Joints that report; shape (n,).
+    unsure
+        What the difference can be without payload.
+    least
+        As in `PayloadTest`, kg.
+    """
+    places = np.flatnonzero(seen)
+    r, A = residual[places], flange.columns[places]
+    C, friction = unsure.covariance[np.ix_(places, places)], unsure.friction[places]
+    V = C + np.diag(friction**2 / 3.0)  # for weights alone friction counts as anywhere in its bound
+    P = np.diag([PRIOR_MASS**2, PRIOR_MOMENT**2, PRIOR_MOMENT**2, PRIOR_MOMENT**2])
+    K = np.linalg.solve(A @ P @ A.T + V, A @ P).T
+    x = K @ r
+    scatter = K @ C @ K.T
+    unseen = np.eye(4) - K @ A
+    mass_spread = float(scatter[0, 0] + (unseen @ P @ unseen.T)[0, 0])
+    rubbing = float(np.abs(K[0]) @ friction)
+    left = np.zeros(len(residual))
+    left[places] = r - A @ x
+    explains = left[places] @ np.linalg.solve(V, left[places]) <= (1.0 - EXPLAINED) * (r @ np.linalg.solve(V, r))
+    size = float(np.linalg.norm(x[1:]))
+    along = x[1:] / size if size > 0.0 else np.zeros(3)
+    about = SIGMAS * math.sqrt(along @ scatter[1:, 1:] @ along) + float(np.abs(along @ K[1:]) @ friction)
+    return PayloadEstimate(
+        flange, float(x[0]), x[1:], SIGMAS * math.sqrt(mass_spread) + rubbing, left,
+        bool(explains and least > 0.0 and abs(x[0]) > max(least, SIGMAS * math.sqrt(scatter[0, 0]) + rubbing)),
+        bool(explains and least > 0.0 and size > max(least * FARTHEST, about)),
+    )  # fmt: skip

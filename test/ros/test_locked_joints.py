@@ -1,0 +1,191 @@
+"""Joints of the robot that are not controlled: read from joint states, locked in the model where they are."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
+
+import rne_dynamics as rne
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.arm import rigid
+from rne_dynamics.ros.joint_map import Reading
+from rne_dynamics.ros.machine import endless, load_machine, relocked
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.state_reader import StateReader
+
+from .conftest import AT_ONCE
+
+#: Two arm joints on a torso that pitches, and a head that turns without end.
+TORSO = """<robot name="torso_arm">
+  <link name="base"/>
+  <link name="trunk"><inertial><origin xyz="0 0 0.2"/><mass value="20"/>
+    <inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="skull"><inertial><origin xyz="0.05 0 0.1"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="upper"><inertial><origin xyz="0.15 0 0"/><mass value="2"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <link name="lower"><inertial><origin xyz="0.1 0 0"/><mass value="1"/>
+    <inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>
+  <joint name="torso" type="revolute"><parent link="base"/><child link="trunk"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="500" velocity="1"/></joint>
+  <joint name="head" type="continuous"><parent link="trunk"/><child link="skull"/><axis xyz="0 0 1"/>
+    <origin xyz="0 0 0.5"/><limit effort="10" velocity="3"/></joint>
+  <joint name="shoulder" type="revolute"><parent link="trunk"/><child link="upper"/><axis xyz="0 1 0"/>
+    <origin xyz="0 0.2 0.4"/><limit lower="-3" upper="3" effort="100" velocity="3"/></joint>
+  <joint name="elbow" type="revolute"><parent link="upper"/><child link="lower"/><axis xyz="0 1 0"/>
+    <origin xyz="0.3 0 0"/><limit lower="-3" upper="3" effort="50" velocity="3"/></joint>
+</robot>"""
+JOINTS = ("shoulder", "elbow")
+Q = np.array([0.3, -0.4])
+
+
+def gravity(torso: float, q=Q) -> np.ndarray:
+    return rne.gravity_torque(rne.load_urdf(TORSO, lock={"torso": torso, "head": 0.0}), q)
+
+
+# -- a model locked elsewhere -----------------------------------------------------------------------------------------
+
+
+def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
+    found = load_machine("", TORSO, JOINTS, (0.0, 0.0, -1.62))
+    assert found.locked == {"torso": 0.0, "head": 0.0}
+    assert endless(found.free) == {"head"}
+    for torso, head in ((0.4, 0.0), (-0.2, 2.0), (0.0, 0.0)):
+        found = relocked(found, {"torso": torso, "head": head})
+        fresh = rne.load_urdf(TORSO, lock={"torso": torso, "head": head}, gravity=(0.0, 0.0, -1.62))
+        assert found.locked == {"torso": torso, "head": head}
+        assert found.machine.joint_names == JOINTS
+        np.testing.assert_array_equal(found.machine.parameters, fresh.parameters)
+        np.testing.assert_array_equal(found.machine.gravity, fresh.gravity)
+    assert relocked(found, {"torso": 0.7}).locked == {"torso": 0.7, "head": 0.0}
+
+
+def test_it_is_made_in_some_milliseconds():
+    found = load_machine("", "panda", tuple(f"panda_joint{k}" for k in (2, 4, 6)), ())
+    assert len(found.locked) >= 4
+    took = []
+    for k in range(20):
+        began = time.perf_counter()
+        found = relocked(found, {"panda_joint1": 0.01 * k})
+        took.append(time.perf_counter() - began)
+    assert min(took) < 0.01
+
+
+@pytest.mark.parametrize("model", ["pantograph", "flexible_arm6", "scara"])
+def test_of_a_mechanism_or_a_flexible_arm(model):
+    names = rne.load_model(model).joint_names
+    found = load_machine(model, "", names[1:], ())
+    at = found.locked[names[0]]
+    same, moved = rigid(relocked(found, {names[0]: at}).machine), rigid(relocked(found, {names[0]: at + 0.3}).machine)
+    q = 0.1 * np.arange(len(names) - 1) + (rigid(found.machine).neutral if model == "pantograph" else 0.0)
+    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(rigid(found.machine), q), atol=1e-9)
+    whole = rigid(rne.load_model(model))
+    if model == "pantograph":
+        return
+    np.testing.assert_allclose(
+        rne.gravity_torque(moved, q), rne.gravity_torque(whole, [at + 0.3, *q])[1:], atol=1e-9
+    )
+
+
+@pytest.mark.parametrize("positions", [{"shoulder": 0.1}, {"trso": 0.1}, {"torso": np.nan}])
+def test_what_is_no_locked_joint_or_no_number_is_refused(positions):
+    found = load_machine("", TORSO, JOINTS, ())
+    with pytest.raises(ModelError):
+        relocked(found, positions)
+
+
+# -- read from joint states -------------------------------------------------------------------------------------------
+
+
+def state(stamp: int, **positions: float) -> bytes:
+    message = JointState(
+        name=list(positions), position=list(positions.values()), velocity=[0.0] * len(positions),
+        effort=[0.0] * len(positions),
+    )
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, 1_000_000_000)
+    return serialize_message(message)
+
+
+def read(reader: StateReader, data: bytes) -> Reading:
+    return reader.read(data, np.zeros(2), np.zeros(2), np.zeros(2))
+
+
+def test_other_joints_in_the_same_message_and_in_those_of_another_sender():
+    reader = StateReader(JOINTS, ("torso", "head"))
+    assert reader.others() == {}
+    for k in range(1, 4):
+        assert read(reader, state(10 * k, shoulder=0.3, head=0.1 * k, elbow=-0.4)) is Reading.WHOLE
+        assert read(reader, state(10 * k + 5, torso=0.2 * k, lift=9.0)) is Reading.FOREIGN
+        assert read(reader, state(10 * k + 6, gripper=1.0)) is Reading.FOREIGN
+    found = reader.others()
+    assert found["head"] == (pytest.approx(0.3), 30)
+    assert found["torso"] == (pytest.approx(0.6), 35)
+    assert set(found) == {"head", "torso"}
+
+
+def test_of_two_messages_with_the_joint_the_newer_one_counts():
+    reader = StateReader(JOINTS, ("torso",))
+    for stamp, data in ((10, 0.1), (20, 0.2)):
+        read(reader, state(stamp, torso=data))
+        read(reader, state(stamp + 1, torso=-data, shoulder=0.0, elbow=0.0))
+    assert reader.others()["torso"] == (-0.2, 21)
+    read(reader, state(30, torso=0.3))
+    assert reader.others()["torso"] == (0.3, 30)
+
+
+def test_messages_of_the_same_size_with_other_names_are_not_mistaken():
+    reader = StateReader(JOINTS, ("torso",))
+    for k in range(3):
+        read(reader, state(10 + k, torso=0.5))
+        read(reader, state(20 + k, torsi=0.9))
+        assert reader.others() == ({"torso": (0.5, 10 + k)} if k else {})  # the first of a kind does not count
+    read(reader, state(30, torso=0.6))
+    assert reader.others() == {"torso": (0.6, 30)}
+
+
+# -- the node ---------------------------------------------------------------------------------------------------------
+
+
+def test_gravity_is_that_of_a_pitched_torso_whose_state_another_publisher_sends(start, make_peer):
+    peer = make_peer(JOINTS)
+    process = start("computed_torque_controller", robot_description=TORSO, joints=list(JOINTS), state_timeout=2.0,
+                    **AT_ONCE)
+    diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics")
+    peer.connect(process)
+    np.testing.assert_allclose(peer.answer(Q), gravity(0.0), atol=1e-9)  # not measured: locked at zero
+
+    def publish(torso: float, seconds: float = 0.5) -> list[float]:
+        until, effort = time.monotonic() + seconds, []
+        while time.monotonic() < until:
+            peer.state([torso], names=["torso"])  # a broadcaster of its own
+            peer.state(Q)
+            time.sleep(0.01)
+            effort = (peer.efforts() or [effort])[-1]
+        return effort
+
+    for torso in (0.4, 0.403, 0.2):
+        wait_until(
+            lambda torso=torso: np.allclose(publish(torso, 0.2), gravity(torso), atol=1e-9), 10.0,
+            f"the gravity torque with the torso at {torso}", [process],
+        )
+
+    def said() -> list[dict[str, str]]:
+        diagnostics.drain()
+        found = [s for d in diagnostics.samples for s in diagnostics.decode(d).status]
+        return [{v.key: v.value for v in s.values} | {"message": s.message} for s in found]
+
+    def reported(text: str) -> bool:
+        publish(0.2, 0.2)
+        return any(text in value for values in said() for value in values.values())
+
+    wait_until(lambda: reported("torso at 0.2 (measured), head at 0 (not measured)"), 10.0, "the report", [process])
+    for k in range(40):
+        publish(0.2 + 0.01 * k, 0.01)  # faster than 0.2 rad/s
+    wait_until(lambda: reported("joint 'torso', which is not among the controlled joints, moves at"), 10.0,
+               "the report of a fast torso", [process])
