@@ -16,16 +16,18 @@ from std_srvs.srv import Trigger
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, STOPPING, Mode
+from rne_dynamics.control.supervision.states import DRIVING, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
+from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.loop_statistics import LoopStatistics
 from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
@@ -40,6 +42,10 @@ WATCH_PERIOD = 0.01
 LOG_PERIOD = 10.0
 #: Time between two efforts of a stop without states, s.
 BLIND_PERIOD = 0.004
+#: Round-off of times that are compared, s.
+ROUNDING = 1e-9
+#: Silence of /clock after which a controller that needs it says so, s.
+CLOCK_SILENCE = 5.0
 
 
 class EffortNode(ArmNode):
@@ -74,11 +80,17 @@ class EffortNode(ArmNode):
         self.terms = TermsPublisher(self, joints, int(self.parameters.number("torque_divisor")))
         self._modes = self.keep(self.create_publisher(String, "~/state", LATCHED))
         self.diagnostics, self.statistics = Diagnostics(self), LoopStatistics(time.monotonic())
+        self.clock = LoopClock(self)
+        self._seen: SeenPublisher | None = None
+        self._taken = 0
+        if self.clock.subscription is not None:
+            self.keep(self.clock.subscription)
+            self._seen = SeenPublisher(self)
         rate = self.parameters.number("rate")
         self._answers_states = rate == 0.0
         self.listen(
             JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick,
-            raw=True,
+            raw=True, clock=self.clock, on_time=self._on_time,
         )
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
@@ -90,22 +102,24 @@ class EffortNode(ArmNode):
 
     def begin(self) -> None:
         """Wait for the first state; the arm stays where that one finds it."""
-        now = time.monotonic()
-        self.statistics = LoopStatistics(now)
-        self.supervisor.activate(now)
+        self.statistics = LoopStatistics(time.monotonic())
+        self._watch_at = 0.0
+        self.supervisor.activate(self.clock.now())
 
     def end(self) -> None:
         """Set the arm down and release it; takes a second or two, in which it answers the states itself."""
         supervisor = self.supervisor
         if supervisor.mode in DRIVING:
             self.get_logger().info("stopping: the arm is slowed down, held and let down")
+        self.clock.ending = True
         try:
-            supervisor.stop(time.monotonic(), "deactivated", ending=True)
+            supervisor.stop(self.clock.now(), "deactivated", ending=True)
             # A transition runs inside the executor, so its timers rest meanwhile.
             while supervisor.mode is Mode.STOPPING and self.loop is not None:
                 self.loop.turn(longest=BLIND_PERIOD)
-                self._watch()
+                self._watch_steadily()
         finally:
+            self.clock.ending = False
             self.efforts.release()
             self.get_logger().info("stopped: the arm is released")
 
@@ -119,7 +133,13 @@ class EffortNode(ArmNode):
 
     def on_state(self, data: bytes) -> None:
         """One joint state as it came: check it, and answer it."""
-        now = time.monotonic()
+        if self.clock.started:  # nothing can be answered without a time
+            self._take_state(data)
+        self._taken += 1
+        self._acknowledge()
+
+    def _take_state(self, data: bytes) -> None:
+        arrived, now = time.monotonic(), self.clock.now()
         supervisor, reader = self.supervisor, self.reader
         try:
             reading = reader.read(data, self._q, self._qd, self._reported)
@@ -136,18 +156,18 @@ class EffortNode(ArmNode):
             sequence=None if self.loop is None else self.loop.sequence,
         )
         if usable and (self._answers_states or supervisor.mode is STOPPING):
-            self._send(supervisor.effort(supervisor.stamp, now), now)
-        self.statistics.arrived(now)  # after the answer, which must not wait for it
+            self._send(supervisor.effort(supervisor.stamp, now), arrived)
+        self.statistics.arrived(arrived)  # after the answer, which must not wait for it
 
     def _tick(self, late: bool) -> None:
         """One cycle at the fixed rate: the newest state, if it is not stale."""
         supervisor = self.supervisor
         if supervisor.mode not in DRIVING:
             return
-        now = time.monotonic()
+        arrived, now = time.monotonic(), self.clock.now()
         if late:
             self.statistics.overrun()
-        self._send(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), now)
+        self._send(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
 
     def _send(self, effort: Effort | None, arrived: float) -> None:
         """Publish an effort and what it is made of."""
@@ -169,11 +189,27 @@ class EffortNode(ArmNode):
             super().turn(executor)
             return
         self.loop.turn(executor, BLIND_PERIOD if self.supervisor.blind else LONGEST_WAIT)
-        self._watch()
+        self._watch_steadily()
 
-    def _watch(self) -> None:
-        now = time.monotonic()
-        if now < self._watch_at:
+    def _watch_steadily(self) -> None:
+        """Look after the age of the state by the steady clock, where simulated time does not do it."""
+        if not self.clock.simulated or self.clock.running_on:
+            self._watch(self.clock.now())
+
+    def _on_time(self) -> None:
+        """A simulated time has come."""
+        self._watch(self.clock.now())
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Report to a simulation in lock-step what has been dealt with."""
+        if self._seen is not None:
+            self._seen.publish(
+                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode))
+            )
+
+    def _watch(self, now: float) -> None:
+        if now < self._watch_at - ROUNDING:
             return
         effort = self.supervisor.tick(now)
         if effort is not None:
@@ -195,10 +231,10 @@ class EffortNode(ArmNode):
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.supervisor.stop(time.monotonic(), "~/stop was called"))
+        return self.asked(response, lambda: self.supervisor.stop(self.clock.now(), "~/stop was called"))
 
     def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.supervisor.recover(time.monotonic()))
+        return self.asked(response, lambda: self.supervisor.recover(self.clock.now()))
 
     # -- joints of the robot that are not controlled ------------------------------------------------------------------
 
@@ -260,6 +296,11 @@ class EffortNode(ArmNode):
 
     def _report(self) -> None:
         level, message, values = self._account.next()
+        if self.clock.silence > CLOCK_SILENCE and (not self.clock.started or self.supervisor.mode not in SILENT):
+            level, message = WARN, (
+                f"use_sim_time is set and nothing has come on /clock for {self.clock.silence:.0f} s: the controller "
+                "waits; start or continue the simulation, or set use_sim_time to false"
+            )
         if level == WARN:
             self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
         self.diagnostics.publish(

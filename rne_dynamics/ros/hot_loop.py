@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rclpy.executors import Executor, ShutdownException, TimeoutException
 from rclpy.impl.implementation_singleton import rclpy_implementation
@@ -19,6 +19,9 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
 from rne_dynamics.ros.glance import Glance, TakenByHand
+
+if TYPE_CHECKING:
+    from rne_dynamics.ros.loop_clock import LoopClock
 
 #: How often is looked for what the executor could do, s; bounds how late services, parameters and trajectories are
 #: noticed.
@@ -47,6 +50,8 @@ class HotLoop:
         Time between two deadlines, s; None for none.
     on_deadline
         Called at each deadline with whether it is late by more than half a period.
+    clock, on_time
+        Whose time the deadlines are of, the steady clock by default; and what is called with each simulated time.
     """
 
     def __init__(
@@ -60,19 +65,25 @@ class HotLoop:
         on_deadline: Callable[[bool], None] | None = None,
         *,
         raw: bool = False,
+        clock: LoopClock | None = None,
+        on_time: Callable[[], None] = lambda: None,
     ) -> None:
         self.subscription: Subscription = node.create_subscription(
             kind, topic, on_message, profile, callback_group=TakenByHand(), raw=raw
         )
         self._kind, self._on_message, self._raw = kind, on_message, raw
         self._period, self._on_deadline = period, on_deadline
-        self._deadline = time.monotonic()
+        self._clock, self._on_time = clock, on_time
+        self._now: Callable[[], float] = time.monotonic if clock is None else clock.now
+        self._deadline = self._now()
         self._service_at = self._executor_at = 0.0
         self._glance, self._serving = Glance(node), False
         #: Of the last message, as its sender counts what it publishes; None where the middleware does not say.
         self.sequence: int | None = None
         self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
-        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+        self._ticks = None if clock is None else clock.subscription
+        count = 1 if self._ticks is None else 2
+        self._wait_set = rclpy_implementation.WaitSet(count, 0, 0, 0, 0, 0, node.context.handle)
 
     def beside(self, node: Node, kind: type, topic: str, depth: int, on_message: Callable[[Any], None]) -> Subscription:
         """Listen to a further topic, all of whose messages are served when the executor would have its turn.
@@ -90,19 +101,18 @@ class HotLoop:
         """
         now = time.monotonic()
         if self._period is not None and self._on_deadline is not None:
-            if now >= self._deadline:
+            if (at := self._now()) >= self._deadline:
                 self._take()  # what has come in time is served first
-                late = now - self._deadline
+                late = at - self._deadline
                 self._on_deadline(late > 0.5 * self._period)
                 # deadlines are absolute; only a whole lost period moves them, so that nothing is ever caught up
-                self._deadline = self._deadline + self._period if late < self._period else now + self._period
+                self._deadline = self._deadline + self._period if late < self._period else at + self._period
                 now = time.monotonic()
-            longest = min(longest, max(self._deadline - now, 0.0))
-        handle = self.subscription.handle
-        with handle:
-            self._wait_set.clear_entities()
-            self._wait_set.add_subscription(handle)
-            self._wait_set.wait(int(longest * 1e9))
+            if self._ticks is None:
+                longest = min(longest, max(self._deadline - now, 0.0))
+        self._wait(longest)
+        if self._clock is not None and self._clock.take():
+            self._on_time()
         self._take()
         if executor is not None and now >= self._service_at and not self._serve(executor, now):
             self._service_at = now + SERVICE_PERIOD
@@ -112,6 +122,15 @@ class HotLoop:
                     if taken is None:
                         break
                     on_message(taken[0])
+
+    def _wait(self, longest: float) -> None:
+        handle = self.subscription.handle
+        with handle:
+            self._wait_set.clear_entities()
+            self._wait_set.add_subscription(handle)
+            if self._ticks is not None:
+                self._wait_set.add_subscription(self._ticks.handle)
+            self._wait_set.wait(int(longest * 1e9))
 
     def _serve(self, executor: Executor, now: float) -> bool:
         """Let the executor do one thing, if there is any; whether there was. Once begun, it goes on to the end."""

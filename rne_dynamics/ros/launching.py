@@ -41,12 +41,17 @@ def arguments(default: str = "") -> list[DeclareLaunchArgument]:
     ]
 
 
-def actions(context: LaunchContext, executables: Sequence[str], default: str = "") -> list[Any]:
+def actions(
+    context: LaunchContext, executables: Sequence[str], default: str = "", simulated: bool = False
+) -> list[Any]:
     """Our nodes, robot_state_publisher and RViz as far as installed.
 
     The end of any of our nodes ends the launch: an arm without its controller must not look as if all were well. And
     a launch that is killed, or gets SIGTERM as from systemd or docker, takes our nodes with it: launch by itself would
     leave them running; see `rne_dynamics.ros.parent`.
+
+    Where the arm is `simulated`, all nodes follow its ``/clock``, which is in the namespace if there is one, so that
+    several simulated arms do not set each other's time.
     """
     urdf, model, config, namespace, rviz = (
         LaunchConfiguration(name).perform(context) for name in ("urdf", "model", "config", "namespace", "rviz")
@@ -60,17 +65,21 @@ def actions(context: LaunchContext, executables: Sequence[str], default: str = "
     parameters: list[Any] = [ours]
     if file := config_file(robot, config):
         parameters.insert(0, str(file))
+    clock = [{"use_sim_time": True}] if simulated else []
+    remappings = [("/clock", "clock")] if simulated else []
     result: list[Any] = [
         Node(
-            package="rne_dynamics", executable=name, name=name, namespace=namespace, parameters=parameters,
+            package="rne_dynamics", executable=name, name=name, namespace=namespace, remappings=remappings,
+            parameters=[*parameters, *([{"publish_clock": True}] if name == "simulator" else clock)],
             output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
             additional_env={VARIABLE: "1"}, on_exit=Shutdown(reason=f"{name} has ended"),
         )
         for name in executables
     ]
-    result += optional("robot_state_publisher", namespace, parameters=[description])
+    result += optional("robot_state_publisher", namespace, parameters=[description, *clock], remappings=remappings)
     if rviz.lower() == "true":
-        result += optional("rviz2", namespace, arguments=["-d", str(share_file("config/arm.rviz"))])
+        result += optional("rviz2", namespace, parameters=clock, remappings=remappings,
+                           arguments=["-d", str(share_file("config/arm.rviz"))])
     return result
 
 

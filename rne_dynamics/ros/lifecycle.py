@@ -28,6 +28,7 @@ from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
+from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import Described, load_machine, loaded
 from rne_dynamics.ros.parameter_service import StrictParameterService
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
@@ -146,10 +147,13 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def listen(
         self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
-        on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False,
+        on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False, clock: LoopClock | None = None,
+        on_time: Callable[[], None] = lambda: None,
     ) -> HotLoop:
-        """The topic, and the period if any, that drive this node; see `HotLoop`."""
-        self.loop = HotLoop(self, kind, topic, NEWEST, on_message, period, on_deadline, raw=raw)
+        """The topic, and the period and clock if any, that drive this node; see `HotLoop`."""
+        self.loop = HotLoop(
+            self, kind, topic, NEWEST, on_message, period, on_deadline, raw=raw, clock=clock, on_time=on_time
+        )
         self.keep(self.loop.subscription)
         return self.loop
 

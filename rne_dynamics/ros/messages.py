@@ -50,6 +50,8 @@ class EffortPublisher:
         order = [list(model_joints).index(j) for j in joints]
         self._order = None if order == list(range(n)) else np.array(order, dtype=np.intp)
         self.change_scale(scale)
+        #: Efforts published so far.
+        self.count = 0
         layout = MultiArrayLayout(dim=[MultiArrayDimension(label=",".join(joints), size=n, stride=n)])
         self._message = PreparedMessage(Float64MultiArray(layout=layout, data=[0.0] * n), "data")
         self._values = self._message.numbers[0]
@@ -64,7 +66,7 @@ class EffortPublisher:
         if self.scaled:
             effort = effort * self.scale
         self._values[:] = effort if self._order is None else effort[self._order]
-        self._message.publish(self._publisher)
+        self._publish()
 
     def release(self) -> None:
         """Send zeros, several times over some 50 ms.
@@ -74,8 +76,12 @@ class EffortPublisher:
         """
         self._values[:] = 0.0
         for _ in range(RELEASES):
-            self._message.publish(self._publisher)
+            self._publish()
             time.sleep(RELEASE_PERIOD)
+
+    def _publish(self) -> None:
+        self.count += 1
+        self._message.publish(self._publisher)
 
 
 class TermsPublisher:

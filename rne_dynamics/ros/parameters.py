@@ -205,6 +205,10 @@ class ParameterTable:
         from rcl_interfaces.msg import SetParametersResult
 
         self._pending = None
+        if any(change.name == "use_sim_time" for change in changes):  # rclpy's own, after it has been declared
+            return SetParametersResult(
+                successful=False, reason="parameter use_sim_time is read when the node starts; start it anew"
+            )
         ours = [change for change in changes if change.name in self._declared]  # rclpy has some of its own
         try:
             if ours:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
+from rclpy.parameter import Parameter as RosParameter
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -50,6 +51,10 @@ SCHEMA: tuple[Parameter, ...] = (
               read_only=True),
     Parameter("on_command_timeout", "zero_effort", "What then acts: no effort (zero_effort), or brakes that hold the "
               "joints until the next command (brake).", choices=tuple(REACTIONS), read_only=True),
+    Parameter("lockstep", False, "Wait with each step for the effort that answers the last joint state, so that a "
+              "pause of any process slows everything down and changes nothing else.", read_only=True),
+    Parameter("lockstep_timeout", 1.0, "Longest wait for an answer; then the simulation goes on without waiting until "
+              "the next command comes.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
@@ -69,7 +74,8 @@ class SimulatorNode(ArmNode):
 
     Joint states go out at absolute deadlines and carry the time of the simulation: the time of the start plus the
     number of periods. Where the machine is too slow, the simulation runs slower than the clock on the wall; no period
-    is left out, and the diagnostics count the overruns.
+    is left out, and the diagnostics count the overruns. In lock-step a joint state also waits for the effort that
+    answers the one before, from the first command on.
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
@@ -79,7 +85,8 @@ class SimulatorNode(ArmNode):
     live = False
 
     def __init__(self) -> None:
-        super().__init__("simulator", SCHEMA)
+        # it is the clock and follows none, whatever a parameter file for all nodes says
+        super().__init__("simulator", SCHEMA, overrides=[RosParameter("use_sim_time", value=False)])
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
@@ -104,6 +111,8 @@ class SimulatorNode(ArmNode):
             command_timeout=values.number("command_timeout") or None,
             on_timeout=REACTIONS[values.text("on_command_timeout")],
         )
+        self._lockstep = values.flag("lockstep")
+        self._patience = values.number("lockstep_timeout")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
         self._names, self._places = driven_first(robot)
         self._loops = follower(robot, self.simulator.state.posture)
@@ -185,6 +194,7 @@ class SimulatorNode(ArmNode):
         self._loops = follower(self.robot, self.simulator.reset().posture)
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
+        self._waits, self.waits = self._lockstep, 0
         self._origin, self._periods = time.time_ns(), 0
         self.latency, self.missed, self.refused, self.overruns = Histogram(), 0, 0, 0
         self._recent = Recent(self.latency)
@@ -193,9 +203,23 @@ class SimulatorNode(ArmNode):
 
     def _tick(self, late: bool) -> None:
         """One period, at its deadline."""
-        if self._running and not self._paused:
+        if self._running and not self._paused and not (self._waits and self._unanswered()):
             self.overruns += late
             self._advance()
+
+    def _unanswered(self) -> bool:
+        """Whether the last joint state waits for its answer, and may go on waiting."""
+        if not (self._awaiting and self._commanded):
+            return False
+        if time.monotonic() - self._published < self._patience:
+            self.waits += 1
+            return True
+        self._waits = False
+        self.get_logger().warning(
+            f"lock-step: no command has come for {self._patience:g} s (lockstep_timeout); the simulation goes on "
+            "without waiting until the next one"
+        )
+        return False
 
     def _integrate(self) -> None:
         """Work out the state at the next deadline with the latest command."""
@@ -228,6 +252,10 @@ class SimulatorNode(ArmNode):
         self._message.stamp(now)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
+        if self._clocks is not None:  # before the state, whose answer may need the time
+            clock = self._clock_message.clock
+            clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
+            self._clocks.publish(self._clock_message)
         self._published = time.monotonic()
         self._awaiting = True
         self._message.publish(self._states)
@@ -236,10 +264,6 @@ class SimulatorNode(ArmNode):
             assert state.delta is not None
             assert state.deltad is not None
             self._deflections.publish(now, state.delta, state.deltad)
-        if self._clocks is not None:
-            clock = self._clock_message.clock
-            clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
-            self._clocks.publish(self._clock_message)
 
     def _on_command(self, data: bytes) -> None:
         effort = self._commands.read(data)
@@ -252,6 +276,7 @@ class SimulatorNode(ArmNode):
                 f"{', '.join(self.commanded)}", throttle_duration_sec=2.0,
             )
             return
+        self._waits = self._lockstep
         answers, self._awaiting = self._awaiting, False
         if answers and self._commanded:  # the first command since the state went out counts as its answer
             self.latency.add(time.monotonic() - self._published)
@@ -313,7 +338,7 @@ class SimulatorNode(ArmNode):
         recent = self._recent.next()
         self.diagnostics.publish(level, message, {
             "periods": self._periods, "overruns": self.overruns, "answered states": self.latency.count,
-            "missed replies": self.missed, "refused commands": self.refused,
+            "missed replies": self.missed, "periods waited": self.waits, "refused commands": self.refused,
             "reply latency p50 (ms)": 1e3 * self.latency.percentile(50.0),
             "reply latency p99 (ms)": 1e3 * self.latency.percentile(99.0),
             "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),

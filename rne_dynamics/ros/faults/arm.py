@@ -49,6 +49,7 @@ def parameters(robot: RobotModel) -> dict[str, Any]:
     joints = robot.joint_names
     return {
         "autostart": False,
+        "use_sim_time": True,
         "robot_description": description(),
         "diagnostics_period": 0.5,
         "torque_divisor": 0,

@@ -21,13 +21,11 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
-from std_msgs.msg import String
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.faults.fault import ReactionError
 from rne_dynamics.ros.glance import TakenByHand
 from rne_dynamics.ros.hot_loop import take
-from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import NodeProcess
 
 #: Name and module.
@@ -38,6 +36,8 @@ PATIENCE = 20.0
 ANSWER = 3.0
 #: A first start compiles kernels, s.
 START = 180.0
+#: A request that is not answered after so long, s, may need the arm's time to pass.
+STILL = 10.0
 #: Called over and over while an answer is waited for.
 Turn = Callable[[], None]
 
@@ -52,16 +52,15 @@ class Controller:
     parameters
         Of the controller, as in YAML.
     turn
-        Keeps the arm going while something is waited for.
+        Lets a period of the arm's time pass.
     """
 
     def __init__(self, node: Node, parameters: Mapping[str, Any], turn: Turn) -> None:
         self.name = f"{node.get_namespace()}/{NODE}"
         self.states: list[str] = []
-        self.times: list[float] = []
         self.report: dict[str, str] = {}
         self.reports = 0
-        self._turn = turn
+        self._turn, self._ready = turn, False
         self._before: dict[str, ParameterValue] = {}
         self._stack = contextlib.ExitStack()
         self._caller = rclpy.create_node("caller", namespace=node.get_namespace(), context=node.context)
@@ -70,13 +69,14 @@ class Controller:
         self._stack.callback(self._executor.shutdown)
         self._executor.add_node(self._caller)
         self._clients: dict[str, Client] = {}
-        profile = QoSProfile(depth=100, durability=LATCHED.durability)
-        self._state = self._heard(node, String, f"{NODE}/state", profile)
         self._diagnostics = self._heard(node, DiagnosticArray, "/diagnostics", QoSProfile(depth=100))
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         file = folder / "parameters.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
-        arguments = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={node.get_namespace()}"]
+        arguments = [
+            "--ros-args", "--params-file", str(file), "-r", f"__ns:={node.get_namespace()}",
+            "-r", f"/clock:={node.get_namespace()}/clock",
+        ]
         self.process = self._stack.enter_context(NodeProcess(NODE, arguments))
 
     def _heard(self, node: Node, kind: type, topic: str, profile: QoSProfile) -> Subscription:
@@ -90,11 +90,7 @@ class Controller:
     # -- what it tells ------------------------------------------------------------------------------------------------
 
     def listen(self) -> None:
-        """Take what it has told since the last time."""
-        while (taken := take(self._state, String)) is not None:
-            if taken[0].data != self.state:
-                self.states.append(taken[0].data)
-                self.times.append(time.time())
+        """Take the diagnostics that have come since the last time."""
         while (taken := take(self._diagnostics, DiagnosticArray)) is not None:
             for status in taken[0].status:
                 if status.name == self.name:
@@ -103,13 +99,18 @@ class Controller:
 
     @property
     def state(self) -> str:
-        """What `~/state` said last."""
+        """Its mode, as it was acknowledged last."""
         return self.states[-1] if self.states else "unknown"
 
     # -- what is asked of it ------------------------------------------------------------------------------------------
 
-    def call(self, kind: type, name: str, request: Any, *, seconds: float = PATIENCE, again: bool = True) -> Any:
-        """The answer of a service of the controller, while the arm goes on.
+    def call(
+        self, kind: type, name: str, request: Any, *, seconds: float = PATIENCE, again: bool = True, still: bool = True
+    ) -> Any:
+        """The answer of a service of the controller.
+
+        The arm's time stands still until it comes, so that it does not matter how long that takes; not for longer than
+        `STILL`, nor at all where `still` is not set: a controller answers some requests only once a stop is over.
 
         Raises
         ------
@@ -117,13 +118,17 @@ class Controller:
             None came in time.
         """
         client = self._client(kind, name)
-        deadline = time.monotonic() + seconds
+        began = time.monotonic()
+        deadline = began + seconds
         while (left := deadline - time.monotonic()) > 0.0:
             future = client.call_async(request)
             patience = time.monotonic() + (min(ANSWER, left) if again else left)
             while not future.done() and time.monotonic() < patience:
-                self._turn()
-                self._executor.spin_once(timeout_sec=0.0)
+                if not still or time.monotonic() > began + STILL:
+                    self._turn()
+                    self._executor.spin_once(timeout_sec=0.0)
+                else:
+                    self._executor.spin_once(timeout_sec=0.01)
             if future.done():
                 return future.result()
             client.remove_pending_request(future)
@@ -132,20 +137,21 @@ class Controller:
     def _client(self, kind: type, name: str) -> Client:
         if name not in self._clients:
             self._clients[name] = self._caller.create_client(kind, f"{NODE}/{name}")
-        deadline = time.monotonic() + (PATIENCE if self.states else START)
+        deadline = time.monotonic() + (PATIENCE if self._ready else START)
         while not self._clients[name].service_is_ready():
             self.process.check()
-            self._turn()
+            time.sleep(0.002)
             if time.monotonic() > deadline:
                 raise ReactionError(f"there is no service ~/{name}")
+        self._ready = True
         return self._clients[name]
 
-    def transition(self, number: int, *, seconds: float = PATIENCE) -> bool:
-        """Ask for a lifecycle transition; whether it was made."""
+    def transition(self, number: int, *, seconds: float = PATIENCE, still: bool = True) -> bool:
+        """Ask for a lifecycle transition; whether it was made. For `still` see `call`."""
         self._client(ChangeState, "change_state")
         self.lifecycle_state()  # answers only once both sides know each other
         request = ChangeState.Request(transition=Transition(id=number))
-        return bool(self.call(ChangeState, "change_state", request, seconds=seconds, again=False).success)
+        return bool(self.call(ChangeState, "change_state", request, seconds=seconds, again=False, still=still).success)
 
     def lifecycle_state(self) -> str:
         """Its lifecycle state, such as ``active``."""

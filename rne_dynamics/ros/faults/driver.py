@@ -1,4 +1,9 @@
-"""The hardware, played: an arm with drives behind the topics of a real one, whose reports can be falsified."""
+"""The hardware, played in lock-step: an arm with drives behind the topics of a real one; its reports can be falsified.
+
+Time is simulated and published on the topic ``clock``. A turn is one period: physics, the new time, the joint state.
+After each message the driver waits until the controller has dealt with it, see `ros.clock_seen`, and has all efforts
+that were sent until then. So a pause of any process makes the campaign slower and changes nothing else.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +11,23 @@ import time
 from collections.abc import Callable, Iterable
 
 import numpy as np
+from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
+from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, Int64MultiArray
 
 from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen
+from rne_dynamics.ros.faults.fault import ReactionError
 from rne_dynamics.ros.faults.judge import Heard
 from rne_dynamics.ros.glance import TakenByHand
+from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.simulation.plant import ArmPlant
@@ -24,12 +35,15 @@ from rne_dynamics.simulation.simulator import Simulator
 
 #: Joint states per second, and steps of the physics between two.
 RATE, SUBSTEPS = 250.0, 2
-#: Where the controller has answered so far, time stands still until it answers, s at most: a machine that is busy with
-#: other things then makes everything slower, and nothing else. Waits in vain after which that ends.
-PATIENCE, VAIN = 0.1, 2.0
-#: A pause of this process after which the clock of the arm is set to that of the machine again, s.
-PAUSE = 0.45
-#: Age at which the drives let a command go and the brakes bite, s.
+#: One period, ns.
+PERIOD = round(NANOSECONDS / RATE)
+#: Where the simulated time begins, ns: far from zero, which is no stamp.
+BEGIN = 1_000_000 * NANOSECONDS
+#: Longest wait for a controller that is alive, s: a machine may be busy, but not for ever.
+LONGEST_WAIT = 60.0
+#: How often a time is published again that nobody has acknowledged, s.
+AGAIN = 0.5
+#: Age at which the drives let a command go and the brakes bite, simulated s.
 COMMAND_TIMEOUT = 0.2
 #: Every effort must be heard, so that every step between two is known.
 EVERYTHING = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
@@ -52,46 +66,67 @@ class Driver:
     ----------
     node
         Where it publishes and listens; no executor may spin it.
+    controller
+        Name of the controller's node.
     robot
         The arm.
     home
         Where it starts, rad or m; shape (n,).
     """
 
-    def __init__(self, node: Node, robot: RobotModel, home: Array) -> None:
+    def __init__(self, node: Node, controller: str, robot: RobotModel, home: Array) -> None:
         self.node, self.robot, self.home = node, robot, home
         self.states = node.create_publisher(JointState, "joint_states", OFFERED)
+        self._clock = node.create_publisher(Clock, "clock", OFFERED)
         self._commands = node.create_subscription(
             Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING, callback_group=TakenByHand()
         )
+        self._acknowledgements = node.create_subscription(
+            Int64MultiArray, f"{controller}/clock_seen", lambda message: None, EVERYTHING, callback_group=TakenByHand()
+        )
+        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
         self.heard = Heard()
-        self.time, self._origin, self._deadline = 0.0, 0, 0.0
-        self._answered, self._vain = False, 0.0
+        #: Whether there is a controller that acknowledges, so that it is waited for.
+        self.linked = False
+        #: Asked while it is waited for; it may raise, or end the wait by unlinking.
+        self.watch: Callable[[], None] = lambda: None
+        #: Told each acknowledgement: the controller's mode.
+        self.on_mode: Callable[[str], None] = lambda mode: None
+        self.stamp = BEGIN
+        self._last_effort = 0
+        self._seen = ClockSeen(0, 0, 0, 0)
         self.restart()
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Compile what a turn needs, so that the arm never stands still for it."""
+        """Compile what a turn needs."""
         self.simulator.warm_up()
         self.simulator.command(self.weight())
         self.simulator.advance(1, {self.robot.link_names[-1]: np.zeros(6)})
         self.restart()
 
-    def restart(self, plant: RobotModel | None = None) -> None:
-        """Back home at rest, brakes on, honest; `plant` is the arm as it truly is, if other than everybody thinks."""
+    def restart(self, plant: RobotModel | None = None, home: Array | None = None) -> None:
+        """Back home, or elsewhere, at rest, brakes on, honest; `plant` is the arm as it truly is, if not the model.
+
+        Time goes on.
+        """
         truth = plant or self.robot
         self.simulator = Simulator(
-            ArmPlant(truth), self.home, dt=1.0 / (RATE * SUBSTEPS), command_timeout=COMMAND_TIMEOUT, on_timeout="brake",
+            ArmPlant(truth), self.home if home is None else home, dt=1.0 / (RATE * SUBSTEPS),
+            command_timeout=COMMAND_TIMEOUT, on_timeout="brake",
         )
         self.restart_reports()
         self.way: list[Array] = []
-        self._start_clock()
-        self._vain = 0.0
 
     def restart_reports(self) -> None:
         """Honest again, and nobody pushes."""
         self.falsify: Falsify = honest
         self.wrenches: dict[str, Array] = {}
+
+    @property
+    def time(self) -> float:
+        """Simulated time since the beginning, s."""
+        return (self.stamp - BEGIN) / NANOSECONDS
 
     @property
     def q(self) -> Array:
@@ -112,48 +147,98 @@ class Driver:
         """What it takes to hold the arm of the model where it is, N·m or N; (n,)."""
         return gravity_torque(self.robot, self.q)
 
+    # -- time ---------------------------------------------------------------------------------------------------------
+
     def turn(self) -> None:
-        """One period: the physics under the last command, a joint state, and the wait for what answers it."""
-        time.sleep(max(self._deadline - time.monotonic(), 0.0))
-        self._await_answer()
-        now = time.monotonic()
-        late = now - self._deadline
-        if late > PAUSE:
-            self._start_clock()
-        self._deadline = (self._deadline if late < 2.0 / RATE else now) + 1.0 / RATE
-        self.simulator.advance(SUBSTEPS, self.wrenches or None)
-        self.time += 1.0 / RATE
-        self.way.append(self.q)
-        self._answered = False
-        for message in self.falsify(self.report()):
-            self.states.publish(message)
-
-    def _start_clock(self) -> None:
-        self._deadline = time.monotonic()
-        self._origin, self.time = time.time_ns(), 0.0
-
-    def _await_answer(self) -> None:
-        """Take the commands that have come; wait for one if that is not in vain."""
+        """One period: the physics under the last command, the new time, a joint state."""
         self.listen()
-        until = time.monotonic() + PATIENCE
-        while not self._answered and self._vain < VAIN and time.monotonic() < until:
-            time.sleep(0.0005)
+        self.simulator.advance(SUBSTEPS, self.wrenches or None)
+        self.way.append(self.q)
+        self.stamp += PERIOD
+        if not self.linked:  # what is frozen finds only the last messages, which `link` and the next turn send
+            return
+        self.tell_time()
+        for message in self.falsify(self.report()):
+            self.publish(self.states, message)
+
+    def link(self, *, anew: bool = True) -> None:
+        """Wait until the controller acknowledges the present time, and from now on for each message.
+
+        `anew` where it has been configured since it was waited for last, so that it counts from zero.
+        """
+        self.linked = True
+        self._seen = ClockSeen(0, 0, 0, 0)
+        if anew:
+            self._last_effort = 0
+        self.tell_time()
+        self._seen = self._seen._replace(time=0)
+        self.tell_time()  # the second answer comes after all messages that waited before the first
+
+    def unlink(self) -> None:
+        """From now on time goes on without the controller: it is gone, or cannot act."""
+        self.linked = False
+
+    def tell_time(self) -> None:
+        """Publish the present time, and wait until it is acknowledged."""
+        self._take_acknowledgements()
+        self._seen = self._seen._replace(time=-1)
+        self._publish_time()
+        self._await(lambda: self._seen.time == self.stamp, "the time")
+
+    def publish(self, publisher: Publisher, message: JointState) -> None:
+        """Publish a joint state, and wait until it is acknowledged; once more where it was lost on the way.
+
+        The controller takes a joint state that waits right after a time. Two times that are acknowledged without it
+        show that there is none.
+        """
+        before = self._seen.states
+        while self.linked and self._seen.states == before:
+            publisher.publish(message)
+            self._await(lambda: self._seen.states > before, "a joint state", AGAIN)
+            for _ in range(2):
+                if self._seen.states == before:
+                    self.tell_time()
+
+    def _publish_time(self) -> None:
+        message = Clock()
+        message.clock.sec, message.clock.nanosec = divmod(self.stamp, NANOSECONDS)
+        self._clock.publish(message)
+
+    def _await(self, done: Callable[[], bool], what: str, seconds: float = np.inf) -> None:
+        """Wait for an acknowledgement and for the efforts that were sent before it, `seconds` at most."""
+        began = told = time.monotonic()
+        while self.linked:
+            self._take_acknowledgements()
             self.listen()
-        self._vain = max(self._vain - 0.05, 0.0) if self._answered else min(self._vain + 1.0, 2.0 * VAIN)
+            if done() and self._last_effort >= self._seen.efforts:
+                return
+            self.watch()
+            now = time.monotonic()
+            if now - began > seconds:
+                return
+            if now - told > AGAIN:  # the same time again changes nothing and is acknowledged again
+                self._publish_time()
+                told = now
+            if now - began > LONGEST_WAIT:
+                raise ReactionError(f"the controller has not acknowledged {what} within {LONGEST_WAIT:g} s")
+            self._wait_set.clear_entities()
+            self._wait_set.add_subscription(self._acknowledgements.handle)
+            self._wait_set.wait(NANOSECONDS // 100)
+
+    def _take_acknowledgements(self) -> None:
+        while (taken := take(self._acknowledgements, Int64MultiArray)) is not None:
+            self._seen = ClockSeen(*taken[0].data)
+            self.on_mode(MODES[self._seen.mode].value)
 
     def listen(self) -> None:
         """Take the commands that have come; the drives follow the last."""
-        handle = self._commands.handle
-        with handle:
-            while (taken := handle.take_message(Float64MultiArray, False)) is not None:
-                message, info = taken
-                self._answered = True
-                effort = list(message.data)
-                self.heard.add(
-                    info["source_timestamp"] / NANOSECONDS, info["publication_sequence_number"], effort
-                )
-                if len(effort) == self.robot.n and np.isfinite(effort).all():  # as drives do; the judge sees all
-                    self.simulator.command(effort)
+        while (taken := take(self._commands, Float64MultiArray)) is not None:
+            message, info = taken
+            self._last_effort = info["publication_sequence_number"]
+            effort = list(message.data)
+            self.heard.add(self.time, self._last_effort, effort)
+            if len(effort) == self.robot.n and np.isfinite(effort).all():  # as drives do; the judge sees all
+                self.simulator.command(effort)
 
     def report(self, q: Array | None = None) -> JointState:
         """The joint state as it truly is, or with other positions, (n,)."""
@@ -161,8 +246,7 @@ class Driver:
             name=list(self.robot.joint_names), position=(self.q if q is None else q).tolist(),
             velocity=self.qd.tolist(), effort=self.simulator.applied_effort.tolist(),
         )
-        now = self._origin + round(self.time * NANOSECONDS)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, NANOSECONDS)
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.stamp, NANOSECONDS)
         return message
 
     @property

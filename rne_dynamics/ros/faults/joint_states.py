@@ -164,11 +164,12 @@ def gripper_on_the_topic(rig: Rig) -> None:
     gripper = rig.node.create_publisher(JointState, "joint_states", OFFERED)
 
     def also(message: JointState) -> Iterable[JointState]:
-        gripper.publish(JointState(header=message.header, name=["finger"], position=[math.nan], velocity=[0.0]))
+        finger = JointState(header=message.header, name=["finger"], position=[math.nan], velocity=[0.0])
+        rig.driver.publish(gripper, finger)
         return (message,)
 
     try:
-        rig.until(gripper.get_subscription_count, "a listener of joint_states")
+        rig.wait(gripper.get_subscription_count, "a listener of joint_states")
         rig.driver.falsify = also
         rig.run(WHILE)
         rig.undisturbed()
@@ -184,11 +185,11 @@ def second_publisher(rig: Rig) -> None:
     second = rig.node.create_publisher(JointState, "joint_states", OFFERED)
 
     def also(message: JointState) -> Iterable[JointState]:
-        second.publish(rig.driver.report(rig.driver.q + 0.3))
+        rig.driver.publish(second, rig.driver.report(rig.driver.q + 0.3))
         return (message,)
 
     try:
-        rig.until(second.get_subscription_count, "a listener of joint_states")
+        rig.wait(second.get_subscription_count, "a listener of joint_states")
         rig.driver.falsify = also
         rig.run(WHILE)
         rig.check("fault" not in rig.passed, "the arm was let down")

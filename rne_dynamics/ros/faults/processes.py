@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 import signal
-import time
 
 import numpy as np
 from lifecycle_msgs.msg import Transition
 
 from rne_dynamics.ros.faults.arm import description
-from rne_dynamics.ros.faults.controller import PATIENCE
 from rne_dynamics.ros.faults.driver import COMMAND_TIMEOUT
+from rne_dynamics.ros.faults.falsify import silence
 from rne_dynamics.ros.faults.fault import Faults
 from rne_dynamics.ros.faults.rig import HELD, Rig
 
@@ -23,6 +22,8 @@ TIMED_OUT = "no more efforts; the drives' time-out lets the last one go"
 #: When a controller is killed, s after a motion began, is up to chance; the same chance each time.
 SEEDS = (1, 2, 3)
 MOTION = 1.2
+#: Where drives come back, rad from where the arm was.
+ELSEWHERE = 0.5
 
 
 def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, moving: bool) -> None:
@@ -34,7 +35,7 @@ def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, movi
         for number in signals:
             rig.controller.process.signal(number)
             rig.run(0.02)
-        rig.until(lambda: rig.controller.process.exit_code is not None, "the process to end")
+        rig.ended()
         code = rig.controller.process.exit_code
         rig.check(code == 0, f"its exit code is {code}")
         rig.let_down_by_end()
@@ -59,7 +60,7 @@ def killed(name: str, injected: str, *, moving: bool, seed: int = 0, stopping: b
         if stopping:
             rig.trigger("stop")
             rig.reach("stopping")
-        rig.controller.process.signal(signal.SIGKILL)
+        rig.kill()
         rig.run(1.1 * COMMAND_TIMEOUT)
         rig.check(not rig.driver.driven, "an effort drives the arm")
         rig.check(not rig.driver.qd.any(), "the arm moves")
@@ -78,10 +79,9 @@ for chance in SEEDS:
 def frozen(rig: Rig) -> None:
     """The process is frozen for 0.6 s in motion (SIGSTOP, SIGCONT)."""
     goal = rig.move(seconds=MOTION)
-    rig.controller.process.signal(signal.SIGSTOP)
-    rig.run(0.6)
+    rig.freeze(0.6)
     rig.check(not rig.driver.driven, "an effort drives the arm")
-    rig.controller.process.signal(signal.SIGCONT)
+    rig.thaw()
     rig.run(0.3)
     rig.reach("holding", "fault")
     rig.check("stopping" in rig.passed, "the motion went on")
@@ -93,16 +93,12 @@ def frozen(rig: Rig) -> None:
     rig.held()
 
 
-@fault("stopped blind, fault; ~/recover holds it there")
+@fault("stopped blind, fault; ~/recover holds it where it is then")
 def drives_gone(rig: Rig) -> None:
     """The drives are gone for good, and back with the arm elsewhere."""
-    until = time.monotonic() + PATIENCE
-    while rig.controller.state != "fault" and time.monotonic() < until:  # nobody reads efforts, nobody reports
-        time.sleep(0.01)
-        rig.controller.listen()
-    rig.check(rig.controller.state == "fault", "no fault")
-    rig.driver.listen()
-    rig.driver.restart()
+    rig.driver.falsify = silence
+    rig.reach("fault")
+    rig.driver.restart(home=rig.driver.home + ELSEWHERE)
     rig.recover()
 
 

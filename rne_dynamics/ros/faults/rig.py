@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import signal
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -37,6 +38,8 @@ HELD = 0.05
 NEAR = 0.005
 #: The move that faults disturb: how far each joint goes, rad, and how long it takes, s.
 FAR, MOVE = (-0.5, 0.4), 0.8
+#: Longest time on the way of a large message, some parts of which are lost and sent again every 3 s, s.
+LARGE = 120.0
 _numbers = itertools.count()
 
 
@@ -57,10 +60,12 @@ class Rig:
         self._halted = halted
         self.robot: RobotModel = load_arm()
         self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
-        self.driver = Driver(self.node, self.robot, np.array(HOME))
+        self.driver = Driver(self.node, NODE, self.robot, np.array(HOME))
+        self.driver.watch, self.driver.on_mode = self._look, self._entered
         self.trajectories = self.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
         self._speeds = self.node.create_publisher(Float64, f"{NODE}/speed_scaling", OFFERED)
         self.controller = Controller(self.node, {**parameters(self.robot), **start}, self.turn)
+        self._times: list[float] = []
         self._undisturbed = False
         self.mark()
 
@@ -132,10 +137,22 @@ class Rig:
 
     def turn(self) -> None:
         """One period of the arm."""
-        if self._halted():
-            raise ReactionError("stopped before its end")
+        self._look()
         self.driver.turn()
         self.controller.listen()
+
+    def _look(self) -> None:
+        """Whether everything is to end, and whether there still is a controller to wait for."""
+        if self._halted():
+            raise ReactionError("stopped before its end")
+        if self.controller.process.exit_code is not None:
+            self.driver.unlink()
+
+    def _entered(self, mode: str) -> None:
+        """The controller has acknowledged something in this mode."""
+        if mode != self.controller.state:
+            self.controller.states.append(mode)
+            self._times.append(self.driver.time)
 
     def run(self, seconds: float) -> None:
         """Let the arm's time pass."""
@@ -143,12 +160,43 @@ class Rig:
             self.turn()
 
     def until(self, condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
-        """Let time pass until a condition holds; `ReactionError` with `what` if it does not."""
+        """Let the arm's time pass until a condition holds; `ReactionError` with `what` if it does not."""
+        deadline = self.driver.time + seconds
+        while not condition():
+            if self.driver.time > deadline:
+                raise ReactionError(f"waited {seconds:g} s for {what}; {self.story()}")
+            self.turn()
+
+    def wait(self, condition: Callable[[], object], what: str, seconds: float = PATIENCE) -> None:
+        """Wait, while the arm's time stands still, for what the controller does whatever that time is."""
         deadline = time.monotonic() + seconds
         while not condition():
-            self.turn()
+            self._look()
+            self.controller.listen()
             if time.monotonic() > deadline:
                 raise ReactionError(f"waited {seconds:g} s for {what}; {self.story()}")
+            time.sleep(0.002)
+
+    def kill(self) -> None:
+        """End the controller's process by SIGKILL."""
+        self.driver.unlink()
+        self.controller.process.signal(signal.SIGKILL)
+        self.controller.process.wait(PATIENCE)
+
+    def freeze(self, seconds: float) -> None:
+        """Let the arm's time pass while the controller's process is frozen."""
+        self.driver.unlink()
+        self.controller.process.signal(signal.SIGSTOP)
+        self.run(seconds)
+
+    def thaw(self) -> None:
+        """Let a frozen controller go on."""
+        self.controller.process.signal(signal.SIGCONT)
+        self.driver.link(anew=False)
+
+    def ended(self) -> None:
+        """Let the arm's time pass until the controller's process ends."""
+        self.until(lambda: self.controller.process.exit_code is not None, "the process to end")
 
     def activate(self) -> None:
         """Activate the controller and wait until it holds the arm still."""
@@ -158,8 +206,15 @@ class Rig:
 
     def transition(self, number: int, seconds: float = PATIENCE) -> None:
         """A lifecycle transition, which must not be refused."""
-        done = self.controller.transition(number, seconds=seconds)
+        if number == Transition.TRANSITION_CLEANUP:
+            self.driver.unlink()
+        done = self.controller.transition(
+            number, seconds=seconds, still=number != Transition.TRANSITION_DEACTIVATE
+        )
         self.check(done, f"transition {number} is refused in state {self.controller.lifecycle_state()!r}")
+        if number == Transition.TRANSITION_CONFIGURE:
+            self.wait(lambda: self.driver.publishers, "the controller's publisher")
+            self.driver.link()
 
     def trigger(self, name: str) -> Trigger.Response:
         """Call one of the controller's Trigger services."""
@@ -175,13 +230,29 @@ class Rig:
 
     def speed(self, fraction: float) -> None:
         """Publish on ~/speed_scaling."""
-        self.until(self._speeds.get_subscription_count, "a listener of ~/speed_scaling")
+        self.wait(self._speeds.get_subscription_count, "a listener of ~/speed_scaling")
         self._speeds.publish(Float64(data=fraction))
+        self.settle()
 
     def send(self, message: JointTrajectory) -> None:
-        """Publish a trajectory."""
-        self.until(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
+        """Publish a trajectory, and wait until the controller has accepted or refused it."""
+        self.wait(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
+        before = self._verdicts()
         self.trajectories.publish(message)
+        if message.points:
+            self.wait(lambda: self._verdicts() > before, "the controller to accept or refuse the trajectory", LARGE)
+        else:
+            self.settle()
+
+    def _verdicts(self) -> int:
+        """How many trajectories the controller has accepted or refused, by its log."""
+        log = self.controller.process.output()
+        return log.count("]: trajectory refused: ") + log.count("following a trajectory of ")
+
+    def settle(self) -> None:
+        """Wait until the controller has served what was published before: it answers a request that came later."""
+        for _ in range(2):
+            self.controller.lifecycle_state()
 
     def trajectory(self, to: ArrayLike | None = None, seconds: float = MOVE) -> JointTrajectory:
         """A quintic from where the arm is, to `FAR` away or `to` another place, rad, (n,)."""
@@ -200,16 +271,10 @@ class Rig:
 
     def move(self, to: ArrayLike | None = None, seconds: float = MOVE) -> Array:
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
-        for attempt in (1, 2, 3):  # a busy machine may be late enough for a stop, in which trajectories are refused
-            self.reach("holding")
-            message = self.trajectory(to, seconds)
-            self.send(message)
-            try:
-                self.reach("tracking", seconds=3.0)
-                break
-            except ReactionError:
-                if attempt == 3:
-                    raise
+        self.reach("holding")
+        message = self.trajectory(to, seconds)
+        self.send(message)
+        self.reach("tracking", seconds=3.0)
         speed = 0.2 * float(np.abs(np.array(FAR)).max()) / seconds
         self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")
         return np.array(message.points[-1].positions)
@@ -283,7 +348,7 @@ class Rig:
         """The arm was stopped since the mark, held for `stop.hold_time` at least, and the last effort is zero."""
         self.run(0.1)
         self.check("stopping" in self.passed, "the arm was released without a stop")
-        began = self.controller.times[self._first_state + self.passed.index("stopping")]
+        began = self._times[self._first_state + self.passed.index("stopping")]
         heard = self.driver.heard
         ended = max((t for t, effort in zip(heard.times, heard.efforts, strict=True) if any(effort)), default=began)
         self.check(ended - began > 0.8 * STOP["hold_time"], f"the arm was held for {ended - began:.3f} s")
@@ -315,7 +380,7 @@ class Rig:
             return int(float(self.controller.report.get(key, 0)))
 
         try:
-            self.until(lambda: self.controller.reports > before and number() >= at_least, "", seconds=2.5)
+            self.wait(lambda: self.controller.reports > before and number() >= at_least, "", seconds=5.0)
         except RneDynamicsError:
             told = ", ".join(f"{k} {v}" for k, v in self.controller.report.items() if "refused" in k)
             raise ReactionError(

@@ -26,12 +26,11 @@ def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], No
 
     def inject(rig: Rig) -> None:
         message = rig.trajectory()
-        spoil(rig, message)  # before the arm needs to be answered: large messages take long to make
+        spoil(rig, message)
         rig.activate()
         rig.mark()
         rig.send(message)
         rig.run(0.3)
-        rig.until(lambda: rig.driver.driven, "the efforts to go on")  # large messages take long to read, too
         rig.undisturbed()
 
     FAULTS.add(name, injected, REFUSED, inject, before="inactive")

@@ -234,6 +234,6 @@ def through_the_whole_lifecycle(rig: Rig) -> None:
 def shut_down_in_motion(rig: Rig) -> None:
     """Shut down by the lifecycle in motion."""
     rig.move()
-    rig.controller.transition(Transition.TRANSITION_ACTIVE_SHUTDOWN)
-    rig.until(lambda: rig.controller.process.exit_code is not None, "the process to end")
+    rig.controller.transition(Transition.TRANSITION_ACTIVE_SHUTDOWN, still=False)
+    rig.ended()
     rig.let_down_by_end()

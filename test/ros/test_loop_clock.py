@@ -1,0 +1,122 @@
+"""The clock of a control loop: steady, or simulated time from /clock, paused, set back, set ahead, gone."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
+
+import rclpy
+from rclpy.parameter import Parameter
+from rclpy.time import Time
+from rosgraph_msgs.msg import Clock
+
+from rne_dynamics.ros import loop_clock
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.loop_clock import LEAP, LoopClock
+from rne_dynamics.ros.processes import wait_until
+
+START = 1_700_000_000_000_000_000
+MS = 1_000_000
+
+
+@pytest.fixture
+def make_node():
+    nodes = []
+
+    def make(simulated):
+        override = [Parameter("use_sim_time", value=simulated)]
+        nodes.append(rclpy.create_node(f"clock{len(nodes)}", namespace="/loop_clock", parameter_overrides=override,
+                                       cli_args=["--ros-args", "-r", "/clock:=/loop_clock/clock"]))
+        return nodes[-1]
+
+    yield make
+    for node in nodes:
+        node.destroy_node()
+
+
+@pytest.fixture
+def clock(make_node):
+    clock = LoopClock(make_node(True))
+    assert not clock.started
+    clock.set(START)
+    return clock
+
+
+def test_without_use_sim_time_it_is_the_steady_clock(make_node):
+    clock = LoopClock(make_node(False))
+    assert clock.subscription is None
+    assert clock.started
+    assert not clock.take()
+    before = time.monotonic()
+    assert before <= clock.now() <= time.monotonic()
+
+
+def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
+    node = make_node(True)
+    publisher = node.create_publisher(Clock, "/clock", OFFERED)
+    clock = LoopClock(node)
+    assert len(list(node.subscriptions)) == 1, "rclpy's own is gone"
+    wait_until(lambda: publisher.get_subscription_count() == 1, 10.0, "the subscription")
+    assert not clock.take()
+    assert not clock.started
+    message = Clock()
+
+    def come(stamp):
+        message.clock.sec, message.clock.nanosec = divmod(stamp, 1_000_000_000)
+        publisher.publish(message)
+        return clock.take()
+
+    wait_until(lambda: come(START), 10.0, "the first time")
+    assert clock.started
+    first = clock.now()
+    wait_until(lambda: come(START + 3 * MS), 10.0, "the second time")
+    assert clock.stamp == START + 3 * MS
+    assert clock.now() - first == pytest.approx(0.003)
+    assert node.get_clock().now() == Time(nanoseconds=START + 3 * MS, clock_type=node.get_clock().clock_type)
+
+
+def test_it_stands_still_while_the_simulation_is_paused(clock, monkeypatch):
+    now = clock.now()
+    later = time.monotonic() + 1000.0
+    monkeypatch.setattr(loop_clock.time, "monotonic", lambda: later)
+    assert clock.now() == now
+    clock.set(START)  # the same time again
+    assert clock.now() == now
+    clock.set(START + MS)
+    assert clock.now() - now == pytest.approx(0.001)
+    assert clock.jumps == 0
+
+
+@pytest.mark.parametrize("by", [-10**10, -MS, 10**10, -START])
+def test_a_jump_is_a_new_time_base_in_which_no_time_has_passed(clock, by):
+    clock.set(START + 5 * MS)
+    now = clock.now()
+    clock.set(START + 5 * MS + by)
+    assert clock.now() == now
+    assert clock.jumps == 1
+    clock.set(START + 7 * MS + by)
+    assert clock.now() - now == pytest.approx(0.002)
+    assert clock.jumps == 1
+
+
+def test_a_gap_that_is_no_jump_is_time_that_has_passed(clock):
+    now = clock.now()
+    clock.set(START + round(LEAP * 1e9))
+    assert clock.now() - now == pytest.approx(LEAP)
+    assert clock.jumps == 0
+
+
+def test_time_goes_on_by_the_steady_clock_where_the_controller_ends_and_the_simulation_stands(clock, monkeypatch):
+    now, steady = clock.now(), [time.monotonic()]
+    monkeypatch.setattr(loop_clock.time, "monotonic", lambda: steady[0])
+    clock.set(START + MS)
+    clock.ending = True
+    steady[0] += loop_clock.STANDSTILL + 0.5
+    assert clock.running_on
+    assert clock.now() - now == pytest.approx(0.501)
+    clock.set(START + 2 * MS)  # it goes on after all: never back
+    assert clock.now() - now == pytest.approx(0.501)
+    assert not clock.running_on

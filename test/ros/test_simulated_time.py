@@ -1,0 +1,132 @@
+"""Controllers in simulated time: a paused simulation, no clock at all, and a simulator in lock-step."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import numpy as np
+import pytest
+from rosgraph_msgs.msg import Clock
+from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import SetBool, Trigger
+
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+
+from .conftest import START
+
+CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
+#: Much longer than state_timeout, 0.1 s.
+PAUSE = 1.0
+
+
+def controller(start, namespace, **parameters):
+    return start(
+        CONTROLLER, ["--ros-args", "-r", f"/clock:={namespace}/clock"], robot_description="planar2", use_sim_time=True,
+        diagnostics_period=0.5, stop__hold_time=0.1, stop__ramp_time=0.1, **parameters,
+    )
+
+
+@pytest.fixture
+def simulated(start, namespace, make_peer):
+    """A simulator that is not in real time, and a controller that follows its clock."""
+    simulator = start(
+        "simulator", ["--ros-args", "-r", f"/clock:={namespace}/clock"], robot_description="planar2", rate=250.0,
+        publish_clock=True, lockstep=True, initial_position__joint1=0.5,
+    )
+    process, peer = controller(start, namespace, startup_check__duration=0.0), make_peer(JOINTS)
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
+    yield simulator, process, peer
+    for node in (process, simulator):
+        node.stop()
+
+
+def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_even_then(simulated):
+    simulator, process, peer = simulated
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    pause = SetBool.Request(data=True)
+    assert peer.call(SetBool, "simulator/pause", pause).success
+    time.sleep(PAUSE)
+    assert peer.call(Trigger, "simulator/step", Trigger.Request(), 1).success
+    time.sleep(PAUSE)
+    assert peer.call(SetBool, "simulator/pause", SetBool.Request(data=False)).success
+    states.drain()
+    states.samples.clear()
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [simulator])
+    assert peer.mode(CONTROLLER) == "holding"
+    assert "stopping" not in process.output()
+    assert peer.call(Trigger, "simulator/reset", Trigger.Request(), 1).success
+    states.drain()
+    states.samples.clear()
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [simulator])
+    assert "fault" not in process.output()
+    assert states.latest().position[0] == pytest.approx(0.5, abs=0.05)
+    # and a controller must end though simulated time stands still
+    assert peer.call(SetBool, "simulator/pause", pause).success
+    process.signal(signal.SIGINT)
+    assert process.wait(15.0) == 0
+    assert peer.efforts()[-1] == [0.0, 0.0]
+
+
+def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
+    _, process, peer = simulated
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    process.signal(signal.SIGSTOP)
+    time.sleep(0.1)
+    states.drain()
+    states.samples.clear()
+    time.sleep(0.5)
+    assert states.latest() is None or len(states.samples) <= 1, "no step without an answer"
+    process.signal(signal.SIGCONT)
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [process])
+    stamps = [stamp_of(states.decode(sample)) for sample in states.samples]
+    assert set(np.diff(stamps)) == {4_000_000}
+    assert peer.mode(CONTROLLER) == "holding"
+
+
+def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, namespace, make_peer):
+    simulator, peer = start(
+        "simulator", robot_description="planar2", rate=250.0, lockstep=True, lockstep_timeout=0.2, command_timeout=0.0,
+    ), make_peer(JOINTS)
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), START, "it", [simulator])
+
+    def fresh(seconds):
+        states.drain()
+        states.samples.clear()
+        time.sleep(seconds)
+        states.drain()
+        return len(states.samples)
+
+    assert fresh(0.3) > 10, "nothing is waited for before the first command"
+    commands.publish(Float64MultiArray(data=[0.0, 0.0]))
+    wait_until(lambda: "lockstep_timeout" in simulator.output(), 10.0, "the end of the wait", [simulator])
+    assert fresh(0.3) > 10, "it goes on"
+    simulator.stop()
+
+
+def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, make_peer):
+    process, peer = controller(start, namespace), make_peer(JOINTS)
+    peer.connect(process)
+    wait_until(lambda: peer.mode(CONTROLLER) == "waiting", START, "the controller", [process])
+    peer.silence([0.1, 0.2])
+    wait_until(lambda: "nothing has come on /clock" in process.output(), 15.0, "the warning", [process])
+    assert not peer.set_parameters(CONTROLLER, use_sim_time=False).successful
+    clock = peer.node.create_publisher(Clock, f"{namespace}/clock", OFFERED)
+    message = Clock()
+    wait_until(clock.get_subscription_count, 10.0, "its subscription", [process])
+
+    def answered():
+        message.clock.nanosec += 5_000_000
+        clock.publish(message)
+        peer.state([0.1, 0.2])
+        time.sleep(0.005)
+        return peer.efforts()
+
+    wait_until(answered, 10.0, "an effort", [process])
+    process.stop()
