@@ -68,9 +68,12 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= args.jobs <= 64:
         raise ArgumentError(f"--jobs is {args.jobs}; it must be between 1 and 64")
     from rne_dynamics.spatial import kernel_cache
+    from rne_dynamics.spatial.private_files import distrusted_folder
 
     # as `kernel_cache.folders` has it for processes that are started with this NUMBA_CACHE_DIR
     folder = kernel_cache.target() if args.dir is None else args.dir.resolve() / "rne_dynamics"
+    if folder is not None and (why := distrusted_folder(folder.resolve())):
+        raise ArgumentError(f"--dir is {args.dir}: {why}, so kernels there would not be loaded; give another one")
     if folder is None or not kernel_cache.can_be_written(folder):
         where = "none of the folders for kernels can" if folder is None else f"{folder} cannot"
         raise ArgumentError(f"{where} be written; give another one as --dir, or correct the permissions")

@@ -9,12 +9,19 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., Any])
 
 _njit: Callable[..., Any] | None = None
+_WHY_NOT = ("", "")
 try:
+    from numba import config as _config
     from numba import njit as _njit
+
+    if getattr(_config, "DISABLE_JIT", 0):  # njit returns the plain function then, without what a dispatcher has
+        _njit = None
+        _WHY_NOT = "NUMBA_DISABLE_JIT is set", "unset it"
 except ImportError:  # the kernels are ordinary Python too, only slow
+    _WHY_NOT = "numba is not installed", "pip install numba"
+if _njit is None:
     warnings.warn(
-        "numba is not installed: the dynamics kernels run as plain Python, about 200 times slower. "
-        "Mend: pip install numba",
+        "{}: the dynamics kernels run as plain Python, about 200 times slower. To compile them: {}".format(*_WHY_NOT),
         RuntimeWarning,
         stacklevel=2,
     )

@@ -32,7 +32,8 @@ from numba.core.serialize import dumps
 
 from rne_dynamics.spatial.compiling import announce_file
 from rne_dynamics.spatial.fingerprint import fingerprint
-from rne_dynamics.spatial.whole_files import read_whole, write_whole
+from rne_dynamics.spatial.private_files import distrusted_folder, make_folder
+from rne_dynamics.spatial.whole_files import read_whole, warn_of, write_whole
 
 try:
     import fcntl
@@ -50,30 +51,42 @@ PATIENCE, LOOK = 60.0, 0.02
 
 
 @cache
-def folders() -> tuple[Path, ...]:
-    """Where kernels are looked for: NUMBA_CACHE_DIR if it is set, the package's own folder, the user's cache."""
+def _places() -> tuple[tuple[Path, str], ...]:
+    """Folders for kernels, symbolic links resolved, each with why it must not be used; empty where it may."""
     found = [Path(config.CACHE_DIR) / "rne_dynamics"] if config.CACHE_DIR else []
     found.append(Path(__file__).resolve().parents[1] / "__pycache__" / "kernels")
     user = os.environ.get("XDG_CACHE_HOME")
     with contextlib.suppress(RuntimeError):  # nobody's home
         found.append((Path(user) if user else Path.home() / ".cache") / "rne_dynamics")
-    return tuple(found)
+    resolved = [Path(os.path.realpath(folder)) for folder in found]
+    return tuple((folder, distrusted_folder(folder)) for folder in resolved)
+
+
+@cache
+def folders() -> tuple[Path, ...]:
+    """Where kernels are looked for: NUMBA_CACHE_DIR if it is set, the package's own folder, the user's cache.
+
+    Without those in which somebody other than this user and root may write.
+    """
+    return tuple(folder for folder, why in _places() if not why)
 
 
 @cache
 def target() -> Path | None:
     """The first of `folders` that can be written; None, with a warning, where none can."""
-    for folder in folders():
-        if can_be_written(folder):
+    for folder, why in _places():
+        if why:
+            warn_of(why)
+        elif can_be_written(folder):
             return folder
-    _complain(f"none of {', '.join(map(str, folders()))} can be written")
+    _complain(f"none of {', '.join(str(folder) for folder, _ in _places())} can be written")
     return None
 
 
 def can_be_written(folder: Path) -> bool:
     """Whether files can be made in a folder, which is made where there is none."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError:
         return False
@@ -166,6 +179,9 @@ class KernelCache(_Cache):
             if kept is not None:
                 _log("loaded", folder / name)
                 return _unpacked(kept, target_context)
+        for folder, why in _places():
+            if why and (folder / name).exists():
+                warn_of(why)
         return None
 
     def _wait(self, name: str) -> bool:

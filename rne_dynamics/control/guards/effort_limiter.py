@@ -173,7 +173,7 @@ def limit_kernel(
         motion = work[MOTION, j]
         asked = work[SUPPORT, j] + factor * motion
         target = _cut(asked, limit)
-        flag = flags[j]
+        flag = np.int64(flags[j])  # as plain Python, uint8 has no room for flags of other kernels
         if target != asked or (factor < 1.0 and motion != 0.0):
             flag |= EFFORT
         # inf * 0 would be NaN: without a rate limit any step is allowed

@@ -61,7 +61,7 @@ class Package:
         self.spatial.mkdir(parents=True)
         for name in ("__init__.py", "spatial/__init__.py"):
             (folder / "rne_dynamics" / name).touch()
-        for name in ("jit.py", "kernel_cache.py", "fingerprint.py", "compiling.py", "whole_files.py"):
+        for name in ("jit.py", "kernel_cache.py", "fingerprint.py", "compiling.py", "whole_files.py", "private_files.py"):
             shutil.copy(Path(rne_dynamics.__file__).parent / "spatial" / name, self.spatial)
         (self.spatial / "norms.py").write_text(KERNEL)
         self.helper(2.0)
@@ -162,6 +162,36 @@ def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
         (package.cache / "rne_dynamics").chmod(0o755)
     assert len(package.files()) == 1
     assert len(list((package.spatial.parent / "__pycache__" / "kernels").iterdir())) == 1, "new ones go elsewhere"
+
+
+@pytest.mark.parametrize("of", ["the file", "the folder", "a folder above it"])
+def test_what_others_may_write_is_compiled_again_and_said_once(package: Package, of: str) -> None:
+    (file,) = package.files()
+    place = {"the file": file, "the folder": file.parent, "a folder above it": package.cache}[of]
+    mode = place.stat().st_mode
+    place.chmod(mode | 0o002)
+    assert package.run() == COLD
+    assert package.said.count("compiled kernels are not loaded") == 1, package.said
+    assert str(place) in package.said
+    place.chmod(mode)
+    assert package.run() == WARM
+    assert "compiled kernels" not in package.said
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_belongs_to_somebody_else_is_compiled_again(package: Package) -> None:
+    (file,) = package.files()
+    os.chown(file, 54321, -1)
+    assert package.run() == COLD
+    assert "belongs to user 54321" in package.said
+    os.chown(package.cache / "rne_dynamics", 54321, -1)
+    package.cache.chmod(0o755)
+    assert package.run() == COLD
+    assert len(list((package.spatial.parent / "__pycache__" / "kernels").iterdir())) == 1, "new ones go elsewhere"
+    link = package.folder / "link"
+    link.symlink_to(package.cache)
+    package.cache = link
+    assert package.run()[1] == "1", "found in the package's own folder"
 
 
 def test_where_nothing_can_be_written_it_says_so_once(fresh: Package) -> None:

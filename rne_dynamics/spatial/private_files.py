@@ -1,0 +1,80 @@
+"""Whether nobody but this user and root can have written a file: asked before machine code or a pickle is loaded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from functools import cache
+from pathlib import Path
+
+#: What others would need to write.
+_OTHERS, _GROUP = stat.S_IWOTH, stat.S_IWGRP
+
+
+def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
+    """Why a file or folder may hold what somebody else wrote; empty where it cannot.
+
+    It must belong to this user or to root, and nobody else may write to it. A group of which this user is the only
+    member is nobody else: with some systems' umask all that a user makes may be written by such a group. `sticky`
+    leaves the permissions out. On Windows every file is trusted.
+    """
+    if not hasattr(os, "geteuid"):
+        return ""
+    if state.st_uid not in (0, os.geteuid()):
+        return f"belongs to user {state.st_uid}"
+    if sticky:
+        return ""
+    if state.st_mode & _OTHERS:
+        return "may be written by everybody"
+    if state.st_mode & _GROUP and not _only_us(state.st_gid):
+        return f"may be written by group {state.st_gid}"
+    return ""
+
+
+def distrusted_folder(folder: Path) -> str:
+    """Why files in `folder`, a path without symbolic links, may be replaced by somebody else; empty where they cannot.
+
+    The folder counts and each one above it, which could be renamed. Above it, a folder where everybody may write is
+    good enough if it is sticky, as /tmp is: there nobody moves what belongs to others. What does not exist yet does
+    not count.
+    """
+    for place in (folder, *folder.parents):
+        try:
+            state = place.stat()
+        except OSError:
+            continue
+        if not stat.S_ISDIR(state.st_mode):
+            continue
+        sticky = place != folder and state.st_mode & stat.S_ISVTX
+        why = distrust(state, sticky=bool(sticky))
+        if why:
+            return f"{place} {why}"
+    return ""
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder and those above it that are missing; whatever the umask, nobody else may write to them.
+
+    Raises
+    ------
+    OSError
+        It cannot be made.
+    """
+    for place in (*reversed(folder.parents), folder):
+        if not place.is_dir():
+            place.mkdir(mode=0o755, exist_ok=True)
+
+
+@cache
+def _only_us(group: int) -> bool:
+    """Whether no other user is in a group."""
+    import grp
+    import pwd
+
+    try:
+        me = pwd.getpwuid(os.geteuid()).pw_name
+        members = set(grp.getgrgid(group).gr_mem)
+    except KeyError:  # a user or group without a name
+        return False
+    members.update(user.pw_name for user in pwd.getpwall() if user.pw_gid == group)
+    return members <= {me}
