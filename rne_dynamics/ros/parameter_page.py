@@ -84,7 +84,7 @@ def table(parameters: Sequence[Parameter]) -> list[str]:
     columns = ("name", "type", "default", "allowed", "unit", "set", "what it does")
     rows = [
         (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), default(p), allowed(p), p.unit.replace("|", "\\|"),
-         "start" if p.read_only else "live", text(p.description))
+         "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
     ]
     return [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]
