@@ -204,12 +204,13 @@ class ParameterTable:
             if name in self._declared:
                 continue
             try:
-                initial = translated.agreed(name, parameter.parse, self._given)
-                initial = parameter.default if initial is None else initial
-                initial = list(initial) if isinstance(initial, tuple) else initial
+                agreed = translated.agreed(name, parameter.parse, self._given)
+                initial = parameter.default if agreed is None else agreed
                 declared = (
                     self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set since then
-                    else self._node.declare_parameter(name, initial, parameter.descriptor())
+                    else self._node.declare_parameter(
+                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor()
+                    )
                 )
                 values[name] = parameter.parse(name, plain(declared.value))
                 self._declared[name] = parameter
