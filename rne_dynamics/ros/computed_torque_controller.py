@@ -31,6 +31,7 @@ from rne_dynamics.ros.controller_parameters import (
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.effort_node import EffortNode
 from rne_dynamics.ros.follow_action import FollowAction, follow_action
+from rne_dynamics.ros.jtc_names import JTC
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
@@ -71,6 +72,7 @@ class ComputedTorqueController(EffortNode):
     """
 
     _action: FollowAction | None = None
+    foreign = JTC
 
     def __init__(self) -> None:
         super().__init__("computed_torque_controller", SCHEMA)

@@ -25,6 +25,8 @@ from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 
 #: The effort rate where none is given: the whole effort limit in this time, s.
 RATE_TIME = 0.01
+#: The smallest size of an effort scale: N m sent as tens of kN m.
+LEAST_SCALE = 1e-4
 
 CONTROLLER: tuple[Parameter, ...] = (
     Parameter("command_interfaces", ("effort",), "What is commanded.", choices=("effort",), length=(1,), kind=str,
@@ -56,7 +58,8 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("hardware_compensates", (), "What the arm's own electronics adds to the efforts, so that it is left out "
               "here.", choices=COMPENSATED, kind=str),
     Parameter("effort_scale.{joint}", 1.0, "What is sent, for each N m or N of the model: a unit, a gear ratio or a "
-              "sign; reported efforts are divided by it. Not 0.", "", -1e6, 1e6),
+              f"sign; reported efforts are divided by it. At least {LEAST_SCALE:g} either way.", "", -1e4, 1e4,
+              at_configure=True),
     Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
               0.0, 1.0),
     Parameter("friction_velocity_threshold", 0.005, "Speed around zero over which Coulomb friction fades.",
@@ -210,10 +213,13 @@ def effort_scales(robot: Machine, values: Values) -> Array:
     Raises
     ------
     ParameterError
-        A scale of 0.
+        A scale of 0, or next to it.
     """
     scale = np.array(per_joint(values, "effort_scale.{joint}", robot.joint_names))
-    if not scale.all():
-        name = robot.joint_names[int(np.argmin(np.abs(scale)))]
-        raise ParameterError(f"parameter effort_scale.{name} is 0; it must be another number, 1.0 for N m as they are")
+    j = int(np.argmin(np.abs(scale)))
+    if abs(scale[j]) < LEAST_SCALE:
+        raise ParameterError(
+            f"parameter effort_scale.{robot.joint_names[j]} is {scale[j]:g}; its size must be at least "
+            f"{LEAST_SCALE:g}, 1.0 for N m as they are"
+        )
     return scale

@@ -68,7 +68,7 @@ class EffortNode(ArmNode):
     def build(self, robot: Machine) -> None:
         """Everything that can be done once, before the first state."""
         joints, n = robot.joint_names, robot.n
-        self.parameters.declare_joints(joints)
+        self.parameters.declare_joints(joints, left_out=self.locked)
         self.reader = StateReader(joints, tuple(self.locked))
         self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.full(n, np.nan)
@@ -258,12 +258,11 @@ class EffortNode(ArmNode):
     def _changed(self, values: Values) -> Callable[[], None]:
         """A change at run time; the payload is the one change that makes a new model."""
         robot = loaded(self.bare_robot, payload(values))
-        settings, scale = self.settings(robot, values), effort_scales(robot, values)
+        settings = self.settings(robot, values)
 
         def adopt() -> None:
             self.supervisor.adopt(settings)
             self._warn(settings)
-            self.efforts.change_scale(scale)
             self.adopted(values)
 
         return adopt

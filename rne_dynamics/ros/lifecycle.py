@@ -27,6 +27,7 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.ros.foreign_names import ForeignName
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import Described, load_machine, loaded
@@ -104,10 +105,12 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     #: Whether parameters can be changed while the node runs, those that are not read-only.
     live = True
+    #: Names that another controller has for this one's parameters.
+    foreign: Sequence[ForeignName] = ()
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__(name, parameter_overrides=list(overrides), start_parameter_services=False)
-        self.parameters = ParameterTable(self, self.all_parameters(schema))
+        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign)
         self._parameter_services = StrictParameterService(self)
         self.finished, self.exit_code = False, 0
         self._entities: list[Any] = []
@@ -159,6 +162,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def release(self) -> None:
         """Destroy what was kept."""
+        self.parameters.disable_changes()
         destroy: dict[type, Callable[[Any], bool]] = {
             Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
             Service: self.destroy_service, Timer: self.destroy_timer,

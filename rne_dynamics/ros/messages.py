@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
 
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 
@@ -42,24 +42,22 @@ class EffortPublisher:
     model_joints
         The same names in the order of the model.
     scale
-        What is sent for each N·m or N of the model; shape (n,), in the model's order.
+        What is sent for each N·m or N of the model; shape (n,), in the model's order. It is constant: efforts within
+        a limit and its rate in the model's unit are then within `scale` times these in the unit that is sent.
     """
 
     def __init__(self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array) -> None:
         n = len(joints)
         order = [list(model_joints).index(j) for j in joints]
         self._order = None if order == list(range(n)) else np.array(order, dtype=np.intp)
-        self.change_scale(scale)
+        self.scale = frozen_array(scale, (n,), "effort scale")
+        self.scaled = bool((self.scale != 1.0).any())
         #: Efforts published so far.
         self.count = 0
         layout = MultiArrayLayout(dim=[MultiArrayDimension(label=",".join(joints), size=n, stride=n)])
         self._message = PreparedMessage(Float64MultiArray(layout=layout, data=[0.0] * n), "data")
         self._values = self._message.numbers[0]
         self._publisher = node.keep(node.create_publisher(Float64MultiArray, EFFORT_TOPIC, OFFERED))
-
-    def change_scale(self, scale: Array) -> None:
-        """Another scale from the next effort on."""
-        self.scale, self.scaled = scale, bool((scale != 1.0).any())
 
     def publish(self, effort: Array) -> None:
         """Send `effort`, shape (n,) in the model's order, N·m or N. It must be finite and within limits already."""

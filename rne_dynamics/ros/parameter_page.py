@@ -11,7 +11,9 @@ from pathlib import Path
 
 from rne_dynamics.ros import computed_torque_controller, gravity_compensation, move, simulator
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.foreign_names import anything
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.jtc_names import JTC
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
@@ -29,6 +31,7 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "move": MoveNode.all_parameters(move.SCHEMA),
 }
 
+
 HEAD = f"""\
 # Parameters
 
@@ -41,7 +44,25 @@ the bounds is refused by name, at the start (the node then says so and ends) as 
 What is *live* can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
 checked together with everything else that holds, and take effect together between two efforts, or not at all.
 `set_parameters` of several is as many requests. A change of a controller makes no jump: the effort goes on from the
-last one at the allowed rate. The rest is read at the *start*. `ros2 param describe` shows bounds and units too.
+last one at the allowed rate. What is set at *configure* keeps its value until the node is deactivated and cleaned up;
+the rest is read at the *start*. `ros2 param describe` shows bounds and units too.
+
+## Settings that no parameter takes
+
+No setting is lost silently:
+
+- A name that no parameter has is refused, at the start or, where it may be that of a joint, at configure. The message
+  has the nearest names. The same holds for `set_parameters`.
+- Settings of joints that `joints` leaves out, and of QoS (`qos_overrides.*`), have no effect; a warning names them.
+- A parameter file of which nothing is for the node, because its keys name another node or namespace, is named in a
+  warning with the keys that would do: `/left/computed_torque_controller`, or `/**/computed_torque_controller` for any
+  namespace.
+
+`computed_torque_controller` takes names of joint_trajectory_controller (ros2_controllers) where they mean the same.
+Gains are in the units below, not in N m/rad. A value that differs from one given under our own name is refused.
+
+| name there | here |
+|---|---|
 """
 
 INTRODUCTIONS = {
@@ -56,11 +77,25 @@ INTRODUCTIONS = {
 
 def page() -> str:
     """The whole page."""
-    sections = [HEAD]
+    sections = [HEAD + "\n".join(foreign_rows()) + "\n"]
     for title, parameters in grouped(NODES).items():
         lines = [f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `{title}`"]
         sections.append("\n".join([*lines, "", INTRODUCTIONS[title], "", *table(parameters)]) + "\n")
     return "\n".join(sections)
+
+
+def foreign_rows() -> list[str]:
+    """Rows of a table: another controller's names, and what becomes of them."""
+    rows = []
+    for entry in JTC:
+        if entry.ours:
+            here = f"{'minus ' if entry.negated else ''}`{entry.ours.replace(JOINT, '<joint>')}`"
+        else:
+            effect = "no effect" if entry.accepts is anything else "refused, unless it changes nothing"
+            words = re.split(r"([\w.]*<joint>[\w.]*)", entry.does)
+            here = f"{effect}: {''.join(f'`{word}`' if '<joint>' in word else text(word) for word in words)}"
+        rows.append(f"| `{entry.name.replace(JOINT, '<joint>')}` | {here} |")
+    return rows
 
 
 def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Parameter, ...]]:
@@ -84,7 +119,7 @@ def table(parameters: Sequence[Parameter]) -> list[str]:
     columns = ("name", "type", "default", "allowed", "unit", "set", "what it does")
     rows = [
         (f"`{p.name.replace(JOINT, '<joint>')}`", kind(p), default(p), allowed(p), p.unit.replace("|", "\\|"),
-         "start" if p.read_only else "live", text(p.description))
+         "start" if p.read_only else "configure" if p.at_configure else "live", text(p.description))
         for p in parameters
     ]
     return [f"| {' | '.join(row)} |" for row in (columns, ["---"] * len(columns), *rows)]

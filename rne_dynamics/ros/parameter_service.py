@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
-from rclpy.exceptions import ParameterNotDeclaredException
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.parameter_service import ParameterService
+
+from rne_dynamics.ros.unknown_parameters import refuse_undeclared
 
 
 class StrictParameterService(ParameterService):  # type: ignore[misc]  # rclpy may be absent where types are checked
@@ -34,10 +35,12 @@ class StrictParameterService(ParameterService):  # type: ignore[misc]  # rclpy m
 
 def change(node: Node, parameters: Sequence[ParameterMessage]) -> SetParametersResult:
     """Set all of `parameters` or none."""
+    if unknown := refuse_undeclared(node, [parameter.name for parameter in parameters]):
+        return SetParametersResult(successful=False, reason=unknown)
     try:
         result: SetParametersResult = node.set_parameters_atomically(
             [Parameter.from_parameter_msg(parameter) for parameter in parameters]
         )
-    except (ValueError, ParameterNotDeclaredException) as error:
+    except ValueError as error:
         return SetParametersResult(successful=False, reason=str(error))
     return result

@@ -9,6 +9,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
+from rne_dynamics.ros import foreign_names
+from rne_dynamics.ros.foreign_names import ForeignName, translate
+from rne_dynamics.ros.unknown_parameters import given_to, plain, refusal, unclaimed
 
 if TYPE_CHECKING:
     from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
 Values = Mapping[str, Value]
 
-JOINT = "{joint}"
+JOINT = foreign_names.JOINT
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
@@ -46,6 +49,8 @@ class Parameter:
         Type of the elements of a list; read from `default` otherwise.
     read_only
         Set only when the node starts.
+    at_configure
+        Read when the node is configured; until it is cleaned up another value is refused.
     """
 
     name: str
@@ -58,6 +63,7 @@ class Parameter:
     length: tuple[int, ...] = ()
     kind: type[bool] | type[int] | type[float] | type[str] | None = None
     read_only: bool = False
+    at_configure: bool = False
 
     @property
     def element(self) -> type[bool] | type[int] | type[float] | type[str]:
@@ -138,57 +144,90 @@ class ParameterTable:
     Values are read through `values`, an immutable snapshot that is replaced as a whole, so that nothing ever sees
     half of a change. Every change is checked from the start on; what else it takes, `enable_changes` tells.
 
+    Whatever the node was given and no parameter takes is refused: here, or by `declare_joints` where the name may be
+    that of a joint's parameter.
+
     Parameters
     ----------
     node
         The node that declares them.
     schema
         Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
+    foreign
+        Names that another controller has for parameters.
+
+    Raises
+    ------
+    ParameterError
+        A value that its parameter does not take, or a name that no parameter has.
     """
 
-    def __init__(self, node: Node, schema: Sequence[Parameter]) -> None:
+    def __init__(self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = ()) -> None:
         self._node = node
         self._schema = tuple(schema)
+        self._foreign = tuple(foreign)
+        self._given = given_to(node)
         self._declared: dict[str, Parameter] = {}
+        self._translated: set[str] = set()
         self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
         self._pending: tuple[Values, Callable[[], None]] | None = None
+        self._configured = False
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._swap)
 
     def declare_joints(
-        self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({})
+        self, joints: Sequence[str], defaults: Mapping[str, Sequence[float]] = MappingProxyType({}),
+        left_out: Iterable[str] = (),
     ) -> None:
         """Declare the per-joint parameters of `joints`; those already declared keep their values.
 
         `defaults` gives those whose default is not the same for every joint: by name with ``{joint}``, joint by joint.
+        `left_out` are joints of the robot that the node does not control: their parameters are named in a warning.
         """
         self._declare({
             p.name.replace(JOINT, joint): replace(p, default=defaults[p.name][j]) if p.name in defaults else p
             for p in self._schema if JOINT in p.name for j, joint in enumerate(joints)
-        })
+        }, joints, left_out)
 
-    def _declare(self, parameters: Mapping[str, Parameter]) -> None:
+    def _declare(
+        self, parameters: Mapping[str, Parameter], joints: Sequence[str] = (), left_out: Iterable[str] = ()
+    ) -> None:
         from rclpy.exceptions import InvalidParameterValueException
 
-        faults: list[str] = []
+        translated = translate(self._given, self._foreign, joints)
+        self._translated |= translated.names
+        faults = list(translated.faults)
         values = dict(self.values)
         for name, parameter in parameters.items():
             if name in self._declared:
                 continue
-            default = list(parameter.default) if isinstance(parameter.default, tuple) else parameter.default
             try:
-                declared = self._node.declare_parameter(name, default, parameter.descriptor())
-                values[name] = parameter.parse(name, _plain(declared.value))
+                agreed = translated.agreed(name, parameter.parse, self._given)
+                initial = parameter.default if agreed is None else agreed
+                declared = (
+                    self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set since then
+                    else self._node.declare_parameter(
+                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor()
+                    )
+                )
+                values[name] = parameter.parse(name, plain(declared.value))
                 self._declared[name] = parameter
             except InvalidParameterValueException as error:  # rclpy has compared the override with the bounds
                 faults.append(str(error))
             except ParameterError as error:
                 faults.append(str(error))
+        failed = [name for name in parameters if name not in self._declared]
+        rest = [name for name in self._given if name not in self._translated and name not in failed]
+        patterns = [*(p.name for p in self._schema), *(p.name for p in self._foreign)]
+        if unknown := unclaimed(self._node, rest, patterns, joints, left_out):
+            faults.append(refusal(unknown, {*self._declared, *failed}))
+        self.values = MappingProxyType(values)
         if faults:
             raise ParameterError("; ".join(faults))
-        self.values = MappingProxyType(values)
+        if translated.without_effect:
+            self._node.get_logger().info(f"settings without effect here: {', '.join(translated.without_effect)}")
 
     def enable_changes(self, apply: Callable[[Values], Callable[[], None]]) -> None:
         """Let changes take effect at run time from now on, instead of when the node is configured next.
@@ -199,7 +238,11 @@ class ParameterTable:
             Given all values as they would be, it builds what the node would use and returns the function that
             swaps it in; it raises `RneDynamicsError` to refuse. Nothing has changed until the swap runs.
         """
-        self._apply = apply
+        self._apply, self._configured = apply, True
+
+    def disable_changes(self) -> None:
+        """The node is not configured any more: changes take effect when it is configured next."""
+        self._apply, self._configured = lambda values: lambda: None, False
 
     def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         from rcl_interfaces.msg import SetParametersResult
@@ -212,12 +255,21 @@ class ParameterTable:
         ours = [change for change in changes if change.name in self._declared]  # rclpy has some of its own
         try:
             if ours:
-                changed = {c.name: self._declared[c.name].parse(c.name, _plain(c.value)) for c in ours}
+                changed = {c.name: self._declared[c.name].parse(c.name, plain(c.value)) for c in ours}
+                self._refuse_fixed(changed)
                 candidate = MappingProxyType({**self.values, **changed})
                 self._pending = (candidate, self._apply(candidate))
         except RneDynamicsError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)
+
+    def _refuse_fixed(self, changed: Values) -> None:
+        fixed = [n for n, value in changed.items() if self._declared[n].at_configure and value != self.values[n]]
+        if fixed and self._configured:
+            raise ParameterError(
+                f"parameter {', '.join(fixed)} stays {', '.join(str(self.values[n]) for n in fixed)} while the node is "
+                "configured; deactivate it and clean it up, set the parameter, then configure and activate it again"
+            )
 
     def _swap(self, _: Sequence[RosParameter]) -> None:
         if self._pending is None:
@@ -261,8 +313,3 @@ def numbers(values: Values, name: str) -> tuple[float, ...]:
 def per_joint(values: Values, pattern: str, joints: Sequence[str]) -> list[float]:
     """The values of a per-joint parameter, such as ``gains.{joint}.p``, in the order of `joints`."""
     return [number(values, pattern.replace(JOINT, joint)) for joint in joints]
-
-
-def _plain(value: object) -> object:
-    """Lists arrive from rclpy as list, tuple or array; everything else is plain already."""
-    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value

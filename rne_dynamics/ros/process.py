@@ -17,6 +17,7 @@ from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedE
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = SingleThreadedExecutor()
             node = make()
+            for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
+                node.get_logger().warning(warning)
             executor.add_node(node)
             started = node.start()
             stop.defer()

@@ -94,7 +94,9 @@ class SimulatorNode(ArmNode):
         """Plant, messages, topics, services."""
         self.robot = robot
         start = robot.neutral if isinstance(robot, Mechanism) else np.zeros(robot.n)
-        self.parameters.declare_joints(robot.joint_names, {"initial_position.{joint}": start.tolist()})
+        self.parameters.declare_joints(
+            robot.joint_names, {"initial_position.{joint}": start.tolist()}, left_out=self.locked
+        )
         values = self.parameters
         self._rate = values.number("rate")
         self._substeps = int(values.number("substeps"))

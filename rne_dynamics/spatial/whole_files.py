@@ -37,8 +37,8 @@ def read_whole(path: Path) -> bytes | None:
 def warn_of(why: str) -> None:
     """Say once that kept kernels are not used."""
     warnings.warn(
-        f"compiled kernels are not loaded, but compiled again: {why}; they are machine code, so only this user and root "
-        "may write them. Correct the owner (chown) and the permissions (chmod go-w), or set NUMBA_CACHE_DIR to a "
+        f"compiled kernels are not loaded, but compiled again: {why}; they are machine code, so only this user and "
+        "root may write them. Correct the owner (chown) and the permissions (chmod go-w), or set NUMBA_CACHE_DIR to a "
         "folder of your own",
         RuntimeWarning,
         stacklevel=2,

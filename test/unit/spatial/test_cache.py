@@ -61,8 +61,8 @@ class Package:
         self.spatial.mkdir(parents=True)
         for name in ("__init__.py", "spatial/__init__.py"):
             (folder / "rne_dynamics" / name).touch()
-        for name in ("jit.py", "kernel_cache.py", "fingerprint.py", "compiling.py", "whole_files.py", "private_files.py"):
-            shutil.copy(Path(rne_dynamics.__file__).parent / "spatial" / name, self.spatial)
+        for name in ("jit", "kernel_cache", "fingerprint", "compiling", "whole_files", "private_files"):
+            shutil.copy(Path(rne_dynamics.__file__).parent / "spatial" / f"{name}.py", self.spatial)
         (self.spatial / "norms.py").write_text(KERNEL)
         self.helper(2.0)
 

@@ -1,8 +1,9 @@
 from __future__ import annotations
 
-import numba
 import numpy as np
 import pytest
+
+numba = pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
 
 from rne_dynamics.spatial import householder
 

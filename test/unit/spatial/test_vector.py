@@ -4,9 +4,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numba
 import numpy as np
 import pytest
+
+numba = pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
 
 from rne_dynamics.spatial import vector
 

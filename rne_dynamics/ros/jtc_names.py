@@ -1,0 +1,55 @@
+"""Parameters of ros2_controllers' joint_trajectory_controller, and what they mean to computed torque."""
+
+from __future__ import annotations
+
+from rne_dynamics.ros.foreign_names import ForeignName, only
+
+_ANTI_WINDUP = "the integral stops where an effort is clamped, and at gains.<joint>.i_clamp"
+
+#: What is missing here has the same name there and here: joints, command_interfaces, gains.<joint>.p, i, d and i_clamp,
+#: constraints.goal_time, constraints.<joint>.trajectory and goal. Their units are those of docs/parameters.md.
+JTC: tuple[ForeignName, ...] = (
+    # the same under another name
+    ForeignName("constraints.stopped_velocity_tolerance", "constraints.stopped_velocity"),
+    ForeignName("speed_scaling.initial_scaling_factor", "speed_scaling"),
+    ForeignName("gains.{joint}.i_clamp_max", "gains.{joint}.i_clamp"),
+    ForeignName("gains.{joint}.i_clamp_min", "gains.{joint}.i_clamp", negated=True),
+    # what they choose makes no difference, or a harmless one
+    ForeignName("state_interfaces", does="it reads positions and velocities from joint_states"),
+    ForeignName("allow_partial_joints_goal", does="a trajectory may always leave joints out, which are held"),
+    ForeignName("interpolate_from_desired_state",
+                does="a trajectory blends from the reference in force, see constraints.blend_time"),
+    ForeignName("open_loop_control",
+                does="a trajectory blends from the reference in force, see constraints.blend_time"),
+    ForeignName("set_last_command_interface_value_as_state_on_activation",
+                does="the arm is held where it is measured, from the effort that it reports"),
+    ForeignName("action_monitor_rate", does="feedback comes every 0.05 s"),
+    ForeignName("state_publish_rate", does="torque_divisor sets how often ~/controller_state comes"),
+    ForeignName("cmd_timeout", does="the arm is held at the end of a trajectory"),
+    ForeignName("constraints.decelerate_on_cancel", does="it always decelerates, within stop.brake_time"),
+    ForeignName("gains.{joint}.angle_wraparound",
+                does="joints that the description calls continuous are unwrapped, no others"),
+    ForeignName("gains.{joint}.antiwindup", does=_ANTI_WINDUP),
+    ForeignName("gains.{joint}.antiwindup_strategy", does=_ANTI_WINDUP),
+    ForeignName("gains.{joint}.tracking_time_constant", does=_ANTI_WINDUP),
+    # only one of their values is what happens here
+    ForeignName("command_joints", accepts=lambda value: not len(value),
+                does="it commands the joints of the parameter joints, in their order"),
+    ForeignName("update_rate", accepts=only(0), does="give the parameter rate; 0 answers every joint state"),
+    ForeignName("start_with_holding", accepts=only(True), does="the arm is held after a start"),
+    ForeignName("allow_integration_in_goal_trajectories", accepts=only(False), does="every point needs positions"),
+    ForeignName("allow_nonzero_velocity_at_trajectory_end", accepts=only(False),
+                does="the last point of a trajectory must have velocity 0"),
+    ForeignName("interpolation_method", accepts=only("splines"), does="points are joined by splines"),
+    ForeignName("speed_scaling.state_interface", accepts=only(""), does="the topic ~/speed_scaling sets the speed"),
+    ForeignName("speed_scaling.command_interface", accepts=only(""), does="the topic ~/speed_scaling sets the speed"),
+    ForeignName("constraints.{joint}.max_deceleration_on_cancel", accepts=only(0.0),
+                does="stop.brake_time sets how fast all joints come to rest"),
+    ForeignName("gains.{joint}.ff_velocity_scale", accepts=only(0.0), does="the model computes the feedforward"),
+    ForeignName("gains.{joint}.u_clamp_max", accepts=only(float("inf")),
+                does="limits.<joint>.effort limits the whole effort, both ways"),
+    ForeignName("gains.{joint}.u_clamp_min", accepts=only(float("-inf")),
+                does="limits.<joint>.effort limits the whole effort, both ways"),
+    ForeignName("gains.{joint}.error_deadband", accepts=only(0.0),
+                does="every error is integrated, where gains.<joint>.i is not 0"),
+)

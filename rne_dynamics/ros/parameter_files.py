@@ -1,0 +1,82 @@
+"""Settings on the command line that rcl reads without a fault and then gives to no node of this process."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+SECTION = "ros__parameters"
+_FLAGS = {"--params-file": "--params-file", "-p": "-p", "--param": "-p"}
+#: ``NODE:NAME:=VALUE``, a setting for one node.
+_FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
+
+
+def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
+    """What the command line of a process gives that none of it is for its one node: a warning each.
+
+    Parameters
+    ----------
+    arguments
+        Of the process.
+    name, namespace
+        Of the node, after remapping.
+    """
+    full = f"{namespace.rstrip('/')}/{name}"
+    warnings = []
+    for flag, value in ros_settings(arguments):
+        if flag == "-p":
+            found = _FOR_ONE_NODE.match(value)
+            if found and f"/{found['node']}" != full:
+                warnings.append(
+                    f"{flag} {value} is for node /{found['node']}, and this one is {full}: it is not set. Give it as "
+                    f"{flag} {value.partition(':')[2]}"
+                )
+            continue
+        keys = list(node_keys(value))
+        if not any(applies(key, full) for key in keys):
+            theirs = f"they are for {', '.join(keys)}" if keys else f"it has no {SECTION}"
+            warnings.append(
+                f"no parameter in {value} is for this node, {full}: {theirs}. Give them under the key {full} or, for "
+                f"any namespace, /**/{name}"
+            )
+    return warnings
+
+
+def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Parameter files (``--params-file``) and single parameters (``-p``) among ROS arguments."""
+    inside = False
+    words = iter(arguments)
+    for word in words:
+        if word in ("--ros-args", "--"):
+            inside = word == "--ros-args"
+        elif inside and word in _FLAGS and (value := next(words, None)) is not None:
+            yield _FLAGS[word], value
+
+
+def node_keys(file: str) -> Iterator[str]:
+    """The nodes that a parameter file names, each from the root on; none where it cannot be read."""
+    import yaml  # late: a node without files need not wait for it
+
+    try:
+        content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError):  # rcl has read it, and has said what it thinks of it
+        return
+    yield from _keys_in(content, "")
+
+
+def _keys_in(content: Any, above: str) -> Iterator[str]:
+    if not isinstance(content, Mapping):
+        return
+    for key, below in content.items():
+        if key == SECTION:
+            yield above
+        else:
+            yield from _keys_in(below, f"{above}/{str(key).strip('/')}")
+
+
+def applies(key: str, node: str) -> bool:
+    """Whether rcl takes settings under `key` for `node`: ``*`` stands for one name, ``**`` for any number of them."""
+    parts = [{"**": r"(/\w+)*", "*": r"/\w+"}.get(part, f"/{re.escape(part)}") for part in key.split("/")[1:]]
+    return re.fullmatch("".join(parts), node) is not None

@@ -1,0 +1,86 @@
+"""Settings that a node was given and that no parameter of it takes: found, and refused with the nearest names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING, Any
+
+from rne_dynamics.ros.foreign_names import JOINT
+
+if TYPE_CHECKING:
+    from rclpy.node import Node
+
+#: rclpy declares such parameters with topics whose publisher or subscription allows it.
+QOS = "qos_overrides."
+#: Names less alike than this are not worth naming, and neither are those this much less alike than the best.
+ALIKE, MARGIN = 0.6, 0.02
+#: How many names are suggested: as many as an arm has joints.
+MOST = 7
+
+
+def given_to(node: Node) -> dict[str, Any]:
+    """Values that command line, parameter files and the maker of a node gave it, by name."""
+    try:
+        overrides = dict(node._parameter_overrides)  # the only place where rclpy keeps those of the maker
+    except AttributeError:
+        from rclpy.parameter import Parameter
+
+        overrides = node.handle.get_parameters(Parameter)
+    return {name: plain(parameter.value) for name, parameter in overrides.items()}
+
+
+def plain(value: object) -> object:
+    """Lists arrive from rclpy as list, tuple or array; everything else is plain already."""
+    return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
+
+
+def unclaimed(
+    node: Node, names: Iterable[str], patterns: Iterable[str], joints: Sequence[str], left_out: Iterable[str]
+) -> list[str]:
+    """Those of `names` that nothing takes.
+
+    Settings without effect are not among them, but in a warning: of joints that are `left_out`, and of QoS that
+    nothing has declared. Nor is, while there are no `joints`, what begins like one of `patterns` with ``{joint}``.
+    """
+    rest = [name for name in names if not node.has_parameter(name)]
+    per_joint = [pattern for pattern in patterns if JOINT in pattern]
+    if not joints:
+        beginnings = (QOS, *(pattern.partition(JOINT)[0] for pattern in per_joint))
+        return [name for name in rest if not name.startswith(beginnings)]
+    theirs = {pattern.replace(JOINT, joint) for pattern in per_joint for joint in left_out}
+    for idle, why in (
+        ([name for name in rest if name in theirs], "the parameter joints leaves these joints out"),
+        ([name for name in rest if name.startswith(QOS)], "the node sets the QoS of its topics itself"),
+    ):
+        if idle:
+            node.get_logger().warning(f"settings without effect: {', '.join(idle)}: {why}")
+    return [name for name in rest if name not in theirs and not name.startswith(QOS)]
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The names most like `name`, the best first; empty where none is like it."""
+    matcher = SequenceMatcher(b=name)
+    found = []
+    for other in known:
+        matcher.set_seq1(other)
+        if matcher.quick_ratio() >= ALIKE and (ratio := matcher.ratio()) >= ALIKE:
+            found.append((-ratio, other))
+    found.sort()
+    return [other for ratio, other in found if ratio <= found[0][0] + MARGIN][:MOST]
+
+
+def refusal(names: Iterable[str], known: Collection[str]) -> str:
+    """Why settings of these names are refused, and what may have been meant."""
+    texts = []
+    for name in names:
+        near = nearest(name, known)
+        hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` name all there are"
+        texts.append(f"parameter {name} does not exist; {hint}")
+    return "; ".join(texts)
+
+
+def refuse_undeclared(node: Node, names: Iterable[str]) -> str:
+    """As `refusal` for those of `names` that a node has not declared; empty where it has declared all."""
+    missing = [name for name in names if not node.has_parameter(name)]
+    return refusal(missing, node.list_parameters([], 0).names) if missing else ""

@@ -1,0 +1,51 @@
+"""Real nodes with settings that would be lost: what they say, and that they do not run with them."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+from rcl_interfaces.msg import Parameter
+from rcl_interfaces.srv import SetParameters
+
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+
+from .conftest import AT_ONCE, START, parameter_value
+
+CTC = "computed_torque_controller"
+
+
+@pytest.mark.parametrize(("module", "setting", "near"), [
+    ("simulator", "initial_position.joint9:=1.0", "initial_position.joint1, initial_position.joint2"),
+    ("move", "velocity_scal:=0.1", "velocity_scale"),
+])
+def test_a_node_with_an_unknown_setting_ends_and_names_the_nearest(start, module, setting, near):
+    process = start(module, ["1", "1"] if module == "move" else [], robot_description="planar2",
+                    **{setting.partition(":=")[0]: float(setting.partition(":=")[2])})  # fmt: skip
+    assert process.wait(START) == 1
+    assert f"{setting.partition(':=')[0]} does not exist; nearest: {near}" in process.output()
+
+
+def test_a_controller_says_what_of_its_settings_is_not_used(namespace, tmp_path, make_peer):
+    lost, taken = tmp_path / "lost.yaml", tmp_path / "taken.yaml"
+    lost.write_text(yaml.safe_dump({CTC: {"ros__parameters": {"limits": {"joint1": {"effort": 3.0}}}}}))
+    values = {**AT_ONCE, "robot_description": "planar2", "state_interfaces": ["position"],
+              "gains": {"joint1": {"i_clamp_max": 4.0}}}  # fmt: skip
+    taken.write_text(yaml.safe_dump({f"/**/{CTC}": {"ros__parameters": values}}))
+    arguments = ["--ros-args", "--params-file", str(lost), "--params-file", str(taken), "-r", f"__ns:={namespace}"]
+    with NodeProcess(CTC, arguments) as process:
+        peer = make_peer(["joint1", "joint2"])
+        peer.connect(process)
+        wait_until(lambda: "configured in" in process.output(), START, "the controller", [process])
+        said = process.output()
+        assert str(taken) not in said
+        for part in (f"no parameter in {lost}", f"{namespace}/{CTC}", f"/**/{CTC}", "state_interfaces ("):
+            assert part in said
+        assert peer.get_double(CTC, "gains.joint1.i_clamp") == 4.0
+        changes = {"limits.joint1.efort": 3.0, "effort_scale.joint1": 3.0, "limits.joint1.effort": 3.0}
+        request = SetParameters.Request(parameters=[
+            Parameter(name=name, value=parameter_value(value)) for name, value in changes.items()
+        ])
+        results = peer.call(SetParameters, f"{CTC}/set_parameters", request).results
+        assert [result.successful for result in results] == [False, False, True]
+        assert "limits.joint1.efort does not exist; nearest: limits.joint1.effort" in results[0].reason
+        assert "deactivate it and clean it up" in results[1].reason
