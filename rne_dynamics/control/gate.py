@@ -301,6 +301,11 @@ class EffortGate:
         """Whether a take-over goes on without usable joint states."""
         return self.mode is STOPPING and self._blind
 
+    @property
+    def requested(self) -> bool:
+        """Whether the gate stops because it was asked to."""
+        return self._asked and self._after is RELEASED
+
     def states_missing(self, now: float) -> bool:
         """Whether the gate is active without usable joint states."""
         return self.mode not in (INACTIVE, UNCONFIGURED) and self.states.stale(now)
