@@ -39,7 +39,9 @@ from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
-#: Multiple of a joint's velocity limit at which the gate takes over, and at which it lets go after a take-over.
+#: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
+TAKE_OVER = 2.0
+#: And that beyond which it lets go of an arm that it has taken over.
 OVERSPEED = 1.5
 #: An arm that is faster than that at a take-over may be slowed down for so long, s, if it gets no faster than it was by
 #: this factor.
@@ -279,7 +281,7 @@ class EffortGate:
                 self._hold.follow(self.q, self.qd)
             except RneDynamicsError as error:  # the controller decides; a take-over would use the last gravity torque
                 self.counters.failure = str(error)
-            if (np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any():
+            if (np.abs(self.qd) > TAKE_OVER * self.settings.limits.velocity).any():
                 self._take_over(now, f"{self._fastest()}: the controller does not stop it")
         if self.mode is not STOPPING:
             return None
