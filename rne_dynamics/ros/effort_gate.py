@@ -52,7 +52,7 @@ from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.machine import loaded
-from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
+from rne_dynamics.ros.messages import EffortPublisher
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.state_reader import StateReader
@@ -292,7 +292,7 @@ class EffortGateNode(ArmNode):
         assert self._wait is not None
         neighbours = Neighbours(
             self.count_publishers(self._wait.commands.topic_name),
-            self.count_publishers(EFFORT_TOPIC) - 1, self.count_subscribers(EFFORT_TOPIC),
+            self.count_publishers(self.efforts.topic) - 1, self.count_subscribers(self.efforts.topic),
         )
         level, message, values = self._account.next(time.monotonic(), neighbours)
         if level == WARN:

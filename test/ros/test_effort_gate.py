@@ -36,16 +36,17 @@ _numbers = itertools.count()
 class Bench:
     """A simulated arm, a gate, and whatever sends efforts to the gate."""
 
-    def __init__(self, peer, namespace: str, **parameters: object) -> None:
+    def __init__(self, peer, namespace: str, driver: str = "effort_controller/commands", **parameters: object) -> None:
         self.peer, self.namespace = peer, namespace
+        drives = ["-r", f"effort_controller/commands:={driver}"]
         start = [w for j, q in zip(ROBOT.joint_names, Q, strict=True) for w in ("-p", f"initial_position.{j}:={q}")]
         self.simulator = NodeProcess("simulator", [
-            *self.arguments(), "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
+            *self.arguments(), *drives, "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
         ])  # fmt: skip
         given = {"command_timeout": TIMEOUT, "state_timeout": 1.0, "diagnostics_period": 0.5, **parameters}
         given |= {f"stop.{name}": value for name, value in STOP.items()}
         self.gate = NodeProcess("effort_gate", [
-            *self.arguments(), *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
+            *self.arguments(), *drives, *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
         ])  # fmt: skip
         self.processes = [self.simulator, self.gate]
         self.reports = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 20)
@@ -209,8 +210,8 @@ def test_a_second_signal_lets_go_at_once(bench):
 
 
 def test_a_controller_that_bypasses_the_gate_is_warned_about(bench):
-    arm = bench()
-    arm.peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
+    arm = bench(driver="driver/commands")
+    arm.peer.node.create_publisher(Float64MultiArray, "driver/commands", OFFERED)
     wait_until(lambda: arm.said(b"\x01", "past the gate"), 10.0, "the warning", [arm.gate])
 
 
