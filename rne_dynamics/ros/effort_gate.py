@@ -15,6 +15,7 @@ from types import FrameType
 
 import numpy as np
 from rclpy.executors import Executor
+from rclpy.parameter import Parameter as RosParameter
 from rclpy.publisher import Publisher
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -126,8 +127,8 @@ class EffortGateNode(ArmNode):
     _wait: GateLoop | None = None
     _hurried = False
 
-    def __init__(self) -> None:
-        super().__init__("effort_gate", SCHEMA)
+    def __init__(self, overrides: Sequence[RosParameter] = ()) -> None:
+        super().__init__("effort_gate", SCHEMA, overrides)
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
@@ -167,7 +168,7 @@ class EffortGateNode(ArmNode):
             self.get_logger().info("stopping: the gate holds the arm and lets it down; a second signal lets go at once")
         try:
             gate.stop(time.monotonic(), "deactivated", ending=True)
-            while gate.mode is STOPPING:
+            while gate.mode is STOPPING and not self.finished:
                 if self._hurried:
                     gate.let_go(time.monotonic(), "a second signal has come")
                 self._turn(DRIVE_PERIOD)
@@ -212,9 +213,20 @@ class EffortGateNode(ArmNode):
             self.get_logger().error(
                 f"internal error, the arm is released:\n{traceback.format_exc()}", throttle_duration_sec=LOG_PERIOD
             )
-            gate.let_go(time.monotonic(), "internal error, see the log")
+            self._let_go()
             return False
         return command
+
+    def _let_go(self) -> None:
+        """Zero at the effort rate; where that fails too, zeros at once, and the process ends."""
+        try:
+            now = time.monotonic()
+            self.gate.let_go(now, "internal error, see the log")
+            self._send(self.gate.tick(now))
+        except Exception:  # noqa: BLE001 as above
+            self.get_logger().fatal(f"internal error, zeros are sent at once:\n{traceback.format_exc()}")
+            self.efforts.release()
+            self.finished, self.exit_code = True, 1
 
     def _on_command(self, data: bytes) -> None:
         now = time.monotonic()

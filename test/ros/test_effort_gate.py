@@ -14,13 +14,17 @@ import numpy as np
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
+from rclpy.parameter import Parameter as RosParameter
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
+from rne_dynamics.control.gate_settings import FAULT, PASSING
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.spatial.jit import COMPILED
 
 from .conftest import START
 
@@ -47,7 +51,7 @@ class Bench:
         given |= {f"stop.{name}": value for name, value in STOP.items()}
         self.gate = NodeProcess("effort_gate", [
             *self.arguments(), *drives, *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
-        ])  # fmt: skip
+        ], {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"})  # fmt: skip
         self.processes = [self.simulator, self.gate]
         self.reports = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 20)
         self.commands = peer.node.create_publisher(Float64MultiArray, "effort_gate/commands", OFFERED)
@@ -142,6 +146,7 @@ def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module
 def test_a_foreign_controller_that_falls_silent_is_replaced_and_taken_back_on_request(bench):
     arm = bench()
     assert arm.peer.efforts() == [], "silent before the first effort"
+    ready = len(arm.gate.output())
     arm.feed_until("passing")
     arm.feed(HELD, 0.3)
     passed = arm.peer.efforts()
@@ -152,6 +157,9 @@ def test_a_foreign_controller_that_falls_silent_is_replaced_and_taken_back_on_re
     assert arm.peer.efforts() == []
     arm.feed_until("passing")
     wait_until(lambda: arm.said(b"\x02", "no good effort"), 10.0, "the error on /diagnostics", [arm.gate])
+    text = arm.gate.output()
+    assert "[cache]" in text[:ready] or not COMPILED, "numba does not tell what it does any more"
+    assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
 
 
 def test_what_is_no_effort_is_refused_and_said(bench):
@@ -225,3 +233,38 @@ def test_limits_change_live_and_the_effort_scale_does_not(bench):
     assert abs(arm.peer.efforts()[-1][1]) == pytest.approx(min(20.0, abs(HELD[1])))
     refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
     assert not refused.successful
+
+
+@pytest.fixture
+def node():
+    """The node in this process, without its loop, which passes the efforts for an arm at rest."""
+    gate = EffortGateNode([RosParameter("robot_description", value="puma560")])
+    gate.trigger_configure()
+    gate.trigger_activate()
+    now = time.monotonic()
+    for k in range(20):
+        gate.gate.observe(10**18 + k * 10**6, now - 0.02 + 1e-3 * k, Q.copy(), np.zeros(6))
+    gate._send(gate.gate.command(now, HELD))
+    assert gate.gate.mode is PASSING
+    yield gate
+    gate.destroy_node()
+
+
+def test_an_unforeseen_error_releases_the_arm_and_is_logged_with_its_traceback(node, monkeypatch, capfd):
+    monkeypatch.setattr(node._wait, "turn", lambda longest: 1 / 0)
+    until = time.monotonic() + 5.0
+    while node.gate.mode is not FAULT and time.monotonic() < until:
+        node._turn(0.01)
+    assert node.gate.mode is FAULT
+    assert not node.efforts._values.any()
+    assert not node.finished
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_an_error_in_that_too_sends_zeros_at_once_and_ends_the_process(node, monkeypatch, capfd):
+    monkeypatch.setattr(node.gate, "tick", lambda now: 1 / 0)
+    node._turn(0.01)
+    assert not node.efforts._values.any()
+    assert node.finished
+    assert node.exit_code == 1
+    assert "zeros are sent at once" in capfd.readouterr().err
