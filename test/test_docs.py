@@ -27,7 +27,7 @@ from rne_dynamics.cli.main import main
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
 )  # fmt: skip

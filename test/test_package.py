@@ -18,7 +18,7 @@ from catkin_pkg.package import parse_package
 import rne_dynamics
 
 ROOT = Path(__file__).resolve().parents[1]
-NODES = ("computed_torque_controller", "gravity_compensation", "simulator", "move")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
 SOURCES = [
     *(p for room in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / room).rglob("*.py")),
     ROOT / "setup.py",

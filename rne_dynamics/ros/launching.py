@@ -20,6 +20,8 @@ from rne_dynamics.ros.parent import VARIABLE
 
 #: Time a node gets to set the arm down before launch loses patience, s; launch's own 5 s may be shorter than a ramp.
 STOP_TIME = "60"
+#: As in `rne_dynamics.ros.messages`, which loads the whole client library.
+EFFORT_TOPIC = "effort_controller/commands"
 
 
 def arguments(default: str = "") -> list[DeclareLaunchArgument]:
@@ -37,6 +39,10 @@ def arguments(default: str = "") -> list[DeclareLaunchArgument]:
             "config", default_value="", description="parameter file; empty takes the shipped one of a shipped robot"
         ),
         DeclareLaunchArgument("namespace", default_value="", description="namespace of all nodes"),
+        DeclareLaunchArgument(
+            "efforts", default_value=EFFORT_TOPIC, description="topic of the efforts: the driver's, or "
+            "effort_gate/commands where the gate is started by a launch of its own"
+        ),
         DeclareLaunchArgument("rviz", default_value="false", description="show the arm in RViz, where it is installed"),
     ]
 
@@ -53,8 +59,9 @@ def actions(
     Where the arm is `simulated`, all nodes follow its ``/clock``, which is in the namespace if there is one, so that
     several simulated arms do not set each other's time.
     """
-    urdf, model, config, namespace, rviz = (
-        LaunchConfiguration(name).perform(context) for name in ("urdf", "model", "config", "namespace", "rviz")
+    urdf, model, config, namespace, efforts, rviz = (
+        LaunchConfiguration(name).perform(context)
+        for name in ("urdf", "model", "config", "namespace", "efforts", "rviz")
     )
     robot = chosen(urdf, model, default)
     if rviz.lower() not in ("true", "false"):
@@ -72,7 +79,8 @@ def actions(
             package="rne_dynamics", executable=name, name=name, namespace=namespace, remappings=remappings,
             parameters=[*parameters, *([{"publish_clock": True}] if name == "simulator" else clock)],
             output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
-            additional_env={VARIABLE: "1"}, on_exit=Shutdown(reason=f"{name} has ended"),
+            remappings=[(EFFORT_TOPIC, efforts)], additional_env={VARIABLE: "1"},
+            on_exit=Shutdown(reason=f"{name} has ended"),
         )
         for name in executables
     ]

@@ -58,6 +58,8 @@ class EffortPublisher:
         self._message = PreparedMessage(Float64MultiArray(layout=layout, data=[0.0] * n), "data")
         self._values = self._message.numbers[0]
         self._publisher = node.keep(node.create_publisher(Float64MultiArray, EFFORT_TOPIC, OFFERED))
+        #: The topic after remapping.
+        self.topic = str(self._publisher.topic_name)
 
     def publish(self, effort: Array) -> None:
         """Send `effort`, shape (n,) in the model's order, N·m or N. It must be finite and within limits already."""

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import computed_torque_controller, gravity_compensation, move, simulator
+from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.foreign_names import anything
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.jtc_names import JTC
@@ -27,6 +28,7 @@ CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
 NODES: dict[str, tuple[Parameter, ...]] = {
     "computed_torque_controller": ComputedTorqueController.all_parameters(computed_torque_controller.SCHEMA),
     "gravity_compensation": GravityCompensationNode.all_parameters(gravity_compensation.SCHEMA),
+    "effort_gate": EffortGateNode.all_parameters(effort_gate.SCHEMA),
     "simulator": SimulatorNode.all_parameters(simulator.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
 }
@@ -66,10 +68,13 @@ Gains are in the units below, not in N m/rad. A value that differs from one give
 """
 
 INTRODUCTIONS = {
-    "every node": "What is live here is so for controllers; `simulator` and `move` read all of it at the start.",
+    "every node": "What is live here is so for controllers and `effort_gate`; `simulator` and `move` read all of it at "
+    "the start.",
     "both controllers": "`computed_torque_controller` and `gravity_compensation`, beside those of every node.",
     "computed_torque_controller": "Beside those of every node and of both controllers.",
     "gravity_compensation": "Beside those of every node and of both controllers.",
+    "effort_gate": "In addition to those of every node. Those that the controllers have too mean the same; give them "
+    "the same values. [effort_gate.md](effort_gate.md) describes the node.",
     "simulator": "Beside those of every node.",
     "move": "Beside those of every node.",
 }

@@ -7,12 +7,13 @@ from rclpy.lifecycle import TransitionCallbackReturn
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
 from rne_dynamics.ros.simulator import SimulatorNode
 
 
 def configure_nodes(machine: str, *, model: bool) -> None:
-    """Configure controllers and simulator as on a robot, in a namespace of their own, and activate none.
+    """Configure controllers, gate and simulator as on a robot, in a namespace of their own, and activate none.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ def configure_nodes(machine: str, *, model: bool) -> None:
     """
     parameter = "model" if model else "robot_description"
     rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
-    for make in (ComputedTorqueController, GravityCompensationNode, SimulatorNode):
+    for make in (ComputedTorqueController, GravityCompensationNode, EffortGateNode, SimulatorNode):
         node = make()
         if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
             raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")

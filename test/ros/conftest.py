@@ -233,8 +233,8 @@ def parameter_value(value: object) -> ParameterValue:
 def make_peer(namespace: str) -> Iterator[Callable[[Sequence[str]], Peer]]:
     with contextlib.ExitStack() as stack:
 
-        def make(joints: Sequence[str]) -> Peer:
-            peer = Peer(namespace, joints)
+        def make(joints: Sequence[str], place: str = namespace) -> Peer:
+            peer = Peer(place, joints)
             stack.callback(peer.close)
             return peer
 

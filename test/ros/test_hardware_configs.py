@@ -27,6 +27,7 @@ from .test_launch_and_config import flat
 
 FOLDER = Path(__file__).resolve().parents[2] / "config" / "hardware"
 NODES = ("computed_torque_controller", "gravity_compensation")
+GATE = "effort_gate"
 
 
 def numbered(name: str, count: int) -> list[str]:
@@ -66,7 +67,7 @@ def test_every_file_is_tested():
 def test_names_and_values_fit_the_schemas_and_the_arm(name):
     joints = ARMS[name][0]
     found = sections(name)
-    assert set(found) == set(NODES)
+    assert set(found) == {*NODES, GATE}
     for node, values in found.items():
         assert values["joints"] == joints
         schema = (*COMMON, *importlib.import_module(f"rne_dynamics.ros.{node}").SCHEMA)
@@ -75,15 +76,26 @@ def test_names_and_values_fit_the_schemas_and_the_arm(name):
             assert key in known, f"{name}.yaml: {node} has no parameter {key}"
             known[key].parse(key, value)
         # complete: a first power-on leaves no limit, gain or sign to a default
-        for stem in ("limits.{}.effort", "limits.{}.effort_rate", "limits.{}.velocity", "limits.{}.position_margin",
-                     "effort_scale.{}", "gains.{}.d"):  # fmt: skip
+        laws = () if node == GATE else ("limits.{}.position_margin", "gains.{}.d")
+        for stem in ("limits.{}.effort", "limits.{}.effort_rate", "limits.{}.velocity", "effort_scale.{}", *laws):
             for joint in joints:
                 assert stem.format(joint) in values, f"{name}.yaml: {node} lacks {stem.format(joint)}"
     # what the arm is does not depend on who drives it
-    first, second = (found[node] for node in NODES)
-    for key in set(first) & set(second):
-        if not key.startswith("gains."):
-            assert first[key] == second[key], f"{name}.yaml: the nodes differ in {key}"
+    first = found[NODES[0]]
+    for node in (NODES[1], GATE):
+        for key in set(first) & set(found[node]):
+            if not key.startswith("gains."):
+                assert first[key] == found[node][key], f"{name}.yaml: {NODES[0]} and {node} differ in {key}"
+
+
+@pytest.mark.parametrize("name", ARMS)
+def test_the_file_configures_the_gate(name, namespace, tmp_path):
+    arguments = [
+        "--ros-args", "--params-file", str(FOLDER / f"{name}.yaml"), "-r", f"__ns:={namespace}/{name}/gate",
+        "-p", f"robot_description:={stand_in(name, tmp_path)}",
+    ]  # fmt: skip
+    with NodeProcess(GATE, arguments) as gate:
+        wait_until(lambda: "waiting: activated" in gate.output(), START, "the gate", [gate])
 
 
 def stand_in(name: str, folder: Path) -> Path:

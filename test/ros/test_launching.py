@@ -94,6 +94,7 @@ def run(tmp_path):
     ("simulated_arm", ["urdf:=planar2", "namespace:=left"], 2),
     ("controller", ["urdf:=planar2"], 1),
     ("gravity_compensation", ["urdf:=planar2"], 1),
+    ("effort_gate", ["urdf:=planar2", "efforts:=driver/commands"], 1),
 ])
 def test_nodes_come_up_and_end_with_launch(run, file, arguments, nodes, number):
     command = [sys.executable, "-c", SERVICE, str(ROOT / "launch" / f"{file}.launch.py"), *arguments]

@@ -10,7 +10,7 @@ import rclpy
 from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ControlError, ParameterError
-from rne_dynamics.ros import computed_torque_controller, gravity_compensation, move, simulator
+from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
 from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, per_joint
 
@@ -115,7 +115,7 @@ def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
     assert not node.set_parameters_atomically([RosParameter("timeout", RosParameter.Type.NOT_SET)]).successful
 
 
-@pytest.mark.parametrize("module", [computed_torque_controller, gravity_compensation, simulator, move])
+@pytest.mark.parametrize("module", [computed_torque_controller, gravity_compensation, effort_gate, simulator, move])
 def test_every_node_has_a_sound_schema(module):
     schema = (*COMMON, *module.SCHEMA)
     names = [p.name for p in schema]

@@ -1,0 +1,98 @@
+"""Gravity torque and stable damping: how the effort gate holds an arm when its controller is gone.
+
+Damping is explicit: the effort follows from a velocity that is one sample old and acts for a sample. With D the damping
+matrix and h the sum of sample time and lag of the velocity, a mode of M⁻¹D with the eigenvalue λ obeys
+
+    v[k+1] = v[k] − λ h v[k−1]
+
+which is unstable from λ h = 1 on and does not overshoot up to λ h = `STABLE`. So D is made of the inertia that each
+joint feels and reduced, all joints by one factor, until the largest eigenvalue of M⁻¹D keeps that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.felt_inertia import felt_inertia
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine, Mechanism
+
+#: Largest product of damping rate and delay: the double real root of z² − z + λh.
+STABLE = 0.25
+
+
+def stable_damping(mass: Array, rate: float, delay: float) -> Array:
+    """Damping of each joint that is stable at a given delay, N·m·s/rad or N·s/m; shape (n,).
+
+    Parameters
+    ----------
+    mass
+        M(q); shape (n, n).
+    rate
+        Damping over felt inertia that is wanted, 1/s, not negative.
+    delay
+        Sample time plus lag of the velocity, s, above 0.
+
+    Raises
+    ------
+    ControlError
+        As `felt_inertia`.
+    """
+    damping = rate * felt_inertia(mass)
+    root = np.sqrt(damping)
+    fastest = float(np.linalg.eigvalsh(root[:, None] * np.linalg.inv(mass) * root)[-1])
+    stable: Array = damping * min(1.0, STABLE / (delay * fastest)) if fastest > 0.0 else damping
+    return stable
+
+
+class GateHold:
+    """Gravity torque and stable damping of one arm or mechanism.
+
+    Parameters
+    ----------
+    robot
+        The model, payload included.
+    rate
+        Damping over felt inertia, 1/s.
+    weightless
+        Whether the arm compensates gravity itself, so that its gravity torque counts as 0.
+    """
+
+    def __init__(self, robot: Machine, rate: float, *, weightless: bool) -> None:
+        self.robot, self.rate, self.weightless = robot, rate, weightless
+        self._loops = Follower(robot) if isinstance(robot, Mechanism) else None
+        self._law = GravityCompensation(robot, np.zeros(robot.n))
+
+    @property
+    def _posture(self) -> Array | None:
+        return None if self._loops is None else self._loops.posture
+
+    def follow(self, q: Array, qd: Array) -> None:
+        """Keep the loops of a mechanism on their branch; `AssemblyError`, `SingularPostureError` where they break."""
+        if self._loops is not None:
+            self._loops.follow(q, qd)
+
+    def restart(self) -> None:
+        """Loops in the posture of the model."""
+        if isinstance(self.robot, Mechanism):
+            self._loops = Follower(self.robot)
+
+    def weigh(self, q: Array, delay: float) -> None:
+        """Make the damping for the posture `q`, (n,), and a delay, s; errors as for `stable_damping`."""
+        robot = self.robot
+        M = closed_mass_matrix(robot, q, start=self._posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
+        self._law = GravityCompensation(robot, stable_damping(M, self.rate, delay))
+
+    @property
+    def damping(self) -> Array:
+        """Damping in use, N·m·s/rad or N·s/m; shape (n,)."""
+        return self._law.damping
+
+    def torque(self, q: Array, qd: Array) -> tuple[Array, Array]:
+        """Gravity torque and damping torque at a state, N·m or N; shape (n,) each; errors as for the law."""
+        terms = self._law.law(q, qd, posture=self._posture)
+        return (np.zeros(self.robot.n) if self.weightless else terms.gravity), terms.feedback

@@ -1,0 +1,81 @@
+"""Status of the effort gate for /diagnostics."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from rne_dynamics.control.gate import EffortGate
+from rne_dynamics.control.gate_settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
+
+
+class Neighbours(NamedTuple):
+    """Nodes at the gate's topics.
+
+    Parameters
+    ----------
+    commanders
+        Publishers of the efforts that the gate receives.
+    bypasses
+        Other publishers of the efforts that the gate sends.
+    listeners
+        Subscribers of these.
+    """
+
+    commanders: int
+    bypasses: int
+    listeners: int
+
+
+class GateReport:
+    """Status messages, each with what is new since the one before.
+
+    Parameters
+    ----------
+    gate
+        The gate.
+    """
+
+    def __init__(self, gate: EffortGate) -> None:
+        self._gate = gate
+        self._before = 0, 0, 0
+
+    def next(self, now: float, neighbours: Neighbours) -> tuple[bytes, str, dict[str, object]]:
+        """Level, message and values of the next status."""
+        gate, c = self._gate, self._gate.counters
+        totals = c.refused.total(), c.limited + c.stepped, gate.states.refused
+        refused, limited, states = (max(new - old, 0) for new, old in zip(totals, self._before, strict=True))
+        self._before = totals
+        clamp = gate.limited_text()
+        level, message = OK, f"{gate.mode.value}: {gate.cause}" if gate.cause else gate.mode.value
+        if gate.mode is FAULT or (gate.mode is STOPPING and not gate.requested):
+            level = ERROR
+        elif gate.mode in (STOPPING, RELEASED):
+            level = WARN
+        elif neighbours.bypasses:
+            level, message = WARN, (
+                f"{neighbours.bypasses} other publishers send efforts past the gate; remap them to its commands topic"
+            )
+        elif neighbours.commanders > 1:
+            level, message = WARN, f"{neighbours.commanders} publishers send efforts to the gate; stop all but one"
+        elif gate.mode in (WAITING, PASSING) and gate.states_missing(now):
+            level, message = WARN, "no usable joint states: a take-over could not measure the arm" + (
+                f" (the last one was refused: {gate.states.refusal})" if states else ""
+            )
+        elif gate.mode is PASSING and not neighbours.listeners:
+            level, message = WARN, "nobody listens to the efforts of the gate"
+        elif refused:
+            level, message = WARN, f"{refused} efforts refused: {c.refusal}"
+        elif limited and clamp:
+            level, message = WARN, f"{limited} efforts limited: {clamp}"
+        values: dict[str, object] = {
+            "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
+            **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},
+            "last refusal": c.refusal, "efforts beyond limits": c.limited, "efforts beyond rate limits": c.stepped,
+            "last limit": clamp, "own efforts": c.own, "blind efforts": c.blind, "take-overs": c.takeovers,
+            "joint states": gate.states.received, "refused joint states": gate.states.refused,
+            "last refused joint state": gate.states.refusal, "last failure": c.failure,
+            "publishers of commands": neighbours.commanders, "other publishers of efforts": neighbours.bypasses,
+            "subscribers of efforts": neighbours.listeners,
+        }
+        return level, message, values

@@ -1,0 +1,270 @@
+"""The node `effort_gate` in front of a simulated arm whose drives keep the last effort for ever, as most drives do.
+
+What happens is tested here, with time-outs that a busy machine keeps; how soon is tested in one process, in
+`test/unit/control/test_gate.py`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import time
+
+import numpy as np
+import pytest
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from rclpy.parameter import Parameter as RosParameter
+from std_msgs.msg import Float64MultiArray
+from std_srvs.srv import Trigger
+
+import rne_dynamics as rne
+from rne_dynamics.control.gate_settings import FAULT, PASSING
+from rne_dynamics.ros.effort_gate import EffortGateNode
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.spatial.jit import COMPILED
+
+from .conftest import START
+
+ROBOT = rne.load_urdf("puma560")
+Q = np.array([0.2, -0.4, 0.3, 0.1, 0.5, 0.0])
+HELD = rne.gravity_torque(ROBOT, Q)
+#: Patient, so that a pause of this machine is no silent controller.
+TIMEOUT = 0.4
+STOP = {"hold_time": 0.2, "ramp_time": 0.2}
+_numbers = itertools.count()
+
+
+class Bench:
+    """A simulated arm, a gate, and whatever sends efforts to the gate."""
+
+    def __init__(self, peer, namespace: str, driver: str = "effort_controller/commands", **parameters: object) -> None:
+        self.peer, self.namespace = peer, namespace
+        drives = ["-r", f"effort_controller/commands:={driver}"]
+        start = [w for j, q in zip(ROBOT.joint_names, Q, strict=True) for w in ("-p", f"initial_position.{j}:={q}")]
+        self.simulator = NodeProcess("simulator", [
+            *self.arguments(), *drives, "-p", "rate:=250.0", "-p", "command_timeout:=0.0", *start,
+        ])  # fmt: skip
+        given = {"command_timeout": TIMEOUT, "state_timeout": 1.0, "diagnostics_period": 0.5, **parameters}
+        given |= {f"stop.{name}": value for name, value in STOP.items()}
+        self.gate = NodeProcess("effort_gate", [
+            *self.arguments(), *drives, *(w for name, value in given.items() for w in ("-p", f"{name}:={value}")),
+        ], {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"})  # fmt: skip
+        self.processes = [self.simulator, self.gate]
+        self.reports = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 20)
+        self.commands = peer.node.create_publisher(Float64MultiArray, "effort_gate/commands", OFFERED)
+
+    def arguments(self) -> list[str]:
+        return ["--ros-args", "-r", f"__ns:={self.namespace}", "-p", "robot_description:=puma560"]
+
+    def controller(self, module: str) -> NodeProcess:
+        process = NodeProcess(module, [
+            *self.arguments(), "-r", "effort_controller/commands:=effort_gate/commands",
+            "-p", "startup_check.duration:=0.0", "-p", "state_timeout:=5.0",
+        ])  # fmt: skip
+        self.processes.append(process)
+        return process
+
+    def await_mode(self, mode: str, seconds: float = 20.0) -> None:
+        wait_until(lambda: self.peer.mode("effort_gate") == mode, seconds, f"{mode}; {self.gate.output()}",
+                   [self.simulator])
+
+    def ready(self) -> None:
+        wait_until(self.commands.get_subscription_count, START, "the gate's topic", self.processes)
+        self.await_mode("waiting", START)
+
+    def feed(self, effort: np.ndarray, seconds: float) -> None:
+        """A foreign controller: plain messages, every 4 ms."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.commands.publish(Float64MultiArray(data=[float(value) for value in effort]))
+            time.sleep(0.004)
+
+    def feed_until(self, mode: str, effort: np.ndarray = HELD) -> None:
+        until = time.monotonic() + 20.0
+        while self.peer.mode("effort_gate") != mode and time.monotonic() < until:
+            self.feed(effort, 0.02)
+        assert self.peer.mode("effort_gate") == mode, self.gate.output()
+
+    def said(self, level: bytes, words: str) -> bool:
+        self.reports.drain()
+        name = f"{self.namespace}/effort_gate"
+        statuses = [s for sample in self.reports.samples for s in self.reports.decode(sample).status if s.name == name]
+        return any(s.level == level and words in s.message for s in statuses)
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            process.signal(signal.SIGCONT)
+            process.stop()
+
+
+@pytest.fixture
+def bench(make_peer, namespace):
+    benches = []
+
+    def make(**parameters) -> Bench:
+        place = f"{namespace}/gate{next(_numbers)}"
+        benches.append(Bench(make_peer(ROBOT.joint_names, place), place, **parameters))
+        benches[-1].ready()
+        return benches[-1]
+
+    yield make
+    for one in benches:
+        one.close()
+
+
+def assert_taken_over(bench: Bench) -> None:
+    """The arm is held, let down, released, and zeros are the last efforts."""
+    wait_until(lambda: bench.peer.mode("effort_gate") in ("stopping", "fault"), 20.0, "the take-over", [bench.gate])
+    bench.await_mode("fault")
+    time.sleep(0.2)
+    efforts = np.array(bench.peer.efforts())
+    assert not efforts[-1].any()
+    assert np.isfinite(efforts).all()
+    assert (np.abs(efforts) <= ROBOT.effort_limit).all()
+    assert "command_timeout" in bench.gate.output()
+    bench.feed(HELD, 0.1)
+    assert bench.peer.efforts() == [], "silent until ~/recover"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize(
+    "module", ["computed_torque_controller", pytest.param("gravity_compensation", marks=pytest.mark.slow)]
+)
+def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module, number):
+    arm = bench()
+    controller = arm.controller(module)
+    arm.await_mode("passing", START)
+    time.sleep(0.5)
+    assert arm.peer.efforts()
+    controller.signal(number)
+    assert_taken_over(arm)
+
+
+def test_a_foreign_controller_that_falls_silent_is_replaced_and_taken_back_on_request(bench):
+    arm = bench()
+    assert arm.peer.efforts() == [], "silent before the first effort"
+    ready = len(arm.gate.output())
+    arm.feed_until("passing")
+    arm.feed(HELD, 0.3)
+    passed = arm.peer.efforts()
+    np.testing.assert_allclose(passed[-1], HELD, atol=1e-12)
+    assert_taken_over(arm)
+    assert arm.peer.call(Trigger, "effort_gate/recover", Trigger.Request()).success
+    arm.await_mode("waiting")
+    assert arm.peer.efforts() == []
+    arm.feed_until("passing")
+    wait_until(lambda: arm.said(b"\x02", "no good effort"), 10.0, "the error on /diagnostics", [arm.gate])
+    text = arm.gate.output()
+    assert "[cache]" in text[:ready] or not COMPILED, "numba does not tell what it does any more"
+    assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
+
+
+def test_what_is_no_effort_is_refused_and_said(bench):
+    arm = bench(recover_automatically="true", recover_after=20)
+    arm.feed_until("passing")
+    arm.feed(np.full(6, np.nan), 0.05)
+    arm.feed(HELD, 0.6)
+    assert arm.peer.mode("effort_gate") == "passing"
+    wait_until(lambda: arm.said(b"\x01", "efforts refused"), 5.0, "the warning", [arm.gate])
+    arm.feed_until("stopping", np.zeros(5))
+    assert "wrong length" in arm.gate.output() or "5 efforts; the gate has 6 joints" in arm.gate.output()
+    arm.feed_until("passing")  # asked for by recover_automatically
+    assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
+
+
+def test_a_stop_on_request_lets_the_arm_down_whatever_the_controller_sends(bench):
+    arm = bench()
+    arm.feed_until("passing")
+    client = arm.peer.client(Trigger, "effort_gate/stop")
+    future = client.call_async(Trigger.Request())
+    arm.feed_until("released")
+    arm.peer.executor.spin_until_future_complete(future, 5.0)
+    assert future.result().success
+    time.sleep(0.1)
+    assert not np.any(arm.peer.efforts()[-1])
+    arm.feed(HELD, 0.2)
+    assert arm.peer.efforts() == []
+
+
+@pytest.mark.parametrize("end", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "deactivate"])
+def test_the_end_of_the_gate_lets_the_arm_down(bench, end):
+    arm = bench()
+    arm.feed_until("passing")
+    if end == "deactivate":
+        assert arm.peer.transition("effort_gate", Transition.TRANSITION_DEACTIVATE)
+        assert arm.peer.lifecycle_state("effort_gate") == "inactive"
+    else:
+        arm.gate.signal(signal.Signals[end])
+        assert arm.gate.wait(20.0) == 0, arm.gate.output()
+    time.sleep(0.1)
+    assert not np.any(arm.peer.efforts()[-1])
+
+
+def test_a_second_signal_lets_go_at_once(bench):
+    arm = bench(**{"stop.hold_time": 60.0})
+    arm.feed_until("passing")
+    arm.gate.signal(signal.SIGINT)
+    arm.await_mode("stopping")
+    time.sleep(0.3)
+    assert np.abs(arm.peer.efforts()[-1]).max() > 1.0, "held"
+    began = time.monotonic()
+    arm.gate.signal(signal.SIGINT)
+    assert arm.gate.wait(20.0) == 0, arm.gate.output()
+    assert time.monotonic() - began < 10.0, "not the 60 s of stop.hold_time"
+    assert not np.any(arm.peer.efforts()[-1])
+
+
+def test_a_controller_that_bypasses_the_gate_is_warned_about(bench):
+    arm = bench(driver="driver/commands")
+    arm.peer.node.create_publisher(Float64MultiArray, "driver/commands", OFFERED)
+    wait_until(lambda: arm.said(b"\x01", "past the gate"), 10.0, "the warning", [arm.gate])
+
+
+def test_limits_change_live_and_the_effort_scale_does_not(bench):
+    arm = bench()
+    arm.feed_until("passing")
+    assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
+    arm.peer.efforts()
+    arm.feed_until("passing")
+    arm.feed(HELD, 0.2)
+    assert abs(arm.peer.efforts()[-1][1]) == pytest.approx(min(20.0, abs(HELD[1])))
+    refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
+    assert not refused.successful
+
+
+@pytest.fixture
+def node():
+    """The node in this process, without its loop, which passes the efforts for an arm at rest."""
+    gate = EffortGateNode([RosParameter("robot_description", value="puma560")])
+    gate.trigger_configure()
+    gate.trigger_activate()
+    now = time.monotonic()
+    for k in range(20):
+        gate.gate.observe(10**18 + k * 10**6, now - 0.02 + 1e-3 * k, Q.copy(), np.zeros(6))
+    gate._send(gate.gate.command(now, HELD))
+    assert gate.gate.mode is PASSING
+    yield gate
+    gate.destroy_node()
+
+
+def test_an_unforeseen_error_releases_the_arm_and_is_logged_with_its_traceback(node, monkeypatch, capfd):
+    monkeypatch.setattr(node._wait, "turn", lambda longest: 1 / 0)
+    until = time.monotonic() + 5.0
+    while node.gate.mode is not FAULT and time.monotonic() < until:
+        node._turn(0.01)
+    assert node.gate.mode is FAULT
+    assert not node.efforts._values.any()
+    assert not node.finished
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_an_error_in_that_too_sends_zeros_at_once_and_ends_the_process(node, monkeypatch, capfd):
+    monkeypatch.setattr(node.gate, "tick", lambda now: 1 / 0)
+    node._turn(0.01)
+    assert not node.efforts._values.any()
+    assert node.finished
+    assert node.exit_code == 1
+    assert "zeros are sent at once" in capfd.readouterr().err
