@@ -138,6 +138,8 @@ def test_autostart_off_waits_for_the_transitions(start, make_peer):
     ({"robot_description": "puma560", "state_timeout": float("nan")}, "state_timeout"),
     ({"robot_description": "puma560", "state_timeout": -1.0}, "state_timeout"),
     ({"robot_description": "puma560", "gains": {"joint1": {"p": "high"}}}, "gains.joint1.p"),
+    ({"robot_description": "scara", "hand_guiding": {"joint4": {"damping": 50}}}, "hand_guiding.joint4.damping is 50"),
+    ({"robot_description": "scara", "gains": {"joint4": {"d": 900.0}}}, "gains are not stable at 250"),
     ({"robot_description": "puma560", "payload": {"mass": 2.0}}, "payload.link"),
     ({"robot_description": "puma560", "command_interfaces": ["position"]}, "effort"),
 ])

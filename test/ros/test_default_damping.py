@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from support.guided import NODES, Guided, node_settings
+import yaml
+from support.guided import NODES, Guided, defaults, node_settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -16,6 +17,11 @@ from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.flexible.arm import rigid
 
+from .test_hardware_configs import ARMS, FOLDER
+from .test_hardware_configs import sections as hardware_sections
+from .test_launch_and_config import flat
+
+CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
 RATES = (1000.0, 500.0, 250.0)
 #: Arms of the wheel: UR10, Panda with its fingers, and Jaco. It has no iiwa.
 WHEEL = ("ur10_robot.urdf", "panda.urdf", "kinova.urdf")
@@ -165,6 +171,37 @@ def test_walls_too_stiff_for_the_rate_are_refused() -> None:
     with pytest.raises(ParameterError, match=r"stop_frequency is 150 1/s; at 250 .* up to 100"):
         node_settings("hand guiding", arm, limits__stop_frequency=150.0)
     assert node_settings("hand guiding", arm, limits__stop_frequency=150.0, rate=500.0).limits.stop_frequency == 150.0
+
+
+def shipped_files() -> list[str]:
+    return sorted(file.stem for file in (FOLDER.parent).glob("*.yaml"))
+
+
+@pytest.mark.parametrize("name", [*shipped_files(), *ARMS])
+def test_parameter_files_ask_for_nothing_unstable(name: str) -> None:
+    if name in ARMS:
+        joints, urdf, there = ARMS[name]
+        arm = rne.load_urdf(wheel_urdf(urdf), lock={"panda_finger_joint1": 0.0} if urdf == "panda.urdf" else None)
+        sections = hardware_sections(name)
+        sections = {node: renamed(values, joints, there) for node, values in sections.items()}
+    else:
+        content = yaml.safe_load((FOLDER.parent / f"{name}.yaml").read_text(encoding="utf-8"))
+        sections = {key.removeprefix("/**/"): flat(value["ros__parameters"]) for key, value in content.items()}
+        arm = robot(name)
+    for node, section in CONTROLLERS.items():
+        known = defaults(node, arm.joint_names)
+        given = {key: value for key, value in sections[section].items() if key in known}
+        values = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
+        assert node_settings(node, arm, **values).warnings == (), f"{name}.yaml: {section}"
+
+
+def renamed(values: dict[str, object], joints: list[str], there: list[str]) -> dict[str, object]:
+    """Parameters of the stand-in's joints."""
+    found = {}
+    for key, value in values.items():
+        parts = [there[joints.index(part)] if part in joints else part for part in key.split(".")]
+        found[".".join(parts)] = value
+    return found
 
 
 def test_default_gains_need_no_warning() -> None:
