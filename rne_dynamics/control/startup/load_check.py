@@ -252,8 +252,8 @@ class LoadCheck:
         if agree:
             found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
             text = (
-                f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ from "
-                f"it as a payload's would: {found.text}{notes}"
+                f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
+                f"from it as a payload's would: {found.text}{notes}"
             )
         else:
             found = diagnose(evidence, self._gravity_at())
