@@ -17,13 +17,16 @@ from rne_dynamics.control.startup.causes import (
     swapped,
     whole_arm,
 )
-from rne_dynamics.control.startup.gravity_causes import payload, tilted
+from rne_dynamics.control.startup.gravity_causes import payload, payload_text, tilted
+from rne_dynamics.control.startup.payload_estimate import PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
 #: How much worse (in `Evidence.misfit`) a cause may fit than the best one and still be named beside it.
 ALSO = 8.0
 #: How many other causes, and how many joints, a message names at most.
 MOST_OTHERS, MOST_JOINTS = 2, 3
+#: A payload that could be this heavy without being seen is not given in kg: the posture shows none.
+HEAVIEST = 10.0
 #: Causes of which the first says what the second would say more vaguely.
 _COVERS = {("sign", "scale"), ("unit", "scale"), ("signs", "factor"), ("unit", "factor")}
 
@@ -74,6 +77,30 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
     return Diagnosis(tuple(causes), text)
 
 
+def diagnose_pattern(
+    evidence: Evidence, payloads: list[PayloadEstimate], gravity_at: Callable[[Array], Array] | None
+) -> Diagnosis:
+    """Name what could be wrong where no joint alone disagrees, but a payload explains the pattern of all.
+
+    Parameters
+    ----------
+    evidence
+        Its `allowed` is what an arm without unknown payload can show.
+    payloads
+        Those that are significant.
+    gravity_at
+        As for `diagnose`.
+    """
+    best = min(payloads, key=lambda found: evidence.misfit(found.residual))
+    own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
+    all_causes = diagnose(evidence, gravity_at).causes
+    others = tuple(cause for cause in all_causes if cause.kind != "payload")
+    ruled = f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
+    causes = tuple(own if cause.kind == "payload" else cause for cause in all_causes)
+    named = any(cause is own for cause in causes)
+    return Diagnosis(causes if named else (own, *causes), f"{own.text}.{ruled}")
+
+
 def _covers(first: Cause, second: Cause) -> bool:
     """Whether naming the first leaves nothing to say for the second."""
     same = first.kind == second.kind or (first.kind, second.kind) in _COVERS
@@ -107,3 +134,28 @@ def _unexplained(evidence: Evidence) -> str:
         "No single sign, scale, payload, tilt or exchange of two joints explains it: look for several of them at once, "
         "for joint zeros that are off, for cables and supports, and for another arm's model."
     )
+
+
+def not_seen(evidence: Evidence, missing: tuple[str, ...]) -> str:
+    """What the check could not see, in brackets; `missing` are the joints that report nothing."""
+    light = [
+        name
+        for name, load, allowed, seen in zip(
+            evidence.joints, evidence.load.torque, evidence.allowed, evidence.seen, strict=True
+        )
+        if seen and abs(load) <= allowed
+    ]
+    notes = ""
+    if light:
+        notes += f" (gravity on {', '.join(light)} is within the tolerance here: their sign and scale were not tested)"
+    if missing:
+        notes += f" (no effort reported by {', '.join(missing)})"
+    for seen in evidence.estimates:
+        if seen.significant:
+            continue
+        most = abs(seen.mass) + seen.plus_minus
+        notes += (
+            f" (unknown payload at link {seen.flange.link!r}: {seen.weight_text})"
+            if most < HEAVIEST else f" (a payload at link {seen.flange.link!r} would not be seen in this posture)"
+        )  # fmt: skip
+    return notes

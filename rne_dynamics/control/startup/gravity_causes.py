@@ -93,7 +93,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
     if abs(found.mass) <= found.plus_minus:
         return (
             f"a first moment of {quantity(size, 'kg m')} about the origin of link {link!r} that the model does not "
-            f"have; this posture does not show its mass ({found.mass:.2g} {unsure}): weigh the payload and set "
+            f"have; this posture does not show its mass ({found.weight_text}): weigh the payload and set "
             f"payload.link, payload.mass and payload.com, or start in a posture in which the arm reaches out{software}"
         )
     aside = f"its mass centre about {size / abs(found.mass):.2f} m off the link's origin across gravity"

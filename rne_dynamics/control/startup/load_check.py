@@ -17,13 +17,11 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.checks import every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.causes import Cause, Evidence
-from rne_dynamics.control.startup.diagnosis import diagnose, worst_joints
-from rne_dynamics.control.startup.gravity_causes import payload_text
+from rne_dynamics.control.startup.diagnosis import diagnose, diagnose_pattern, not_seen, worst_joints
 from rne_dynamics.control.startup.gravity_load import effort_units, gravity_load
 from rne_dynamics.control.startup.payload_estimate import (
     BLOCKS,
     Doubt,
-    PayloadEstimate,
     PayloadTest,
     doubt,
     estimate_payload,
@@ -44,9 +42,6 @@ MOST_STARTS = 10
 LEAST_STATES, LEAST_SHARE = 5, 0.5
 #: Share of what is allowed that counts as noise when causes are weighed against each other.
 NOISE = 0.15
-
-#: A payload that could be this heavy without being seen is not said in kg: the posture does not show any, kg.
-HEAVIEST = 10.0
 
 # rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
 _START, _POSITIONS, _EFFORTS, _COUNT, _NOT_ZERO, _ROWS = range(6)
@@ -248,37 +243,25 @@ class LoadCheck:
             if ratio[1] < ratio[0]:
                 evidence, without = rest, ", which it reports without the gravity it compensates itself"
         evidence, unsure = self._with_estimates(evidence)
-        notes = _notes(evidence, missing)
+        notes = not_seen(evidence, missing)
         agree = not evidence.beyond(evidence.residual).any()
         loads = [estimate for estimate in evidence.estimates if estimate.significant]
         if agree and not loads:
             text = f"the arm's efforts{without} agree with the model's gravity{notes}"
             return LoadVerdict(True, not missing, text, unreported=missing)
         if agree:
-            return self._loaded(replace(evidence, allowed=unsure.reach), without, loads, missing)
-        found = diagnose(evidence, self._gravity_at())
-        text = (
-            f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. {found.text}"
-            f"{notes}"
-        )
+            found = diagnose_pattern(replace(evidence, allowed=unsure.reach), loads, self._gravity_at())
+            text = (
+                f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ "
+                f"from it as a payload's would: {found.text}{notes}"
+            )
+        else:
+            found = diagnose(evidence, self._gravity_at())
+            text = (
+                f"the arm's efforts{without} do not agree with the model's gravity: {worst_joints(evidence)}. "
+                f"{found.text}{notes}"
+            )
         return LoadVerdict(False, not missing, text, found.causes, missing)
-
-    def _loaded(
-        self, evidence: Evidence, without: str, loads: list[PayloadEstimate], missing: tuple[str, ...]
-    ) -> LoadVerdict:
-        """The verdict where every joint is within its tolerance, but their pattern is that of a payload."""
-        found = diagnose(evidence, self._gravity_at())
-        best = min(loads, key=lambda estimate: evidence.misfit(estimate.residual))
-        own = Cause("payload", best.residual, 0.0, payload_text(evidence, best))
-        others = tuple(cause for cause in found.causes if cause.kind != "payload")
-        named = any(cause.kind == "payload" for cause in found.causes)
-        ruled = f" This posture does not rule out: {'; or '.join(cause.text for cause in others)}." if others else ""
-        text = (
-            f"the arm's efforts{without} are within startup_check.tolerance of the model's gravity, but differ from it "
-            f"as a payload's would: {own.text}.{ruled}{_notes(evidence, missing)}"
-        )
-        causes = tuple(own if cause.kind == "payload" else cause for cause in found.causes)
-        return LoadVerdict(False, not missing, text, causes if named else (own, *causes), missing)
 
     def _with_estimates(self, evidence: Evidence) -> tuple[Evidence, Doubt]:
         """The evidence with the payloads that explain it, and what could be there without one."""
@@ -298,28 +281,3 @@ class LoadCheck:
             return None
         robot, still = self._robot, np.zeros(self._robot.n)
         return lambda q: holding_terms(robot, q, still)[0]
-
-
-def _notes(evidence: Evidence, missing: tuple[str, ...]) -> str:
-    """What the check could not see."""
-    light = [
-        name
-        for name, load, allowed, seen in zip(
-            evidence.joints, evidence.load.torque, evidence.allowed, evidence.seen, strict=True
-        )
-        if seen and abs(load) <= allowed
-    ]
-    notes = ""
-    if light:
-        notes += f" (gravity on {', '.join(light)} is within the tolerance here: their sign and scale were not tested)"
-    if missing:
-        notes += f" (no effort reported by {', '.join(missing)})"
-    for seen in evidence.estimates:
-        if seen.significant:
-            continue
-        most = abs(seen.mass) + seen.plus_minus
-        notes += (
-            f" (unknown payload at link {seen.flange.link!r}: {seen.mass:.2g} ± {seen.plus_minus:.2g} kg)"
-            if most < HEAVIEST else f" (a payload at link {seen.flange.link!r} would not be seen in this posture)"
-        )  # fmt: skip
-    return notes

@@ -117,6 +117,12 @@ class PayloadEstimate(NamedTuple):
         return self.heavy or self.aside
 
     @property
+    def weight_text(self) -> str:
+        """Mass and uncertainty with as many digits as the latter has, at most two of them."""
+        digits = max(0, 1 - math.floor(math.log10(self.plus_minus))) if self.plus_minus > 0.0 else 3
+        return f"{round(self.mass, digits) + 0.0:.{digits}f} ± {self.plus_minus:.{digits}f} kg"
+
+    @property
     def com(self) -> Array:
         """Mass centre in the link's frame, m, shape (3,); as far as the posture shows it."""
         return np.asarray(self.flange.rotation.T @ self.moment / self.mass)
