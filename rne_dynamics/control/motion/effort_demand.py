@@ -8,6 +8,7 @@ straight lines, brings a healthy Panda to 1.8 times its velocity limit.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -27,6 +28,8 @@ ACCEPTED, ACCEPTED_RATE = 1.25, 1.0
 MOST_IN_A_PIECE, SAMPLES = 24, 4000
 #: Times that lie closer together are the two sides of a knot, s.
 SAME = 1e-6
+#: In a piece shorter than this the velocity counts as stepping, s: an arm does not notice how it changed.
+SHORT = 0.005
 #: Longest time over which a change of the effort is averaged, s.
 LONGEST_WINDOW = 0.05
 
@@ -36,7 +39,8 @@ class EffortDemand:
 
     Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration
     ω (2 − ω t) exp(−ω t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own, and
-    the inverse dynamics gives the effort.
+    the inverse dynamics gives the effort. In pieces shorter than `SHORT` it takes the place of the path's own, so that
+    the noise of a recorded motion does not count.
 
     Parameters
     ----------
@@ -70,13 +74,13 @@ class EffortDemand:
         """
         if isinstance(self._robot, Mechanism):
             return ""
-        times = _times(path)
+        times, short = _times(path)
         asked = path.samples(times)
-        feedback = np.zeros_like(asked[:, 2])
-        _feedback(times, asked[:, 1], self._omega, feedback)
+        acceleration = np.where(short[:, None], 0.0, asked[:, 2])
+        _add_feedback(times, short, asked[:, 1], self._omega, acceleration)
         speed = asked[:, 1] if self._coriolis else np.zeros_like(asked[:, 1])
         motion = inverse_dynamics(
-            self._robot, asked[:, 0], speed, asked[:, 2] + feedback, base_motion=self._base
+            self._robot, asked[:, 0], speed, acceleration, base_motion=self._base
         )
         motion += self._friction[:, 0] * asked[:, 1]
         smooth = np.tanh(asked[:, 1] * self._steepness)
@@ -122,28 +126,28 @@ class EffortDemand:
         return f"{text}: the arm will lag behind there"
 
 
-def _times(path: BlendedPath) -> Array:
-    """Path times to look at: both sides of each knot, and between knots where there are few."""
+def _times(path: BlendedPath) -> tuple[Array, NDArray[np.bool_]]:
+    """Path times to sample, both sides of each knot and between knots where there are few; which lie in short pieces."""
     knots = path.knots
     if len(knots) < 2:
-        return knots
+        return knots, np.zeros(len(knots), dtype=bool)
     inside = int(np.clip(SAMPLES // len(knots), 0, MOST_IN_A_PIECE))
     begins, ends = knots[:-1], np.nextafter(knots[1:], -np.inf)
     parts = np.arange(inside + 2) / (inside + 1.0)
     times: Array = begins[:, None] + parts * (ends - begins)[:, None]
     times[:, -1] = ends
-    return np.append(times.ravel(), knots[-1])
+    return np.append(times.ravel(), knots[-1]), np.append(np.repeat(ends - begins < SHORT, inside + 2), False)
 
 
 @kernel
-def _feedback(times: Array, velocity: Array, omega: Array, out: Array) -> None:
-    """Accelerations that the law asks for after steps of the velocity, at each time; out (rows, n)."""
+def _add_feedback(times: Array, short: NDArray[np.bool_], velocity: Array, omega: Array, out: Array) -> None:
+    """Add the accelerations that the law asks for after steps of the velocity, at each time, to `out`, (rows, n)."""
     for j in range(out.shape[1]):
         w, now, aged = omega[j], 0.0, 0.0  # sums of Δ exp(−ω t) and of Δ ω t exp(−ω t)
         for k in range(1, times.shape[0]):
             x = w * (times[k] - times[k - 1])
             fade = np.exp(-x)
             aged, now = (aged + now * x) * fade, now * fade
-            if times[k] - times[k - 1] < SAME:  # the two sides of a knot
+            if short[k - 1] or times[k] - times[k - 1] < SAME:  # in a short piece, or the two sides of a knot
                 now += velocity[k, j] - velocity[k - 1, j]
-            out[k, j] = w * (2.0 * now - aged)
+            out[k, j] += w * (2.0 * now - aged)

@@ -176,6 +176,18 @@ def test_mechanisms_are_not_checked():
     assert EffortDemand(law, limits).check(path) == ""
 
 
+def test_the_noise_of_a_recorded_motion_does_not_count_but_its_motion_does():
+    given, rng = settings(PANDA), np.random.default_rng(0)
+    t = np.arange(0.0, 2.0, 0.001)
+    way = (10.0 - 15.0 * t / 2.0 + 6.0 * (t / 2.0) ** 2) * (t / 2.0) ** 3
+    rows = START + 0.6 * way[:, None] + 1e-6 * rng.normal(size=(len(t), 7))
+    rows[0] = START
+    assert not accepted(given, START, table(t, rows)).warning
+    fast = START + 0.6 * way[:, None]
+    with pytest.raises(TrajectoryError, match="would need"):
+        accepted(given, START, table(np.append(0.0, 0.1 + 0.25 * t[1:]), fast[: len(t)] * 1.0))
+
+
 def test_a_long_trajectory_costs_as_much_as_its_points():
     given = settings(PANDA)
     t = 1e-3 * np.arange(50_000)
