@@ -13,6 +13,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
+from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
@@ -160,7 +161,7 @@ class ComputedTorqueController(EffortNode):
         rate, slope = queue.path_rate(supervisor.speed)
         accepted = accept(
             message, self._limits.joints, supervisor.stamp, queue.ahead, self._limits, blend_time=self._blend_time,
-            rate=rate, slope=slope,
+            rate=rate, slope=slope, demand=self._demand(supervisor.settings),
         )
         robot = supervisor.settings.robot
         if isinstance(robot, Mechanism) and supervisor.posture is not None:
@@ -179,9 +180,15 @@ class ComputedTorqueController(EffortNode):
                 on_end(ending, text)
 
         supervisor.follow(motion, ended)
+        if accepted.warning:
+            self.get_logger().warning(accepted.warning)
         self.get_logger().info(
             f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
         )
+
+    def _demand(self, settings: Settings) -> EffortDemand | None:
+        law = settings.tracking
+        return None if law is None else EffortDemand(law, settings.limits, settings.compensated)
 
     def cancel_motion(self, why: str) -> None:
         """Bring the motion under way to rest on its path."""

@@ -8,6 +8,7 @@ from builtin_interfaces.msg import Duration
 from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.motion.acceptance import Accepted, accept_points
+from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.reference import Reference
 
@@ -30,6 +31,7 @@ def accept(
     blend_time: float,
     rate: float = 1.0,
     slope: float = 0.0,
+    demand: EffortDemand | None = None,
 ) -> Accepted:
     """The trajectory of a message with at least one point, if it may be followed.
 
@@ -38,5 +40,5 @@ def accept(
     """
     return accept_points(
         message.joint_names, message.points, message.header.stamp, joints, stamp, followed, limits,
-        blend_time=blend_time, rate=rate, slope=slope,
+        blend_time=blend_time, rate=rate, slope=slope, demand=demand,
     )

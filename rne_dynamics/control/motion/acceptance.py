@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
@@ -49,6 +50,8 @@ class Accepted:
     limits
         To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to
         rest.
+    warning
+        Where it asks for more effort than there is, but not for much more; see `EffortDemand`. Empty where not.
     """
 
     trajectory: SampledTrajectory
@@ -57,6 +60,7 @@ class Accepted:
     path: BlendedPath
     blend_time: float
     limits: MotionLimits
+    warning: str = ""
 
     def motion(self, tolerances: Tolerances) -> Motion:
         """The motion that follows it; it is judged by `tolerances`."""
@@ -75,6 +79,7 @@ def accept_points(
     blend_time: float,
     rate: float = 1.0,
     slope: float = 0.0,
+    demand: EffortDemand | None = None,
 ) -> Accepted:
     """The trajectory through `points`, if it may be followed.
 
@@ -99,6 +104,8 @@ def accept_points(
         As for `Motion`, s.
     rate, slope
         As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
+    demand
+        Checks the efforts that it asks for; None does not.
 
     Raises
     ------
@@ -107,17 +114,42 @@ def accept_points(
     TrajectoryError
         Everything else: see `read_points`; numbers that are not finite; times that do not increase; a start too far
         from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point that
-        moves.
+        moves; far more effort than the limits allow, or one that changes faster.
     """
+    start = nanoseconds(header, "the header's stamp") or stamp
     with np.errstate(all="ignore"):  # hostile numbers overflow; what comes out is looked at
-        start = nanoseconds(header, "the header's stamp") or stamp
-        apart = (start - stamp) / NANOSECONDS
-        if abs(apart) > CLOCKS_APART:
-            raise TrajectoryError(
-                f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
-                "at once"
-            )
+        _check_clock(start, stamp)
         read = read_points(names, points, joints)
+    return accept_table(
+        read, start, stamp, followed, limits, blend_time=blend_time, rate=rate, slope=slope, demand=demand
+    )
+
+
+def accept_table(
+    read: Points,
+    start: int,
+    stamp: int,
+    followed: Callable[[int], Reference],
+    limits: MotionLimits,
+    *,
+    blend_time: float,
+    rate: float = 1.0,
+    slope: float = 0.0,
+    demand: EffortDemand | None = None,
+) -> Accepted:
+    """As `accept_points`, for points that are tables already.
+
+    Parameters
+    ----------
+    read
+        At least one point.
+    start
+        Stamp at which it starts, ns; `stamp` for at once.
+    stamp, followed, limits, blend_time, rate, slope, demand
+        As for `accept_points`; so are the errors.
+    """
+    with np.errstate(all="ignore"):
+        _check_clock(start, stamp)
         at = max(start, stamp)
         begin = (at - start) / NANOSECONDS
         if begin > read.times[-1]:
@@ -135,7 +167,17 @@ def accept_points(
         _check_end(trajectory, limits)
         path = takeover(trajectory.path, begin, moving, blend_time)
         PathCheck(path, now, limits, blend_time).all()
-    return Accepted(trajectory, start, begin, path, blend_time, limits)
+        warning = "" if demand is None else demand.check(path)
+    return Accepted(trajectory, start, begin, path, blend_time, limits, warning)
+
+
+def _check_clock(start: int, stamp: int) -> None:
+    apart = (start - stamp) / NANOSECONDS
+    if abs(apart) > CLOCKS_APART:
+        raise TrajectoryError(
+            f"its start is {apart:.0f} s away from the joint states' time; leave the header's stamp zero to start "
+            "at once"
+        )
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:

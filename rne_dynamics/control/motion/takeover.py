@@ -83,6 +83,12 @@ class BlendedPath:
         _sample(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, s, rate, slope, out)
         return Reference(out[0], out[1], out[2])
 
+    def samples(self, times: Array) -> Array:
+        """`sample` at many path times, shape (rows,): position, velocity, acceleration; shape (rows, 3, n)."""
+        out = np.empty((len(times), 3, self.offsets.shape[2]))
+        _samples(self.base.coefficients, self.base.knots, self.begin, self.offsets, self.until, times, out)
+        return out
+
     def pieces(self) -> tuple[int, int]:
         """The pieces of `base` that count, first and behind the last; −1 is the time before its first knot."""
         return int(np.searchsorted(self.base.knots, self.begin, side="right")) - 1, len(self.base.knots)
@@ -170,6 +176,20 @@ def _sample(
         if s < until[k]:
             evaluate(offsets, k, s - begin, rate, slope, offset)
             out += offset
+
+
+@kernel
+def _samples(
+    coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, times: Array, out: Array
+) -> None:
+    """`BlendedPath.samples`."""
+    offset = np.empty(out.shape[1:])
+    for r in range(times.shape[0]):
+        evaluate_path(coefficients, knots, times[r], 1.0, 0.0, out[r])
+        for k in range(until.shape[0]):
+            if times[r] < until[k]:
+                evaluate(offsets, k, times[r] - begin, 1.0, 0.0, offset)
+                out[r] += offset
 
 
 @helper

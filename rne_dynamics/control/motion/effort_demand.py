@@ -1,0 +1,153 @@
+"""Whether the efforts that a trajectory asks for are there: their size, and how fast they have to change.
+
+An arm that is asked for far more than its limits does not merely lag behind. Each joint is limited alone, so what is
+cut at one of them throws others through the inertia coupling: a velocity that reverses within one cycle, as between two
+straight lines, brings a healthy Panda to 1.8 times its velocity limit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.motion.takeover import BlendedPath
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.jit import kernel
+
+#: Multiple of the effort limit that is accepted, and multiple of the rate limit. Up to these arms in simulation stay
+#: well below 1.5 times their velocity limits with any random trajectory; above them some do not. A loop that is limited
+#: in its rate becomes unstable, therefore there is nothing to spare.
+ACCEPTED, ACCEPTED_RATE = 1.25, 1.0
+#: Samples of a piece: of few long pieces many, at least its two ends; about so many together.
+MOST_IN_A_PIECE, SAMPLES = 24, 4000
+#: Times that lie closer together are the two sides of a knot, s.
+SAME = 1e-6
+#: In a piece shorter than this the velocity counts as stepping, s: an arm does not notice how it changed.
+SHORT = 0.005
+#: Longest time over which a change of the effort is averaged, s.
+LONGEST_WINDOW = 0.05
+
+
+class EffortDemand:
+    """Checks what a law asks for along a path, feedback on velocity steps included.
+
+    Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration
+    ω (2 − ω t) exp(−ω t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own, and
+    the inverse dynamics gives the effort. In pieces shorter than `SHORT` it takes the place of the path's own, so that
+    the noise of a recorded motion does not count.
+
+    Parameters
+    ----------
+    law
+        Model, gains and friction. Of a mechanism with closed loops nothing is checked.
+    limits
+        Effort and rate limits.
+    compensated
+        Terms that the hardware adds itself, which are not asked for: "gravity", "coriolis", "friction".
+    """
+
+    def __init__(self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset()) -> None:
+        self._robot, self._limits = law.robot, limits
+        *_, table, scale, self._steepness = law.packed
+        self._friction = np.zeros_like(table[:, 3:]) if "friction" in compensated else scale * table[:, 3:]
+        self._omega = 0.5 * table[:, 1]
+        fastest = float(self._omega.max(initial=0.0))
+        self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
+        falling = None if isinstance(law.robot, Mechanism) else BaseMotion(linear_acceleration=law.robot.gravity)
+        self._base = falling if "gravity" in compensated else None
+        self._coriolis = "coriolis" not in compensated
+
+    def check(self, path: BlendedPath) -> str:
+        """A warning where a path asks for more effort than there is, but not for much more; empty where it does not.
+
+        Raises
+        ------
+        TrajectoryError
+            More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows;
+            names joint, time, what is asked for and what is allowed.
+        """
+        if isinstance(self._robot, Mechanism):
+            return ""
+        times, short = _times(path)
+        asked = path.samples(times)
+        acceleration = np.where(short[:, None], 0.0, asked[:, 2])
+        _add_feedback(times, short, asked[:, 1], self._omega, acceleration)
+        speed = asked[:, 1] if self._coriolis else np.zeros_like(asked[:, 1])
+        motion = inverse_dynamics(
+            self._robot, asked[:, 0], speed, acceleration, base_motion=self._base
+        )
+        motion += self._friction[:, 0] * asked[:, 1]
+        smooth = np.tanh(asked[:, 1] * self._steepness)
+        effort = motion + smooth * np.where(smooth > 0.0, self._friction[:, 1], self._friction[:, 2])
+        self._judged(times, self._slope(times, motion), self._limits.rate, "effort_rate", ACCEPTED_RATE)
+        return self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)
+
+    def _slope(self, times: Array, effort: Array) -> Array:
+        """How fast the effort changes from each time on, per second: over the window, or to the next time.
+
+        A step that stands alone counts over 1.5 times the window: 3/4 of the time constant of the law.
+        """
+        same = np.diff(times) < SAME
+        apart = np.diff(times[1:][same], prepend=-np.inf, append=np.inf) > self._window
+        steps = np.zeros_like(effort)
+        steps[1:][same] = np.diff(effort, axis=0)[same] * (apart[:-1] & apart[1:])[:, None]
+        effort = effort - np.cumsum(steps, axis=0)
+        next_ = np.minimum(np.arange(len(times)) + 1, len(times) - 1)
+        later = np.maximum(np.searchsorted(times, times + self._window, side="right") - 1, next_)
+        changes = [
+            np.abs(effort[k] - effort) / np.maximum(times[k] - times, self._window)[:, None] for k in (next_, later)
+        ]
+        slope: Array = np.maximum(np.maximum(*changes), np.abs(steps) / (1.5 * self._window))
+        return slope
+
+    def _judged(self, times: Array, asked: Array, limit: Array, name: str, accepted: float) -> str:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            use = np.where(asked > 0.0, asked / limit, 0.0)
+        row, j = np.unravel_index(int(np.argmax(use)), use.shape)
+        if use[row, j] <= 1.0:
+            return ""
+        joint = self._limits.joints[j] if self._limits.joints else f"number {j}"
+        what, unit = ("an effort", "") if name == "effort" else ("a change of the effort", " per second")
+        text = (
+            f"joint {joint!r} would need {what} of {asked[row, j]:.4g}{unit} at {times[row]:.3f} s; allowed is "
+            f"{limit[j]:.4g} (limits.{joint}.{name})"
+        )
+        if not use[row, j] <= accepted:
+            more = f", up to {accepted:g} times of which is accepted" if accepted > 1.0 else ""
+            raise TrajectoryError(
+                f"{text}{more}. Give the trajectory more time, and velocities at its points where they are missing"
+            )
+        return f"{text}: the arm will lag behind there"
+
+
+def _times(path: BlendedPath) -> tuple[Array, NDArray[np.bool_]]:
+    """Path times to sample, both sides of each knot and between knots where there are few; which lie in short pieces."""
+    knots = path.knots
+    if len(knots) < 2:
+        return knots, np.zeros(len(knots), dtype=bool)
+    inside = int(np.clip(SAMPLES // len(knots), 0, MOST_IN_A_PIECE))
+    begins, ends = knots[:-1], np.nextafter(knots[1:], -np.inf)
+    parts = np.arange(inside + 2) / (inside + 1.0)
+    times: Array = begins[:, None] + parts * (ends - begins)[:, None]
+    times[:, -1] = ends
+    return np.append(times.ravel(), knots[-1]), np.append(np.repeat(ends - begins < SHORT, inside + 2), False)
+
+
+@kernel
+def _add_feedback(times: Array, short: NDArray[np.bool_], velocity: Array, omega: Array, out: Array) -> None:
+    """Add the accelerations that the law asks for after steps of the velocity, at each time, to `out`, (rows, n)."""
+    for j in range(out.shape[1]):
+        w, now, aged = omega[j], 0.0, 0.0  # sums of Δ exp(−ω t) and of Δ ω t exp(−ω t)
+        for k in range(1, times.shape[0]):
+            x = w * (times[k] - times[k - 1])
+            fade = np.exp(-x)
+            aged, now = (aged + now * x) * fade, now * fade
+            if short[k - 1] or times[k] - times[k - 1] < SAME:  # in a short piece, or the two sides of a knot
+                now += velocity[k, j] - velocity[k - 1, j]
+            out[k, j] += w * (2.0 * now - aged)
