@@ -29,7 +29,13 @@ from rne_dynamics.control.guards.state_memory import (
     STAMP,
     WRONG_SHAPE,
 )
-from rne_dynamics.control.guards.state_motion import leave_out, not_frozen, place_follows, remember_motion, velocity_usable
+from rne_dynamics.control.guards.state_motion import (
+    leave_out,
+    not_frozen,
+    place_follows,
+    remember_motion,
+    velocity_usable,
+)
 from rne_dynamics.control.guards.state_senders import same_sender
 from rne_dynamics.control.guards.state_time import remember_time, stamp_follows
 from rne_dynamics.model.inertia import Array
