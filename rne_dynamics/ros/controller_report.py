@@ -42,6 +42,8 @@ class ControllerReport:
             level, message = WARN, f"{new_refused} joint states refused: {c.refusal}"
         elif new_clamped:
             level, message = WARN, f"{new_clamped} efforts limited: {clamp}"
+        elif s.estimated:
+            level, message = WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"
         elif s.distance is not None and s.distance < NEAR_SINGULAR:
             level, message = WARN, "near a singular posture, in which the motors do not hold the mechanism"
         values: dict[str, object] = {
@@ -49,7 +51,7 @@ class ControllerReport:
             "motion locked": s.obstacle or (s.gate.text if not s.gate.open else ""),
             "refused joint states": refused,
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
-            "last refusal": c.refusal, "foreign joint states": c.foreign, "time jumps": c.time_jumps,
+            "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated), "foreign joint states": c.foreign, "time jumps": c.time_jumps,
             "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.blind,
             "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
         }

@@ -76,10 +76,10 @@ def actions(
     remappings = [("/clock", "clock")] if simulated else []
     result: list[Any] = [
         Node(
-            package="rne_dynamics", executable=name, name=name, namespace=namespace, remappings=remappings,
+            package="rne_dynamics", executable=name, name=name, namespace=namespace,
             parameters=[*parameters, *([{"publish_clock": True}] if name == "simulator" else clock)],
             output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
-            remappings=[(EFFORT_TOPIC, efforts)], additional_env={VARIABLE: "1"},
+            remappings=[*remappings, (EFFORT_TOPIC, efforts)], additional_env={VARIABLE: "1"},
             on_exit=Shutdown(reason=f"{name} has ended"),
         )
         for name in executables

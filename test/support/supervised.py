@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.delay_margin import tolerated_delay
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -43,7 +44,10 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
             effort=robot.effort_limit, rate=RATE * robot.effort_limit, velocity=robot.velocity_limit,
             lower=robot.lower, upper=robot.upper, margin=np.zeros(n), joints=joints,
         ),
-        states=StateLimits(robot.velocity_limit, np.zeros(n, dtype=bool), 0.1, 50.0, joints),
+        states=StateLimits(
+            robot.velocity_limit, np.zeros(n, dtype=bool), 0.1, 50.0, joints,
+            lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf,
+        ),
         tracking=ComputedTorque(robot, gains, friction) if tracking else None,
         floating=GravityCompensation(robot, np.full(n, 0.5)),
         stop=StopPlan(hold_time=0.1, ramp_time=0.3, brake_time=0.2),

@@ -1,7 +1,7 @@
 """The checks of `StateFilter`, all joints in one compiled call.
 
 A refusal writes nothing but the figures of its message, what was seen of other senders, how often in a row a velocity
-was refused, and which place a jump led to.
+was refused, which place a jump led to, and which reading is frozen.
 """
 
 from __future__ import annotations
@@ -29,7 +29,13 @@ from rne_dynamics.control.guards.state_memory import (
     STAMP,
     WRONG_SHAPE,
 )
-from rne_dynamics.control.guards.state_motion import not_frozen, place_follows, remember_motion, velocity_usable
+from rne_dynamics.control.guards.state_motion import (
+    leave_out,
+    not_frozen,
+    place_follows,
+    remember_motion,
+    velocity_usable,
+)
 from rne_dynamics.control.guards.state_senders import same_sender
 from rne_dynamics.control.guards.state_time import remember_time, stamp_follows
 from rne_dynamics.model.inertia import Array
@@ -79,6 +85,7 @@ def check_state(
         dt, jitter = 1e-9 * (stamp - whole[STAMP]), STAMP_JITTER
     dt = 0.0 if began else max(dt, 0.0)
     if not began:
+        leave_out(table, q, qd)
         code = place_follows(whole, clock, table, q, dt, dt + jitter)
         if code == GOOD:
             code = not_frozen(whole, clock, table, q, dt, expecting)

@@ -22,7 +22,7 @@ more than 5 % and 20 ms a window    checked. Found after three windows: 0.3 s in
 further than 2 · velocity limit     refused, "position jump". A stream that stays where it jumped to is refused until
 · (dt + 2 ms) + 2 mrad (mm)         `reset`, which staleness leads to; one that comes back goes on
 position off by turns               of a continuous joint: unwrapped
-position frozen in motion           refused, "frozen"; see `state_motion`
+position frozen in motion           refused once, "frozen"; at rest until `restart`; see `state_motion`
 velocity beyond 5 · its limit       refused, "too fast"; three in a row: estimated from then on until `restart`
 velocity against the positions      estimated from then on until `restart`; see `state_motion`
 velocity missing                    estimated, see `velocity_estimate`
@@ -198,7 +198,7 @@ class StateFilter:
         """
         self.reset()
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
-        self._table[memory.DISTRUSTED] = 0.0
+        self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
     def expect(self, now: float, speed: Array, feedback: Array) -> None:
         """Note what the law expects, for readings that stand still; it counts for 50 ms.

@@ -21,10 +21,14 @@ offset, dead band                50 ms times it           beyond 0.05 rad/s
 **A reading that stands still**, to the last bit, is what encoders at rest show, coarse ones at slow speed, and joints
 that friction holds. It is a frozen one if all of these hold:
 
-- It stands still for 3 states, while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
+- It stands still for 3 states, and twice as many as a reading of this joint usually stays (a sensor may be slower than
+  the states), while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
 - The joint was in motion, and either
   - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
   - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand.
+
+The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest where
+it was last seen, so that the others keep their damping.
 
 What cannot be told from a joint that is stuck is a reading that froze before the motion: a path tolerance ends that.
 """
@@ -40,6 +44,7 @@ from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ASKED,
     CONTINUOUS,
+    DEAD,
     DISTRUSTED,
     ESTIMATE,
     EXCESSES,
@@ -51,6 +56,7 @@ from rne_dynamics.control.guards.state_memory import (
     FOUND,
     FROZEN,
     GOOD,
+    HABIT,
     JOINT,
     JUMP,
     JUMPED,
@@ -83,11 +89,19 @@ POSITION_SLACK = 2e-3
 #: States in a row with a velocity beyond `SPEED_FACTOR` after which it is not used any more, instead of refusing them.
 SPIKES = 2
 #: Of the comparison of velocity and positions: s; rad or m; a fraction; and steps beyond which nothing is compared, s.
-MEMORY, MISFIT, FRACTION, LONGEST = 50e-3, 2.5e-3, 0.5, 30e-3
+MEMORY, MISFIT, FRACTION, LONGEST = 20e-3, 2e-3, 0.4, 30e-3
 #: Of a reading that stands still: states; rad or m; steps of the reading; rad/s² (m/s²); rad/s (m/s).
 STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.05
 #: Steps of time too short for a speed, s.
 SHORTEST = 1e-4
+
+
+@helper
+def leave_out(table: Array, q: Array, qd: Array) -> None:
+    """Put joints whose reading is frozen to rest."""
+    for j in range(q.shape[0]):
+        if table[DEAD, j] != 0.0:
+            q[j], qd[j] = table[PLACE, j], 0.0
 
 
 @helper
@@ -115,7 +129,7 @@ def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, d
     if not expecting:
         return GOOD
     for j in range(q.shape[0]):
-        if q[j] != table[PLACE, j] or table[STILL, j] < STILL_STATES - 1:
+        if q[j] != table[PLACE, j] or table[STILL, j] + 1.0 < STILL_STATES + 2.0 * table[HABIT, j] or table[DEAD, j] != 0.0:
             continue
         asked = table[ASKED, j] + abs(table[EXPECTED, j]) * dt
         if asked <= STILL_TRAVEL + STEPS * table[FINEST, j]:
@@ -123,7 +137,7 @@ def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, d
         pulled = abs(table[FEEDBACK, j] - table[FEEDBACK_THEN, j]) > table[STICTION, j]
         if table[SUDDEN, j] != 0.0 or (table[MOVED, j] != 0.0 and pulled):
             whole[JOINT], clock[FOUND], clock[ALLOWED] = j, asked, table[RAW, j]
-            clock[STEP] = table[STILL_TIME, j] + dt
+            clock[STEP], table[DEAD, j] = table[STILL_TIME, j] + dt, 1.0
             return FROZEN
     return GOOD
 
@@ -158,13 +172,13 @@ def velocity_usable(
             estimate = low_passed(table[ESTIMATE, j], moved, fade, gain)
             mismatch, travel = kept * table[MISMATCH, j], kept * table[TRAVEL, j]
             integral = 0.5 * (qd[j] + table[REPORTED, j]) * dt - moved
-            if dt <= LONGEST and not missing and not math.isnan(integral):
+            if dt <= LONGEST and not missing and table[DEAD, j] == 0.0 and not math.isnan(integral):
                 mismatch, travel = mismatch + integral, travel + abs(moved)
         table[NEXT_MISMATCH, j], table[NEXT_TRAVEL, j], table[NEXT_ESTIMATE, j] = mismatch, travel, estimate
-        doubted = abs(mismatch) > MISFIT + FRACTION * travel + jitter * abs(estimate)
+        doubted = abs(mismatch) > MISFIT + FRACTION * travel + 0.5 * jitter * abs(estimate)
         if doubted:
             table[DISTRUSTED, j] = 1.0  # nothing refuses this state any more
-        table[USED, j] = estimate if missing or table[DISTRUSTED, j] != 0.0 else qd[j]
+        table[USED, j] = estimate if (missing or table[DISTRUSTED, j] != 0.0) and table[DEAD, j] == 0.0 else qd[j]
     return GOOD
 
 
@@ -184,6 +198,7 @@ def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool,
         else:
             if dt > SHORTEST:
                 table[RAW, j] = moved / dt
+            table[HABIT, j] = max(0.5 * table[HABIT, j], table[STILL, j])
             table[FINEST, j] = min(table[FINEST, j], abs(moved))
             table[STILL, j] = table[STILL_TIME, j] = table[ASKED, j] = 0.0
             if expecting and moved * table[EXPECTED, j] > 0.0:

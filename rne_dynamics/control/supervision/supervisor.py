@@ -55,7 +55,7 @@ BACK = 5
 #: A stream that was lost for these is not taken for good again unasked: after a jump the place may be wrong, and how
 #: old late states are shows against earlier ones only. An arm held by such moves off or swings; somebody has to look.
 DOUBTED = frozenset({
-    StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProblem.CLOCK_TOO_FAST, StateProblem.FROZEN,
+    StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProblem.CLOCK_TOO_FAST,
 })
 
 
@@ -312,8 +312,10 @@ class Supervisor:
         except StateError as error:
             self.counters.refuse(error.problem, str(error))
             self._good, self._doubted = 0, error.problem in DOUBTED
-            if error.problem is StateProblem.FROZEN and not self._blind and self.mode is not WAITING:
-                self._lose(now)  # the last effort feeds back a position that is not the arm's
+            if error.problem is StateProblem.FROZEN and self.mode in DRIVING:
+                self._begin_stop(now, str(error), after=FAULT)
+                # at once with damping alone: nothing corrects how that joint brakes along a path
+                self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
         self._good, self._doubted = self._good + 1, False
         self.stamp, self.arrival = self._filter.stamp, now
@@ -659,6 +661,11 @@ class Supervisor:
     def posture(self) -> Array | None:
         """Positions of all joints of a mechanism's tree at the state at hand; None of an open arm."""
         return self._torques.posture
+
+    @property
+    def estimated(self) -> tuple[str, ...]:
+        """As of `StateFilter`."""
+        return self._filter.estimated
 
     @property
     def distance(self) -> float | None:

@@ -3,7 +3,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
+pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
+
+import numba
 
 from rne_dynamics.spatial import householder
 

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-numba = pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
+pytest.importorskip("numba", reason="its helpers are called through functions compiled here")
+
+import numba
 
 from rne_dynamics.spatial import vector
 

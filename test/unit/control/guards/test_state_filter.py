@@ -126,8 +126,8 @@ def test_a_broken_message_is_not_taken_for_a_new_time():
     assert stream.state(0.101) is False
 
 
-@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9, 0.97, 1.0, 1.03, 3.0])
-def test_a_simulation_runs_as_fast_as_it_likes(rate):
+@pytest.mark.parametrize("rate", [0.01, 0.1, 0.5, 0.9, 0.97, 1.0, 1.03])
+def test_a_simulation_runs_as_slowly_as_it_likes(rate):
     stream = Stream()
     assert sum(stream.state(at, stamp=rate * at) for at in np.arange(0.01, 6.0, 0.001 / min(rate, 1.0))) == 1
 
@@ -141,20 +141,93 @@ def test_a_simulation_whose_speed_changes_is_not_late():
     assert new == 1
 
 
-def test_a_simulation_that_slows_down_all_at_once_is_refused_once():
-    stream, problems, stamp, last = Stream(), [], 0.0, 0.0
-    for k in range(1, 8000):
-        at = 0.001 * k
-        stamp += 0.001 if k < 3000 else 0.0005
-        if at - last > 0.1:
+@pytest.mark.parametrize(("rate", "within"), [(1.1, 3.0), (1.5, 1.0), (3.0, 0.5)])
+@pytest.mark.parametrize("begin", [0.0, 3.0])
+def test_a_clock_faster_than_real_time_is_refused_until_restart(rate, within, begin):
+    stream = Stream()
+    stream.run(0.0, begin)
+    fates = []
+    for at in np.arange(begin, begin + 6.0, 1e-3):
+        try:
+            fates.append(stream.state(at, stamp=begin + rate * (at - begin) + 1e-3))
+        except StateError as error:
+            fates.append(error.problem)
+        if len(fates) == 5000:
+            stream.filter.reset()
+    first = fates.index(StateProblem.CLOCK_TOO_FAST)
+    assert 1e-3 * first <= within + (1.0 if begin else 0.0)
+    assert set(fates[first:]) == {StateProblem.CLOCK_TOO_FAST}
+    stream.filter.restart()
+    assert stream.state(50.0) is True
+    assert stream.run(50.001, 53.0) == 0
+
+
+def test_states_that_catch_up_once_are_no_fast_clock():
+    """A stream that begins with a delay of 80 ms that goes away, and has another one later."""
+    stream, lag, new = Stream(), 0.08, 0
+    for at in np.arange(0.0, 6.0, 1e-3):
+        lag = min(lag + 9e-4, 0.08) if 2.8 < at < 3.0 else max(lag - 2e-4, 0.0)
+        new += stream.state(at, stamp=at - lag + 1.0)
+    assert new == 1
+
+
+def test_a_simulation_that_slows_down_all_at_once_is_late_until_restart():
+    """Nothing tells it from a queue that fills; a restart takes it as it is."""
+    stream, stamp = Stream(), 0.0
+    for k in range(1, 3000):
+        stamp += 0.001
+        stream.state(0.001 * k, stamp=stamp)
+    fates = []
+    for k in range(3000, 8000):
+        stamp += 0.0005
+        if k % 1000 == 0:
             stream.filter.reset()  # as a controller does with a stale stream
         try:
-            stream.state(at, stamp=stamp)
-            last = at
+            fates.append(stream.state(0.001 * k, stamp=stamp))
         except StateError as error:
-            problems.append(error.problem)
-    assert set(problems) == {StateProblem.DELAYED}
-    assert len(problems) == pytest.approx(100, abs=2)
+            fates.append(error.problem)
+    assert set(fates[500:]) == {StateProblem.DELAYED}
+    stream.filter.restart()
+    assert stream.state(8.0, stamp=stamp + 0.0005) is True
+    assert sum(stream.state(8.0 + 0.001 * k, stamp=stamp + 0.0005 * (k + 1)) for k in range(1, 3000)) == 0
+
+
+@pytest.mark.parametrize("gap", [0.2, 0.3, 2.0])
+def test_what_returns_late_after_a_reset_is_refused_until_it_is_in_time(gap):
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    back = 2.0 + gap
+    stream.filter.reset()
+    late = 0.15
+    for k in range(1000):
+        assert stream.refused(back + 0.001 * k, stamp=back + 0.001 * k - late) is StateProblem.DELAYED
+        if k == 500:
+            stream.filter.reset()
+    assert stream.state(back + 1.0, stamp=back + 0.999) is True
+    assert stream.state(back + 1.001, stamp=back + 1.0) is False
+
+
+def test_a_delay_in_the_first_second_is_not_the_baseline():
+    stream = Stream()
+    stream.run(0.0, 0.4)
+    stream.filter.reset()
+    assert stream.refused(0.55, stamp=0.4) is StateProblem.DELAYED
+
+
+def test_the_delay_that_the_gains_tolerate_counts_where_it_is_shorter():
+    stream = Stream()
+    stream.filter.change(StateLimits(np.array([2.0, 2.0]), np.array([False, True]), 0.1, 50.0, JOINTS, lateness=0.02))
+    stream.run(0.0, 1.0)
+    assert stream.refused(1.03, stamp=1.005) is StateProblem.DELAYED
+    assert stream.state(1.031, stamp=1.015) is False
+
+
+def test_a_clock_set_back_is_a_new_time_after_a_reset_too():
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    stream.filter.reset()
+    assert stream.state(2.2, stamp=-100.0) is True
+    assert stream.run(2.201, 4.0, stamp=None) == 1, "and back: once"
 
 
 def test_a_state_later_than_the_others_is_refused_and_those_that_catch_up_are_not():
@@ -300,7 +373,7 @@ def test_a_sender_that_joins_late_is_refused_and_the_first_goes_on(first):
     times = 1.1 + 0.001 * np.arange(3000)
     mine, other = both(stream, times, range(301_100, 304_100), range(first, first + 3000))
     assert mine == [False] * 3000
-    assert other == [StateProblem.TWO_SENDERS] * 3000
+    assert other == [StateProblem.OUT_OF_ORDER, *[StateProblem.TWO_SENDERS] * 2999], "one alone proves nothing"
 
 
 @pytest.mark.parametrize("ahead", [-5000, -1, 0, 2, 90, 5000])
@@ -365,8 +438,41 @@ def test_a_driver_that_starts_again_unnoticed_is_followed_when_it_was_alone_for_
         except StateError as error:
             fates.append(error.problem)
     assert fates.count(True) == 1
-    assert set(fates[: fates.index(True)]) == {StateProblem.TWO_SENDERS}
-    assert fates.index(True) < 6001
+    assert set(fates[: fates.index(True)]) == {StateProblem.OUT_OF_ORDER}, "there was never more than one"
+    assert fates.index(True) <= 1000
+
+
+#: Publication numbers and stamps (ms) as they were taken at starts, three on a busy machine (2 cores, Fast DDS): the
+#: first message, then an old one that had waited during a stall, then the newest.
+STARTS = {
+    "stalled": [(0.0, 867, 0), (333.9, 1008, 141), (334.8, 1201, 334), (336.7, 1202, 335), (336.8, 1203, 336)],
+    "stalled longer": [(0.0, 1171, 0), (334.2, 1271, 100), (334.5, 1418, 247), (334.8, 1505, 334), (335.1, 1506, 335)],
+    "stalled later": [(0.0, 2393, 0), (5.4, 2394, 10), (6.6, 2395, 11), (6.9, 2541, 157), (7.2, 2571, 187)],
+    "delivered twice": [(0.0, 5, 0), (0.2, 5, 0), (1.0, 6, 1), (1.2, 6, 1), (2.0, 7, 2), (2.2, 7, 2), (3.0, 8, 3)],
+    "out of order": [(0.0, 6, 1), (0.2, 5, 0), (1.0, 8, 3), (1.2, 7, 2), (2.0, 9, 4), (3.0, 10, 5)],
+    "an old publisher's last": [(0.0, 9000, 0), *[(k, k, k) for k in range(1, 12)]],
+    "a step ahead": [(0.0, 1, 0), *[(k, 5000 + k, k) for k in range(1, 12)]],
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+@pytest.mark.parametrize("stamped", [True, False])
+def test_a_stream_that_just_began_does_not_look_like_two(name, stamped):
+    stream, fates = Stream(timeout=0.0), []
+    messages = STARTS[name]
+    at, number, stamp = messages[-1]
+    messages = messages + [(at + k, number + k, stamp + k) for k in range(1, 100)]
+    for arrival, sequence, stamp in messages:
+        try:
+            fates.append(stream.state(
+                1e-3 * arrival, stamp=1.0 + 1e-3 * stamp if stamped else 0, sequence=sequence,
+            ))  # fmt: skip
+        except StateError as error:
+            fates.append(error.problem)
+    assert fates[0] is True
+    if stamped or name not in ("delivered twice", "out of order"):  # without stamps just as of two that began together
+        assert StateProblem.TWO_SENDERS not in fates
+        assert fates[-95:] == [False] * 95
 
 
 @pytest.mark.parametrize("number", [None, 2**64 - 1, 2**62, -7])
@@ -381,7 +487,10 @@ BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(st.lists(st.tuples(st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3)), max_size=40))
+@given(st.lists(
+    st.tuples(st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3)),
+    max_size=40,
+))
 def test_refused_states_leave_nothing_behind_that_a_good_one_needs(steps):
     """A stream with bad states in it, and the same without them, come out alike to the last bit."""
     clean, dirty = Stream(), Stream()
