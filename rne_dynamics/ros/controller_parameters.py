@@ -88,6 +88,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               "takes the description's.", "rad/s or m/s", 0.0, 1e4),
     Parameter("limits.{joint}.position_margin", 0.0, "Distance from the position limits that trajectories keep and in "
               "which a soft wall pushes back.", "rad or m", 0.0, 10.0),
+    Parameter("limits.{joint}.holding_error", 0.05, "How far an arm that is held may be moved from its place; beyond, it "
+              "is held anew where it is. 0 for no bound.", "rad or m", 0.0, 10.0),
 )
 
 
@@ -163,6 +165,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         compensated=frozenset(str(term) for term in compensated),
         min_rate=number(values, "min_rate"),
         recover_automatically=bool(values["recover_automatically"]),
+        holding_error=holding_error(robot, values),
         assumed_rate=rate,
         warnings=warnings,
     )
@@ -188,6 +191,12 @@ def joint_limits(robot: Machine, values: Values) -> EffortLimits:
         saturation=values["limits.saturation"],  # type: ignore[arg-type]  # one of its choices
         joints=joints,
     )
+
+
+def holding_error(robot: Machine, values: Values) -> Array:
+    """How far each joint may be from where it is held, infinite where the parameter is 0, rad or m; shape (n,)."""
+    given = np.array(per_joint(values, "limits.{joint}.holding_error", robot.joint_names))
+    return np.where(given > 0.0, given, np.inf)
 
 
 def velocity_limits(robot: Machine, values: Values) -> Array:
