@@ -36,6 +36,7 @@ from rne_dynamics.control.gate_settings import (
 from rne_dynamics.control.gate_states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.supervisor import BACK
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
@@ -50,8 +51,6 @@ GRACE, FASTER = 0.1, 1.05
 WEIGH_PERIOD = 0.2
 #: Longest time between two efforts of a take-over, s: where joint states come more slowly.
 DRIVE_PERIOD = 0.005
-#: Usable joint states in a row after which a stream that was lost is used again.
-BACK = 5
 
 
 class EffortGate:

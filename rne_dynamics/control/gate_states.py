@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 
 from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
-from rne_dynamics.errors import StateError, StateProblem
+from rne_dynamics.control.supervision.supervisor import DOUBTED
+from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
 #: Age at which a joint state no longer serves, s, whatever `state_timeout` is.
 SILENCE = 1.0
-#: A stream that is lost for these is not used again during the same take-over.
-DOUBTED = frozenset({StateProblem.POSITION_JUMP, StateProblem.DELAYED})
 #: Period of the joint states before it is measured, and the longest that is assumed, s.
 UNKNOWN_PERIOD, LONGEST_PERIOD = 0.02, 0.1
 #: Fraction by which the assumed period falls towards a shorter one with each state; a longer one counts at once.
@@ -30,6 +29,8 @@ class GateStates:
     def __init__(self, limits: StateLimits) -> None:
         self._limits = limits
         self._filter = StateFilter(limits)
+        #: Whether the stream was last refused for what lets no one believe it unasked.
+        self.doubted = False
         #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
         self.q, self.qd = self._filter.place, self._filter.speed
         self.received = self.refused = 0
@@ -38,7 +39,7 @@ class GateStates:
 
     def restart(self) -> None:
         """Forget the stream."""
-        self._filter.reset()
+        self._filter.restart()
         self.arrival = -math.inf
         self.good = 0
         self.doubted = False
@@ -64,7 +65,8 @@ class GateStates:
         if self.good:
             step = min(now - self.arrival, LONGEST_PERIOD)
             self._period = max(step, self._period + FORGETTING * (step - self._period))
-        self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if velocity_missing else 0.0
+        estimated = velocity_missing or bool(self._filter.estimated)
+        self._lag = 1.0 / (2.0 * math.pi * self._limits.filter_frequency) if estimated else 0.0
         self.good, self.doubted, self.arrival = self.good + 1, False, now
         return True
 

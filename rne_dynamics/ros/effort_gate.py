@@ -32,6 +32,7 @@ from rne_dynamics.control.gate_settings import (
 )
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
@@ -52,7 +53,7 @@ from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
-from rne_dynamics.ros.machine import loaded
+from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
@@ -140,7 +141,8 @@ class EffortGateNode(ArmNode):
         self.gate = EffortGate(gate_settings(robot, values), self._entered)
         self.gate.warm_up()
         self._account = GateReport(self.gate)
-        self._reader, self._numbers = StateReader(joints), NumbersReader()
+        self._reader, self._numbers = StateReader(joints, tuple(self.locked)), NumbersReader()
+        self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.zeros(n)
         self._order = np.array([self.commanded.index(joint) for joint in joints], dtype=np.intp)
         self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, values))
@@ -153,6 +155,8 @@ class EffortGateNode(ArmNode):
         self.keep(self._wait.states)
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
+        if self.locked:
+            self.every(PERIOD, self._follow_locked)
         self.every(self.parameters.number("diagnostics_period"), self._report)
         self.parameters.enable_changes(self._changed)
         self._say(self.gate.mode)
@@ -284,6 +288,18 @@ class EffortGateNode(ArmNode):
         settings = gate_settings(loaded(self.bare_robot, payload(values)), values)
         return lambda: self.gate.adopt(settings)
 
+    def _follow_locked(self) -> None:
+        """Lock the joints of the robot that are not controlled where they are."""
+        positions = self._others.update(time.monotonic(), self._reader.others())
+        if positions:
+            try:
+                self.take(relocked(self.found, positions))
+                self._changed(self.parameters.values)()
+            except RneDynamicsError as error:
+                self.get_logger().warning(
+                    f"no model with {self._others.report(time.monotonic())}: {error}", throttle_duration_sec=LOG_PERIOD
+                )
+
     # -- reports ------------------------------------------------------------------------------------------------------
 
     def _entered(self, mode: GateMode, cause: str) -> None:
@@ -311,6 +327,7 @@ class EffortGateNode(ArmNode):
             self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
         recent = self._recent.next()
         self.diagnostics.publish(level, message, values | {
+            "locked joints": self._others.report(time.monotonic()),
             "time to pass an effort p50 (ms)": 1e3 * percentile(recent, 50.0),
             "time to pass an effort p99 (ms)": 1e3 * percentile(recent, 99.0),
         })

@@ -74,13 +74,14 @@ def actions(
         parameters.insert(0, str(file))
     clock = [{"use_sim_time": True}] if simulated else []
     remappings = [("/clock", "clock")] if simulated else []
+    drives = [(EFFORT_TOPIC, efforts)]
     result: list[Any] = [
         Node(
             package="rne_dynamics", executable=name, name=name, namespace=namespace,
+            remappings=[*remappings, *drives],
             parameters=[*parameters, *([{"publish_clock": True}] if name == "simulator" else clock)],
             output="screen", emulate_tty=True, sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
-            remappings=[*remappings, (EFFORT_TOPIC, efforts)], additional_env={VARIABLE: "1"},
-            on_exit=Shutdown(reason=f"{name} has ended"),
+            additional_env={VARIABLE: "1"}, on_exit=Shutdown(reason=f"{name} has ended"),
         )
         for name in executables
     ]

@@ -15,6 +15,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from rclpy.parameter import Parameter as RosParameter
+from rclpy.serialization import serialize_message
+from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
 
@@ -247,6 +249,26 @@ def node():
     gate._send(gate.gate.command(now, HELD))
     assert gate.gate.mode is PASSING
     yield gate
+    gate.destroy_node()
+
+
+def test_joints_that_are_left_out_are_locked_where_they_are_measured():
+    """A shoulder that is not controlled but pitched: gravity of the joints behind it is the one there."""
+    names = list(ROBOT.joint_names)
+    driven = [name for name in names if name != "joint2"]
+    gate = EffortGateNode([
+        RosParameter("robot_description", value="puma560"), RosParameter("joints", value=driven),
+    ])  # fmt: skip
+    gate.trigger_configure()
+    gate.trigger_activate()
+    for k in range(3):
+        message = JointState(name=names, position=Q.tolist(), velocity=[0.0] * 6)
+        message.header.stamp.sec, message.header.stamp.nanosec = 1000, k * 10**6
+        gate._on_state(serialize_message(message), None)
+    gate._follow_locked()
+    there = [names.index(name) for name in driven]
+    held = rne.gravity_torque(gate.gate.settings.robot, Q[there])
+    np.testing.assert_allclose(held, HELD[there], atol=1e-9)
     gate.destroy_node()
 
 
