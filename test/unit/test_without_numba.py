@@ -34,14 +34,17 @@ rig.run(0.12)
 rig.run(0.008, corrupt=lambda state: {**state, "q": np.array([np.inf, 0.0])})
 rig.run(0.12)
 
-def thrown(state):
-    return {**state, "qd": 2.0 * robot.velocity_limit}
+place = rig.simulator.state.q.copy()
 
-rig.run(0.02, corrupt=thrown)
-rig.run(0.6)
+def thrown(state):
+    place[:] += 2.0 * robot.velocity_limit * rig.period
+    return {**state, "q": place.copy(), "qd": 2.0 * robot.velocity_limit}
+
+rig.run(0.06, corrupt=thrown)
+rig.run(0.8, corrupt=lambda state: {**state, "q": place.copy(), "qd": np.zeros(2)})
 print(json.dumps({
     "compiled": COMPILED, "modes": [mode.value for mode in rig.modes],
-    "sent": [effort.tolist() for effort in rig.sent], "clamps": rig.last is not None,
+    "sent": [effort.tolist() for effort in rig.sent],
 }))
 """
 

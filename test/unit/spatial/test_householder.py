@@ -7,7 +7,7 @@ pytest.importorskip("numba", reason="its helpers are called through functions co
 
 import numba
 
-from rne_dynamics.spatial import householder  # noqa: E402 after the question whether numba is there
+from rne_dynamics.spatial import householder
 
 
 @numba.njit

@@ -11,7 +11,7 @@ pytest.importorskip("numba", reason="its helpers are called through functions co
 
 import numba
 
-from rne_dynamics.spatial import vector  # noqa: E402 after the question whether numba is there
+from rne_dynamics.spatial import vector
 
 
 @cache
