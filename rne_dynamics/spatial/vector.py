@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.spatial.jit import helper
+import numpy as np
+
+from rne_dynamics.spatial.jit import COMPILED, helper
 
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]
@@ -184,7 +186,15 @@ def rotate_symmetric(R: Matrix, S: Symmetric) -> Symmetric:
     )
 
 
-@helper
-def cos_sin(angle: float) -> tuple[float, float]:
-    """(cos θ, sin θ)."""
-    return math.cos(angle), math.sin(angle)
+if COMPILED:
+
+    @helper
+    def cos_sin(angle: float) -> tuple[float, float]:
+        """(cos θ, sin θ)."""
+        return math.cos(angle), math.sin(angle)
+
+else:
+
+    def cos_sin(angle: float) -> tuple[float, float]:
+        """(cos θ, sin θ); NaN for infinity as where it is compiled, which math's functions raise `ValueError` for."""
+        return np.cos(angle), np.sin(angle)
