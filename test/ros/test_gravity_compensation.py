@@ -18,6 +18,8 @@ from .conftest import AT_ONCE, START
 
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
+#: So little damping that it is stable whenever this test sends its next state, N m s/rad.
+D = 0.005
 Q = np.array([START_AT.get(j, 0.0) for j in ROBOT.joint_names])
 
 
@@ -28,14 +30,14 @@ def peer(make_peer):
 
 def test_it_holds_gravity_damps_and_gives_the_arm_back(start, peer):
     process = start(
-        "gravity_compensation", robot_description="panda", gains={j: {"d": 2.0} for j in ROBOT.joint_names},
+        "gravity_compensation", robot_description="panda", gains={j: {"d": D} for j in ROBOT.joint_names},
         friction_compensation=0, stop={"hold_time": 0.1, "ramp_time": 0.2}, state_timeout=1.0, **AT_ONCE,
     )
     peer.connect(process)
     gravity = rne.gravity_torque(ROBOT, Q)
     np.testing.assert_allclose(peer.answer(Q), gravity, atol=1e-12)
-    qd = np.linspace(-0.5, 0.5, 7)
-    np.testing.assert_allclose(peer.answer(Q, qd), gravity - 2.0 * qd, atol=1e-12)
+    qd = np.linspace(-0.1, 0.1, 7)  # slow enough not to contradict positions that do not change
+    np.testing.assert_allclose(peer.answer(Q, qd), gravity - D * qd, atol=1e-12)
     moved = Q + 0.3
     peer.lead(Q, moved)
     np.testing.assert_allclose(peer.answer(moved), rne.gravity_torque(ROBOT, moved), atol=1e-12, err_msg="no spring")
