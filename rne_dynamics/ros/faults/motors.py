@@ -22,7 +22,8 @@ RUNAWAY = 2.5
 #: After a runaway is detected, an effort may add energy for so long, s, and be other than zero where speed grows.
 ADDING, GROWING = 0.020, 0.100
 #: Reaction that is promised.
-CUT = "a runaway is cut: once detected no effort adds energy for more than 20 ms, zero within 100 ms where speed grows"
+CUT = ("a runaway is cut: once detected no effort adds energy for more than 20 ms and the time in which it can fade at its "
+       "rate; zero within 100 ms where speed grows")
 #: Of the effort limit: an effort below that counts as none.
 NOTHING = 1e-6
 #: Where the joint falls under its own weight the speed is not the motor's doing; nobody looks beyond this, s.
@@ -89,8 +90,9 @@ def _cut(rig: Rig, first: int) -> None:
     adding = (given * speeds > 0.0) & fast & (np.abs(given) > NOTHING * rig.arm.limits)
     for j in np.flatnonzero(adding.any(axis=0)):
         longest = _longest(adding[:, j])
+        fading = np.abs(given[0, j]) / rig.arm.promise.rate[j]  # an effort takes that long to zero at its rate
         rig.check(
-            longest <= ADDING,
+            longest <= ADDING + fading,
             f"the effort of {names[j]!r} adds energy for {1e3 * longest:.0f} ms, up to "
             f"{np.abs(given[adding[:, j], j]).max():.3g} N m at {np.abs(speeds[:, j]).max():.3g} rad/s",
         )

@@ -239,20 +239,21 @@ class Rig:
         self.speeds.publish(Float64(data=fraction))
         self.settle()
 
-    def send(self, message: JointTrajectory) -> None:
-        """Publish a trajectory, and wait until the controller has accepted or refused it."""
+    def send(self, message: JointTrajectory) -> bool:
+        """Publish a trajectory, and wait until the controller has accepted or refused it; whether it was accepted."""
         self.wait(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
         before = self._verdicts()
         self.trajectories.publish(message)
-        if message.points:
-            self.wait(lambda: self._verdicts() > before, "the controller to accept or refuse the trajectory", LARGE)
-        else:
+        if not message.points:
             self.settle()
+            return True
+        self.wait(lambda: self._verdicts() != before, "the controller to accept or refuse the trajectory", LARGE)
+        return self._verdicts()[0] > before[0]
 
-    def _verdicts(self) -> int:
-        """How many trajectories the controller has accepted or refused, by its log."""
+    def _verdicts(self) -> tuple[int, int]:
+        """How many trajectories the controller has accepted and refused, by its log."""
         log = self.controller.process.output()
-        return log.count("]: trajectory refused: ") + log.count("following a trajectory of ")
+        return log.count("following a trajectory of "), log.count("]: trajectory refused: ")
 
     def settle(self) -> None:
         """Wait until the controller has served what was published before: it answers a request that came later."""
