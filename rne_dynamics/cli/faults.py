@@ -32,6 +32,8 @@ examples:
   rne faults --list                           what there is, and which reaction is promised
   rne faults --only process                   all faults of one kind
   rne faults --only nan-position --only frozen
+  rne faults --only motor --arm panda         on another arm
+  rne faults --arm all                        every fault on every arm it is meant for
   rne faults --json > faults.json
   rne faults --table docs/safety.md           the whole campaign; if all is well, write the page's table
 
@@ -47,6 +49,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--only", action="append", default=[], metavar="NAME|KIND",
                         help="inject these faults only; may be given several times")
+    parser.add_argument("--arm", default="", metavar="NAME|all",
+                        help="two-links, small, puma560, panda, ur10, or all of each fault (default: its usual one)")
     parser.add_argument("--list", action="store_true", help="list the faults; inject none")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--workers", type=int, default=None, metavar="N",
@@ -65,6 +69,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.table is not None and args.only:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
+    if args.table is not None and args.arm not in ("", "all"):
+        raise ArgumentError("--table is for the whole campaign; leave --arm out, or give all")
     workers = campaign.WORKERS if args.workers is None else args.workers
     if not 1 <= workers <= 16:
         raise ArgumentError(f"--workers is {workers}; it must be between 1 and 16")
@@ -72,9 +78,12 @@ def run(args: argparse.Namespace) -> int:
     if args.list:
         _list(faults, args.json)
         return 0
+    cases = campaign.tried(faults, args.arm)
+    if not cases:
+        raise ArgumentError(f"no such fault is tried on the arm {args.arm!r}; rne faults --list shows their arms")
     page = None if args.table is None else table.inserted(args.table.read_text(encoding="utf-8"), faults)
     began = time.monotonic()
-    results = _injected(faults, workers, args.json)
+    results = _injected(cases, workers, args.json)
     seconds = time.monotonic() - began
     if args.json:
         print(json.dumps(figures(results, seconds), indent=2))
@@ -132,13 +141,17 @@ def figures(results: Sequence[Result], seconds: float) -> dict[str, Any]:
 
 def _list(faults: Sequence[Fault], as_json: bool) -> None:
     if as_json:
-        rows = [{"name": f.name, "kind": f.kind, "injected": f.injected, "reaction": f.reaction} for f in faults]
+        rows = [
+            {"name": f.name, "kind": f.kind, "injected": f.injected, "reaction": f.reaction, "arms": f.arms,
+             "controllers": f.nodes}
+            for f in faults
+        ]
         print(json.dumps(rows, indent=2))
         return
-    table = Table("kind", "fault", "what is injected", "reaction")
+    table = Table("kind", "fault", "what is injected", "reaction", "arms")
     last = ""
     for f in faults:
-        table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction)
+        table.add_row("" if f.kind == last else f.kind, f.name, f.injected, f.reaction, ", ".join(f.arms))
         last = f.kind
     console().print(table)
     kinds = Counter(f.kind for f in faults)

@@ -148,8 +148,12 @@ class Simulator:
                 self._state = self._held(now, loads)
                 continue
             effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
-            self._state = unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
+            self._state = self._stepped(now, effort, loads)
         return self._state
+
+    def _stepped(self, now: State, effort: Array, loads: Array) -> State:
+        """One step under `effort`, (n,), with the brakes off."""
+        return unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""

@@ -10,9 +10,13 @@ import pytest
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
 
 from rne_dynamics.ros.faults import campaign
-from rne_dynamics.ros.faults.campaign import FAULTS, Campaign
+from rne_dynamics.ros.faults.campaign import ALL, FAULTS, Campaign, tried
+from rne_dynamics.ros.faults.robots import ROBOTS
 from rne_dynamics.ros.faults.table import inserted
 
+#: Each fault on its usual arm, and what is tried on other arms besides.
+USUAL = tried(FAULTS)
+OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in {usual.name for usual in USUAL})
 #: For one fault behind all others, with a cold numba cache, s.
 LONGEST = 900.0
 
@@ -22,19 +26,38 @@ def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
     """The faults that are asked for, and no others."""
     wanted = {item.callspec.params["name"] for item in request.session.items
               if getattr(item, "callspec", None) and item.path == Path(__file__) and "name" in item.callspec.params}
-    with Campaign([fault for fault in FAULTS if fault.name in wanted]) as campaign:
+    with Campaign([fault for fault in (*USUAL, *OTHERS) if fault.name in wanted]) as campaign:
         yield campaign
 
 
-@pytest.mark.parametrize("name", [fault.name for fault in FAULTS])
+@pytest.mark.parametrize("name", [fault.name for fault in USUAL])
 def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
+    result = running.results[name].result(LONGEST)
+    assert result.passed, result.failure
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
+def test_reaction_is_the_same_on_other_arms(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure
 
 
 def test_there_are_enough_and_no_two_of_a_name() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
-    assert {"joint states", "time", "trajectory", "arm", "parameter", "request", "process"} == {f.kind for f in FAULTS}
+    assert {f.kind for f in FAULTS} == {
+        "joint states", "time", "trajectory", "arm", "wall", "drive", "motor", "hand", "parameter", "live change",
+        "request", "storm", "other node", "simulation", "process",
+    }
+
+
+def test_a_fault_of_the_arm_is_tried_on_every_arm_and_each_case_has_a_name_of_its_own() -> None:
+    cases = tried(FAULTS, ALL)
+    assert len({case.name for case in cases}) == len(cases) == len(USUAL) + len(OTHERS)
+    for fault in FAULTS:
+        if fault.kind in ("wall", "drive", "motor", "hand"):
+            assert sorted(fault.arms) == sorted(ROBOTS), fault.name
+    assert {case.arms for case in tried(FAULTS, "panda")} == {("panda",)}
 
 
 def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:

@@ -5,25 +5,43 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 
 import rclpy
 from rclpy.context import Context
 
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
-from rne_dynamics.ros.faults import arms, clocks, joint_states, processes, trajectories, wishes
+from rne_dynamics.ros.faults import (
+    arms,
+    clocks,
+    drives,
+    hands,
+    joint_states,
+    live_changes,
+    motors,
+    other_nodes,
+    processes,
+    simulation,
+    storms,
+    trajectories,
+    walls,
+    wishes,
+)
 from rne_dynamics.ros.faults.fault import Fault
 from rne_dynamics.ros.faults.rig import Rig
+from rne_dynamics.ros.faults.robots import arm_named
 
 #: Every fault, grouped by kind.
 FAULTS: tuple[Fault, ...] = (
-    *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arms.FAULTS, *wishes.PARAMETERS, *wishes.WISHES,
-    *processes.FAULTS,
+    *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arms.FAULTS, *walls.FAULTS, *drives.FAULTS,
+    *motors.FAULTS, *hands.FAULTS, *wishes.PARAMETERS, *live_changes.FAULTS, *wishes.WISHES, *storms.FAULTS,
+    *other_nodes.FAULTS, *simulation.FAULTS, *processes.FAULTS,
 )
+#: In place of an arm's name: every arm.
+ALL = "all"
 #: Controllers that run beside each other.
 WORKERS = 3
 
@@ -71,6 +89,36 @@ def chosen(words: Sequence[str]) -> tuple[Fault, ...]:
     return tuple(f for f in FAULTS if not words or f.name in words or f.kind in words)
 
 
+def tried(faults: Iterable[Fault], arm: str = "") -> tuple[Fault, ...]:
+    """The faults as they are run: one for each of their controllers, and for each arm that is asked for.
+
+    Parameters
+    ----------
+    faults
+        What to try.
+    arm
+        Name of an arm, `ALL`, or empty for the usual arm of each fault.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such arm.
+    """
+    if arm not in ("", ALL):
+        arm_named(arm)
+    return tuple(
+        replace(fault, name=_case(fault, name, node), arms=(name,), nodes=(node,))
+        for fault in faults for name in (fault.arms[:1] if not arm else fault.arms) if arm in ("", ALL, name)
+        for node in fault.nodes
+    )
+
+
+def _case(fault: Fault, arm: str, node: str) -> str:
+    """The name of a fault on one arm and controller: its own for the usual ones."""
+    usual = (arm, node) == (fault.arms[0], fault.nodes[0])
+    return fault.name if usual else f"{fault.name}@{arm}-{node.replace('_', '-')}"
+
+
 class Campaign:
     """Runs faults in the background, in threads of this process with a controller process each.
 
@@ -80,7 +128,7 @@ class Campaign:
     Parameters
     ----------
     faults
-        What to run.
+        What to run, each on its first arm and controller; see `tried`.
     workers
         How many controllers run beside each other.
     """
@@ -89,8 +137,9 @@ class Campaign:
         os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         given = tuple(faults)
         self.results: Mapping[str, Future[Result]] = {fault.name: Future() for fault in given}
-        self._alone = deque(f for f in given if f.own)
-        self._shared = deque(f for f in given if not f.own)
+        self._alone = [f for f in given if f.own]
+        self._shared = [f for f in given if not f.own]
+        self._choice = threading.Lock()
         self._halt, self._warm = threading.Event(), threading.Event()
         self._first = threading.Lock()
         self._context = Context()
@@ -113,23 +162,29 @@ class Campaign:
             thread.join()
         rclpy.try_shutdown(context=self._context)
 
-    def _next(self, alone_first: bool) -> Fault | None:
-        queues = (self._alone, self._shared) if alone_first else (self._shared, self._alone)
-        for queue in queues:
-            try:
-                return queue.popleft()
-            except IndexError:
-                continue
+    def _next(self, alone_first: bool, rig: Rig | None) -> Fault | None:
+        """The next fault: one for the controller at hand, if there is any, else one of the largest group."""
+        with self._choice:
+            queues = (self._alone, self._shared) if alone_first and rig is None else (self._shared, self._alone)
+            for queue in queues:
+                if queue:
+                    groups = [_group(fault) for fault in queue]
+                    here = None if rig is None else (rig.arm.name, rig.module)
+                    group = here if here in groups else max(groups, key=groups.count)
+                    return queue.pop(groups.index(group))
         return None
 
     def _work(self, alone_first: bool) -> None:
         """Run faults until there are none left."""
         shared: Rig | None = None
         try:
-            while not self._halt.is_set() and (fault := self._next(alone_first)) is not None:
+            while not self._halt.is_set() and (fault := self._next(alone_first, shared)) is not None:
                 if fault.own:
                     self._run(fault, None)
                     continue
+                if shared is not None and _group(fault) != (shared.arm.name, shared.module):
+                    shared.close()
+                    shared = None
                 shared = self._run(fault, shared)
         finally:
             if shared is not None:
@@ -161,14 +216,20 @@ class Campaign:
 
     def _started(self, fault: Fault) -> Rig:
         """A controller for a fault; the very first one alone, since it may have to compile kernels for all."""
+        arm, node = arm_named(fault.arms[0]), fault.nodes[0]
         if self._warm.is_set():
-            return Rig(self._context, fault.start, self._halt.is_set)
+            return Rig(self._context, arm, node, fault.start, self._halt.is_set)
         with self._first:
-            rig = Rig(self._context, fault.start, self._halt.is_set)
+            rig = Rig(self._context, arm, node, fault.start, self._halt.is_set)
             if fault.before != "unconfigured" and not self._warm.is_set():
                 rig.configure()
                 self._warm.set()
             return rig
+
+
+def _group(fault: Fault) -> tuple[str, str]:
+    """Faults of one group can share a controller."""
+    return fault.arms[0], fault.nodes[0]
 
 
 def run(

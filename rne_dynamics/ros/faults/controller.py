@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import rclpy
 import yaml
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
@@ -19,6 +19,7 @@ from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
@@ -28,8 +29,6 @@ from rne_dynamics.ros.glance import TakenByHand
 from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.processes import NodeProcess
 
-#: Name and module.
-NODE = "computed_torque_controller"
 #: Longest wait for what should come at once, s.
 PATIENCE = 20.0
 #: A service may see a request before it sees who asks, and its answer is lost then: s until it is asked again.
@@ -49,25 +48,28 @@ class Controller:
     ----------
     node
         The campaign's node in that namespace; no executor may spin it.
+    module
+        Name of the controller, and of its module.
     parameters
         Of the controller, as in YAML.
     turn
         Lets a period of the arm's time pass.
     """
 
-    def __init__(self, node: Node, parameters: Mapping[str, Any], turn: Turn) -> None:
-        self.name = f"{node.get_namespace()}/{NODE}"
+    def __init__(self, node: Node, module: str, parameters: Mapping[str, Any], turn: Turn) -> None:
+        self.module, self.name = module, f"{node.get_namespace()}/{module}"
         self.states: list[str] = []
         self.report: dict[str, str] = {}
         self.reports = 0
+        self.message, self.warns = "", False
         self._turn, self._ready = turn, False
         self._before: dict[str, ParameterValue] = {}
         self._stack = contextlib.ExitStack()
-        self._caller = rclpy.create_node("caller", namespace=node.get_namespace(), context=node.context)
-        self._stack.callback(self._caller.destroy_node)
+        self.caller = rclpy.create_node("caller", namespace=node.get_namespace(), context=node.context)
+        self._stack.callback(self.caller.destroy_node)
         self._executor = SingleThreadedExecutor(context=node.context)
         self._stack.callback(self._executor.shutdown)
-        self._executor.add_node(self._caller)
+        self._executor.add_node(self.caller)
         self._clients: dict[str, Client] = {}
         self._diagnostics = self._heard(node, DiagnosticArray, "/diagnostics", QoSProfile(depth=100))
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
@@ -77,7 +79,7 @@ class Controller:
             "--ros-args", "--params-file", str(file), "-r", f"__ns:={node.get_namespace()}",
             "-r", f"/clock:={node.get_namespace()}/clock",
         ]
-        self.process = self._stack.enter_context(NodeProcess(NODE, arguments))
+        self.process = self._stack.enter_context(NodeProcess(module, arguments))
 
     def _heard(self, node: Node, kind: type, topic: str, profile: QoSProfile) -> Subscription:
         """A subscription whose messages `listen` takes."""
@@ -95,6 +97,7 @@ class Controller:
             for status in taken[0].status:
                 if status.name == self.name:
                     self.report = {pair.key: pair.value for pair in status.values}
+                    self.message, self.warns = status.message, status.level != DiagnosticStatus.OK
                     self.reports += 1
 
     @property
@@ -117,7 +120,7 @@ class Controller:
         ReactionError
             None came in time.
         """
-        client = self._client(kind, name)
+        client = self.client(kind, name)
         began = time.monotonic()
         deadline = began + seconds
         while (left := deadline - time.monotonic()) > 0.0:
@@ -134,9 +137,19 @@ class Controller:
             client.remove_pending_request(future)
         raise ReactionError(f"no answer from ~/{name} within {seconds:g} s")
 
-    def _client(self, kind: type, name: str) -> Client:
+    def spin(self) -> None:
+        """Take one answer, if there is any."""
+        self._executor.spin_once(timeout_sec=0.0)
+
+    def answered(self, futures: Iterable[Any]) -> bool:
+        """Take one answer; whether all of these have come."""
+        self.spin()
+        return all(future.done() for future in futures)
+
+    def client(self, kind: type, name: str) -> Client:
+        """A client of one of the controller's services, which is there."""
         if name not in self._clients:
-            self._clients[name] = self._caller.create_client(kind, f"{NODE}/{name}")
+            self._clients[name] = self.caller.create_client(kind, f"{self.module}/{name}")
         deadline = time.monotonic() + (PATIENCE if self._ready else START)
         while not self._clients[name].service_is_ready():
             self.process.check()
@@ -148,7 +161,7 @@ class Controller:
 
     def transition(self, number: int, *, seconds: float = PATIENCE, still: bool = True) -> bool:
         """Ask for a lifecycle transition; whether it was made. For `still` see `call`."""
-        self._client(ChangeState, "change_state")
+        self.client(ChangeState, "change_state")
         self.lifecycle_state()  # answers only once both sides know each other
         request = ChangeState.Request(transition=Transition(id=number))
         return bool(self.call(ChangeState, "change_state", request, seconds=seconds, again=False, still=still).success)
@@ -165,6 +178,11 @@ class Controller:
             self._before.update(zip(unknown, answer.values, strict=False))  # none where a name is not known there
         return self._set({name: _value(value) for name, value in values.items()})
 
+    def get(self, name: str) -> object:
+        """The value of a parameter; a list as a tuple."""
+        value = self.call(GetParameters, "get_parameters", GetParameters.Request(names=[name])).values[0]
+        return parameter_value_to_python(value)
+
     def set_back(self) -> None:
         """Every parameter that `set` has changed back to what it was."""
         if self._before:
@@ -180,6 +198,11 @@ class Controller:
         parameters = [Parameter(name=name, value=value) for name, value in values.items()]
         request = SetParametersAtomically.Request(parameters=parameters)
         return self.call(SetParametersAtomically, "set_parameters_atomically", request).result
+
+
+def parameter(name: str, value: object) -> Parameter:
+    """A parameter's message."""
+    return Parameter(name=name, value=_value(value))
 
 
 def _value(value: object) -> ParameterValue:

@@ -15,6 +15,7 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
+from rclpy.subscription import Subscription
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Int64MultiArray
@@ -30,8 +31,8 @@ from rne_dynamics.ros.glance import TakenByHand
 from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.simulation.drive_faults import DriveFaults, FaultySimulator
 from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
 
 #: Joint states per second, and steps of the physics between two.
 RATE, SUBSTEPS = 250.0, 2
@@ -78,9 +79,8 @@ class Driver:
         self.node, self.robot, self.home = node, robot, home
         self.states = node.create_publisher(JointState, "joint_states", OFFERED)
         self._clock = node.create_publisher(Clock, "clock", OFFERED)
-        self._commands = node.create_subscription(
-            Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING, callback_group=TakenByHand()
-        )
+        self._commands: Subscription | None = None
+        self.start_listening()
         self._acknowledgements = node.create_subscription(
             Int64MultiArray, f"{controller}/clock_seen", lambda message: None, EVERYTHING, callback_group=TakenByHand()
         )
@@ -92,7 +92,8 @@ class Driver:
         self.watch: Callable[[], None] = lambda: None
         #: Told each acknowledgement: the controller's mode.
         self.on_mode: Callable[[str], None] = lambda mode: None
-        self.stamp = BEGIN
+        #: What the clock says, ns.
+        self.stamp, self._turns = BEGIN, 0
         self._last_effort = 0
         self._seen = ClockSeen(0, 0, 0, 0)
         self.restart()
@@ -105,28 +106,47 @@ class Driver:
         self.simulator.advance(1, {self.robot.link_names[-1]: np.zeros(6)})
         self.restart()
 
-    def restart(self, plant: RobotModel | None = None, home: Array | None = None) -> None:
+    def restart(
+        self, plant: RobotModel | None = None, home: Array | None = None, stop_stiffness: Array | None = None
+    ) -> None:
         """Back home, or elsewhere, at rest, brakes on, honest; `plant` is the arm as it truly is, if not the model.
 
-        Time goes on.
+        Time goes on. For `stop_stiffness` see `FaultySimulator`.
         """
         truth = plant or self.robot
-        self.simulator = Simulator(
+        self.simulator = FaultySimulator(
             ArmPlant(truth), self.home if home is None else home, dt=1.0 / (RATE * SUBSTEPS),
-            command_timeout=COMMAND_TIMEOUT, on_timeout="brake",
+            command_timeout=COMMAND_TIMEOUT, on_timeout="brake", stop_stiffness=stop_stiffness,
         )
         self.restart_reports()
+        #: Positions, speeds and what the motors truly gave, after each turn; (n,) each.
         self.way: list[Array] = []
+        self.speeds: list[Array] = []
+        self.given: list[Array] = []
 
     def restart_reports(self) -> None:
         """Honest again, and nobody pushes."""
         self.falsify: Falsify = honest
         self.wrenches: dict[str, Array] = {}
+        self.simulator.push = None
+        self.simulator.faults = DriveFaults.none(self.robot.n)
+
+    def start_listening(self) -> None:
+        """Listen to efforts; none is waited for before the first one has come."""
+        self._hears = False
+        self._commands = self.node.create_subscription(
+            Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING, callback_group=TakenByHand()
+        )
+
+    def stop_listening(self) -> None:
+        """Take no efforts any more."""
+        self.node.destroy_subscription(self._commands)
+        self._commands, self._hears = None, False
 
     @property
     def time(self) -> float:
-        """Simulated time since the beginning, s."""
-        return (self.stamp - BEGIN) / NANOSECONDS
+        """Simulated time that has passed since the beginning, s, wherever the clock was set meanwhile."""
+        return self._turns / RATE
 
     @property
     def q(self) -> Array:
@@ -152,9 +172,12 @@ class Driver:
     def turn(self) -> None:
         """One period: the physics under the last command, the new time, a joint state."""
         self.listen()
+        self.given.append(self.simulator.given_effort)
         self.simulator.advance(SUBSTEPS, self.wrenches or None)
         self.way.append(self.q)
+        self.speeds.append(self.qd)
         self.stamp += PERIOD
+        self._turns += 1
         if not self.linked:  # what is frozen finds only the last messages, which `link` and the next turn send
             return
         self.tell_time()
@@ -169,7 +192,7 @@ class Driver:
         self.linked = True
         self._seen = ClockSeen(0, 0, 0, 0)
         if anew:
-            self._last_effort = 0
+            self._last_effort, self._hears = 0, False
         self.tell_time()
         self._seen = self._seen._replace(time=0)
         self.tell_time()  # the second answer comes after all messages that waited before the first
@@ -210,7 +233,7 @@ class Driver:
         while self.linked:
             self._take_acknowledgements()
             self.listen()
-            if done() and self._last_effort >= self._seen.efforts:
+            if done() and not (self._hears and self._last_effort < self._seen.efforts):
                 return
             self.watch()
             now = time.monotonic()
@@ -232,9 +255,9 @@ class Driver:
 
     def listen(self) -> None:
         """Take the commands that have come; the drives follow the last."""
-        while (taken := take(self._commands, Float64MultiArray)) is not None:
+        while self._commands is not None and (taken := take(self._commands, Float64MultiArray)) is not None:
             message, info = taken
-            self._last_effort = info["publication_sequence_number"]
+            self._last_effort, self._hears = info["publication_sequence_number"], True
             effort = list(message.data)
             self.heard.add(self.time, self._last_effort, effort)
             if len(effort) == self.robot.n and np.isfinite(effort).all():  # as drives do; the judge sees all

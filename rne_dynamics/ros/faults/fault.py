@@ -47,6 +47,8 @@ class Fault:
         Parameters that such a process of its own starts with.
     before
         State of the controller when the fault begins.
+    arms, nodes
+        Names of the arms and of the controllers it is tried on; the first arm is the usual one.
     """
 
     name: str
@@ -59,6 +61,8 @@ class Fault:
     own: bool = False
     start: Mapping[str, Any] = field(default_factory=dict)
     before: Before = "holding"
+    arms: tuple[str, ...] = ("two-links",)
+    nodes: tuple[str, ...] = ("computed_torque_controller",)
 
 
 class Faults:
@@ -86,12 +90,16 @@ class Faults:
 
     def add(
         self, name: str, injected: str, reaction: str, inject: Inject, *, plant: Plant | None = None, own: bool = False,
-        start: Mapping[str, Any] = NONE, before: Before = "holding", **parameters: object,
+        start: Mapping[str, Any] = NONE, before: Before = "holding", arms: tuple[str, ...] = ("two-links",),
+        nodes: tuple[str, ...] = ("computed_torque_controller",), **parameters: object,
     ) -> None:
         """Add a fault; the names of `parameters` have ``__`` for a dot."""
         values = {key.replace("__", "."): value for key, value in parameters.items()}
         self._faults.append(
-            Fault(name, self.kind, injected, reaction, inject, values, plant, own or bool(start), start, before)
+            Fault(
+                name, self.kind, injected, reaction, inject, values, plant, own or bool(start), start, before, arms,
+                nodes,
+            )
         )
 
     def __iter__(self) -> Iterator[Fault]:

@@ -22,8 +22,8 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.faults.arm import HOME, STOP, load_arm, parameters, promise
-from rne_dynamics.ros.faults.controller import NODE, PATIENCE, START, Controller
+from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, STOP, STOP_SLACK, Arm
+from rne_dynamics.ros.faults.controller import PATIENCE, START, Controller
 from rne_dynamics.ros.faults.driver import RATE, Driver
 from rne_dynamics.ros.faults.fault import Fault, ReactionError
 from rne_dynamics.ros.faults.judge import Heard, breaches
@@ -36,8 +36,6 @@ SETTLE = 0.16
 HELD = 0.05
 #: How near home, rad and rad/s, an arm that nothing has happened to is.
 NEAR = 0.005
-#: The move that faults disturb: how far each joint goes, rad, and how long it takes, s.
-FAR, MOVE = (-0.5, 0.4), 0.8
 #: Longest time on the way of a large message, some parts of which are lost and sent again every 3 s, s.
 LARGE = 120.0
 _numbers = itertools.count()
@@ -50,21 +48,28 @@ class Rig:
     ----------
     context
         Of the campaign's own nodes.
+    arm, module
+        The arm, and the controller's module.
     start
-        Parameters of the controller, beside the campaign's.
+        Parameters of the controller, besides the campaign's.
     halted
         Whether everything is to end at once.
     """
 
-    def __init__(self, context: Context, start: Mapping[str, Any], halted: Callable[[], bool]) -> None:
+    def __init__(
+        self, context: Context, arm: Arm, module: str, start: Mapping[str, Any], halted: Callable[[], bool]
+    ) -> None:
         self._halted = halted
-        self.robot: RobotModel = load_arm()
+        self.arm, self.module = arm, module
+        self.robot: RobotModel = arm.robot
+        #: The mode in which the controller holds the arm, or lets it float.
+        self.steady = "holding" if module == COMPUTED_TORQUE else "floating"
         self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
-        self.driver = Driver(self.node, NODE, self.robot, np.array(HOME))
+        self.driver = Driver(self.node, module, self.robot, np.array(arm.home))
         self.driver.watch, self.driver.on_mode = self._look, self._entered
-        self.trajectories = self.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
-        self._speeds = self.node.create_publisher(Float64, f"{NODE}/speed_scaling", OFFERED)
-        self.controller = Controller(self.node, {**parameters(self.robot), **start}, self.turn)
+        self.trajectories = self.node.create_publisher(JointTrajectory, f"{module}/joint_trajectory", OFFERED)
+        self.speeds = self.node.create_publisher(Float64, f"{module}/speed_scaling", OFFERED)
+        self.controller = Controller(self.node, module, {**arm.parameters(module), **start}, self.turn)
         self._times: list[float] = []
         self._undisturbed = False
         self.mark()
@@ -110,7 +115,7 @@ class Rig:
         home = np.abs(self.driver.q - self.driver.home).max() < NEAR and np.abs(self.driver.qd).max() < NEAR
         self._undisturbed = bool(
             home and not self.passed and not self._counted and fault.plant is None and not self.controller.changed
-            and self.controller.state == "holding"
+            and self.controller.state == self.steady
         )
         if self._undisturbed:
             found = self.broken()
@@ -131,7 +136,7 @@ class Rig:
 
     def broken(self) -> list[str]:
         """What of the promise the efforts that reached the topic have broken so far."""
-        return breaches(self.driver.heard, promise(self.robot))
+        return breaches(self.driver.heard, self.arm.promise)
 
     # -- what is done to the controller -------------------------------------------------------------------------------
 
@@ -201,7 +206,7 @@ class Rig:
     def activate(self) -> None:
         """Activate the controller and wait until it holds the arm still."""
         self.transition(Transition.TRANSITION_ACTIVATE)
-        self.reach("holding")
+        self.reach(self.steady)
         self.run(SETTLE)
 
     def transition(self, number: int, seconds: float = PATIENCE) -> None:
@@ -230,34 +235,35 @@ class Rig:
 
     def speed(self, fraction: float) -> None:
         """Publish on ~/speed_scaling."""
-        self.wait(self._speeds.get_subscription_count, "a listener of ~/speed_scaling")
-        self._speeds.publish(Float64(data=fraction))
+        self.wait(self.speeds.get_subscription_count, "a listener of ~/speed_scaling")
+        self.speeds.publish(Float64(data=fraction))
         self.settle()
 
-    def send(self, message: JointTrajectory) -> None:
-        """Publish a trajectory, and wait until the controller has accepted or refused it."""
+    def send(self, message: JointTrajectory) -> bool:
+        """Publish a trajectory, and wait until the controller has accepted or refused it; whether it was accepted."""
         self.wait(self.trajectories.get_subscription_count, "a listener of ~/joint_trajectory")
         before = self._verdicts()
         self.trajectories.publish(message)
-        if message.points:
-            self.wait(lambda: self._verdicts() > before, "the controller to accept or refuse the trajectory", LARGE)
-        else:
+        if not message.points:
             self.settle()
+            return True
+        self.wait(lambda: self._verdicts() != before, "the controller to accept or refuse the trajectory", LARGE)
+        return self._verdicts()[0] > before[0]
 
-    def _verdicts(self) -> int:
-        """How many trajectories the controller has accepted or refused, by its log."""
+    def _verdicts(self) -> tuple[int, int]:
+        """How many trajectories the controller has accepted and refused, by its log."""
         log = self.controller.process.output()
-        return log.count("]: trajectory refused: ") + log.count("following a trajectory of ")
+        return log.count("following a trajectory of "), log.count("]: trajectory refused: ")
 
     def settle(self) -> None:
         """Wait until the controller has served what was published before: it answers a request that came later."""
         for _ in range(2):
             self.controller.lifecycle_state()
 
-    def trajectory(self, to: ArrayLike | None = None, seconds: float = MOVE) -> JointTrajectory:
-        """A quintic from where the arm is, to `FAR` away or `to` another place, rad, (n,)."""
-        start = self.driver.q
-        end = start + np.array(FAR) if to is None else np.asarray(to, dtype=np.float64)
+    def trajectory(self, to: ArrayLike | None = None, seconds: float | None = None) -> JointTrajectory:
+        """A quintic from where the arm is, as far as its move goes or `to` another place, rad, (n,)."""
+        start, seconds = self.driver.q, self.arm.seconds if seconds is None else seconds
+        end = start + np.array(self.arm.far) if to is None else np.asarray(to, dtype=np.float64)
         move = Quintic(start, end, seconds)
         message = JointTrajectory(joint_names=list(self.robot.joint_names))
         message.points = [
@@ -269,13 +275,13 @@ class Rig:
         ]
         return message
 
-    def move(self, to: ArrayLike | None = None, seconds: float = MOVE) -> Array:
+    def move(self, to: ArrayLike | None = None, seconds: float | None = None) -> Array:
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
         self.reach("holding")
         message = self.trajectory(to, seconds)
         self.send(message)
         self.reach("tracking", seconds=3.0)
-        speed = 0.2 * float(np.abs(np.array(FAR)).max()) / seconds
+        speed = 0.2 * float(np.abs(np.array(self.arm.far)).max()) / (seconds or self.arm.seconds)
         self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")
         return np.array(message.points[-1].positions)
 
@@ -316,7 +322,7 @@ class Rig:
 
     def held(self, within: float = HELD) -> None:
         """The controller holds the arm, and it has not left its place by more than `within`, rad."""
-        self.check(self.controller.state == "holding", "the arm is not held")
+        self.check(self.controller.state == self.steady, "the arm is not held")
         strayed = self.strayed()
         self.check(strayed <= within, f"the arm has strayed by {strayed:.4f} rad; {within:g} is allowed")
         self.check(self.driver.driven, "no effort drives the arm")
@@ -338,6 +344,15 @@ class Rig:
             lambda: np.abs(self.driver.q - goal).max() <= within and np.abs(self.driver.qd).max() <= within,
             f"the arm to be within {within:g} rad of its goal, where it is {self.driver.q - goal} away",
         )
+
+    def stops(self, **times: float) -> None:
+        """~/stop ends within its times, of which those that are not the campaign's are given, and `STOP_SLACK`."""
+        answer, seconds = self.trigger("stop"), sum({**STOP, **times}.values())
+        self.check(answer.success, f"~/stop is refused: {answer.message}")
+        self.until(
+            lambda: self.controller.state == "released", f"the end of a stop of {seconds:g} s", seconds + STOP_SLACK
+        )
+        self.silent()
 
     def let_down(self, state: str = "fault", seconds: float = PATIENCE) -> None:
         """Wait until the arm is released; it must have been held first, and the last effort be zero."""
@@ -366,7 +381,7 @@ class Rig:
         self.driver.restart_reports()
         answer = self.trigger("recover")
         self.check(answer.success, f"~/recover is refused: {answer.message}")
-        self.reach("holding")
+        self.reach(self.steady)
         self.until(lambda: np.abs(self.driver.qd).max() <= HELD, "the arm to be caught")
         self.mark()
         self.run(SETTLE)

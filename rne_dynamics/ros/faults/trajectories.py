@@ -141,12 +141,12 @@ def hostile_in_motion(rig: Rig) -> None:
 @fault("each takes over without a jump; the last goal is reached")
 def replaced_in_motion(rig: Rig) -> None:
     """Another trajectory in motion, three times."""
-    rig.change(constraints__start=1.0)
-    goal = rig.move()
+    rig.change(constraints__start=1.0, constraints__blend_time=0.8)
+    goal = rig.move(seconds=1.5)
     for to in ((0.6, 0.4), (0.1, 1.2), (0.5, 0.7)):
         rig.run(0.15)
         goal = np.array(to)
-        rig.send(rig.trajectory(goal, 0.9))
+        rig.check(rig.send(rig.trajectory(goal, 2.0)), "a good trajectory is refused")
     rig.arrive(goal)
 
 
