@@ -88,8 +88,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               "takes the description's.", "rad/s or m/s", 0.0, 1e4),
     Parameter("limits.{joint}.position_margin", 0.0, "Distance from the position limits that trajectories keep and in "
               "which a soft wall pushes back.", "rad or m", 0.0, 10.0),
-    Parameter("limits.{joint}.holding_error", 0.05, "How far an arm that is held may be moved from its place; beyond, it "
-              "is held anew where it is. 0 for no bound.", "rad or m", 0.0, 10.0),
+    Parameter("limits.{joint}.holding_error", 0.05, "How far an arm that is held may be moved from its place; beyond, "
+              "it is held anew where it is. 0 for no bound.", "rad or m", 0.0, 10.0),
 )
 
 
