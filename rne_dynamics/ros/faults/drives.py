@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
+from rne_dynamics.ros.faults.driver import COMMAND_TIMEOUT
 from rne_dynamics.ros.faults.fault import Faults
 from rne_dynamics.ros.faults.rig import Rig
 from rne_dynamics.ros.faults.robots import ROBOTS
@@ -37,6 +38,7 @@ def drive_off_and_on(rig: Rig) -> None:
         simulator.faults.off[j] = False
         _no_jump(rig, f"the drive of {joint!r} returns")
         if rig.controller.state == "fault":
+            rig.run(2.0 * COMMAND_TIMEOUT)  # until the brakes hold it
             rig.recover()
 
 
@@ -68,7 +70,7 @@ def brake_drags(rig: Rig) -> None:
     faults = rig.driver.simulator.faults
     for j in range(rig.robot.n):
         faults.drag[j] = DRAG * rig.arm.limits[j]
-        rig.move(seconds=0.6)
+        rig.move(to=np.array(rig.arm.home) + (0.0 if j % 2 else 1.0) * np.array(rig.arm.far), seconds=1.0)
         rig.until(lambda: rig.controller.state != "tracking", "the end of the motion")
         faults.drag[j] = 0.0
         _no_jump(rig, "the brake is released")

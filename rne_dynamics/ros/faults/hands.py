@@ -7,6 +7,7 @@ import numpy as np
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
+from rne_dynamics.ros.faults.driver import COMMAND_TIMEOUT
 from rne_dynamics.ros.faults.fault import Faults
 from rne_dynamics.ros.faults.rig import Rig
 from rne_dynamics.ros.faults.robots import ROBOTS
@@ -54,6 +55,7 @@ def hand_pushes_hard(rig: Rig) -> None:
         )
         if rig.controller.state == "fault":
             rig.silent()
+            rig.run(2.0 * COMMAND_TIMEOUT)  # until the brakes hold it
             rig.recover()
     rig.run(0.2)
     rig.check(rig.controller.state in (rig.steady, "fault"), "the arm is neither held nor released")

@@ -22,8 +22,10 @@ RUNAWAY = 2.5
 #: After a runaway is detected, an effort may add energy for so long, s, and be other than zero where speed grows.
 ADDING, GROWING = 0.020, 0.100
 #: Reaction that is promised.
-CUT = ("a runaway is cut: once detected no effort adds energy for more than 20 ms and the time in which it can fade at "
-       "its rate; zero within 100 ms where speed grows")
+CUT = (
+    "a runaway is cut: once detected no effort adds energy for more than 20 ms and the time in which it can fade at "
+    "its rate; zero within 100 ms where speed grows"
+)
 #: Of the effort limit: an effort below that counts as none.
 NOTHING = 1e-6
 #: Where the joint falls under its own weight the speed is not the motor's doing; nobody looks beyond this, s.

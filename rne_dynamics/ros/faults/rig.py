@@ -279,7 +279,7 @@ class Rig:
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
         self.reach("holding")
         message = self.trajectory(to, seconds)
-        self.send(message)
+        self.check(self.send(message), "the motion that is to be disturbed is refused")
         self.reach("tracking", seconds=3.0)
         speed = 0.2 * float(np.abs(np.array(self.arm.far)).max()) / (seconds or self.arm.seconds)
         self.until(lambda: np.abs(self.driver.qd).max() > speed, "the arm to move")
