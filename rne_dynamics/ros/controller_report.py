@@ -51,7 +51,8 @@ class ControllerReport:
             "motion locked": s.obstacle or (s.gate.text if not s.gate.open else ""),
             "refused joint states": refused,
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
-            "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated), "foreign joint states": c.foreign, "time jumps": c.time_jumps,
+            "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),
+            "foreign joint states": c.foreign, "time jumps": c.time_jumps,
             "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.blind,
             "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
         }
