@@ -303,8 +303,8 @@ class StateFilter:
             return f"its stamp is {-step:.6f} s before that of the one before"
         if code == memory.DELAYED:
             return (
-                f"it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of state_timeout "
-                "and the delay that the gains tolerate). For a simulation that slows down set use_sim_time"
+                f"it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of "
+                "state_timeout and the delay that the gains tolerate). For a slowing simulation set use_sim_time"
             )
         if code == memory.STRAY:
             return "its publication number does not follow that of the one before: delivered late, or a new publisher"
@@ -315,8 +315,8 @@ class StateFilter:
             )
         if code == memory.FROZEN:
             return (
-                f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its reference "
-                f"moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
+                f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its "
+                f"reference moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
             )
         if code == memory.JUMP:
             return (

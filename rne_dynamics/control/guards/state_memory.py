@@ -17,12 +17,12 @@ STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXC
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
 # known yet); when the law last said what it expects; found, allowed and dt of a refusal
 (
-    ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT, EXPECTED_AT,
-    FOUND, ALLOWED, STEP, SIZE,
+    ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
+    EXPECTED_AT, FOUND, ALLOWED, STEP, SIZE,
 ) = columns(*[1] * 16)  # fmt: skip
-# table: velocity limit, whether continuous, effort under which friction may hold the joint; position and velocity of the
+# table: velocity limit, whether continuous, change of effort that friction may withstand; position and velocity of the
 # last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
-# nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more;
+# nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more
 LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH, TRAVEL, DISTRUSTED = range(11)
 # smallest step of the position, speed at its last step; since then: states, time (s), whether the stop was sudden,
 # distance of the reference, feedback effort at the stop; whether the joint moved with its reference;

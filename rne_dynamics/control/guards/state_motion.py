@@ -1,22 +1,22 @@
 """Motion in joint states: jumps, velocities that contradict the positions, readings that stand still.
 
-**Velocity against positions**, joint by joint. Both sums forget with the time constant `MEMORY` (50 ms):
+**Velocity against positions**, joint by joint. Both sums forget with the time constant `MEMORY` (20 ms):
 
     mismatch m = Σ (v_k + v_{k−1})/2 dt − (q_k − q_{k−1}),    travel s = Σ |q_k − q_{k−1}|
 
-A velocity is not used any more from |m| > `MISFIT` + `FRACTION` s on. The joint then has the estimate from positions.
+From |m| > `MISFIT` + `FRACTION` s + v · jitter / 2 on the reported velocity is not used any more: the joint has the
+estimate from positions. Nothing is compared over steps of more than 30 ms.
 
-===============================  =======================  ==================================================
-of a reported velocity           |m| at speed v, or        found
-                                 acceleration a
-===============================  =======================  ==================================================
-wrong sign                       2 s                      after 1.7 mrad
-zero, far too small              s                        after 5 mrad; below 0.1 rad/s never
-degrees for radians              56 s                     at once
-low-pass of the true one, 10 ms  at most 0.31 s in a      never, as long as |a| < 150 rad/s² where motion begins
-                                 sine
-offset, dead band                50 ms times it           beyond 0.05 rad/s
-===============================  =======================  ==================================================
+================================  ===============  ====================================================================
+of a reported velocity            |m|              found
+================================  ===============  ====================================================================
+wrong sign                        2 s              where motion begins after 1.3 mrad
+zero, or far too small            s                where motion begins after 3 mrad; at a constant speed of less than
+                                                   0.2 rad/s never
+degrees for radians               56 s             at once
+low-pass of the true one, 5 ms    at most 0.3 s    never up to 300 rad/s² where motion begins (10 ms: 70 rad/s²)
+offset, dead band                 20 ms times it   from 0.1 rad/s on
+================================  ===============  ====================================================================
 
 **A reading that stands still**, to the last bit, is what encoders at rest show, coarse ones at slow speed, and joints
 that friction holds. It is a frozen one if all of these hold:
@@ -27,8 +27,8 @@ that friction holds. It is a frozen one if all of these hold:
   - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
   - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand.
 
-The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest where
-it was last seen, so that the others keep their damping.
+The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest
+where it was last seen, so that the others keep their damping.
 
 What cannot be told from a joint that is stuck is a reading that froze before the motion: a path tolerance ends that.
 """
@@ -129,7 +129,8 @@ def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, d
     if not expecting:
         return GOOD
     for j in range(q.shape[0]):
-        if q[j] != table[PLACE, j] or table[STILL, j] + 1.0 < STILL_STATES + 2.0 * table[HABIT, j] or table[DEAD, j] != 0.0:
+        enough = STILL_STATES + 2.0 * table[HABIT, j]
+        if q[j] != table[PLACE, j] or table[STILL, j] + 1.0 < enough or table[DEAD, j] != 0.0:
             continue
         asked = table[ASKED, j] + abs(table[EXPECTED, j]) * dt
         if asked <= STILL_TRAVEL + STEPS * table[FINEST, j]:
@@ -189,7 +190,8 @@ def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool,
         moved = 0.0 if began else q[j] - table[PLACE, j]
         if moved == 0.0:
             if table[STILL, j] == 0.0:
-                sudden = abs(table[RAW, j]) > SUDDEN_BRAKE * dt + SLOW and abs(table[RAW, j]) * dt > 4.0 * table[FINEST, j]
+                speed = abs(table[RAW, j])
+                sudden = speed > SUDDEN_BRAKE * dt + SLOW and speed * dt > 4.0 * table[FINEST, j]
                 table[SUDDEN, j] = 1.0 if sudden else 0.0
                 table[FEEDBACK_THEN, j] = table[FEEDBACK, j] if expecting else np.nan
             table[STILL, j] += 1.0

@@ -95,5 +95,6 @@ def continues(step: int, quiet: float) -> bool:
 @helper
 def redelivered(whole: NDArray[np.int64], sequence: int, stamp: int) -> bool:
     """Whether the message is one of the last of the sender followed, by number and stamp."""
-    dated = whole[KNOWN] == 1 and whole[STAMPED] == 1 and 0 < stamp <= whole[STAMP]
-    return dated and -LOST <= sequence - whole[SEQUENCE] <= 0
+    if whole[KNOWN] == 0 or whole[STAMPED] == 0 or not 0 < stamp <= whole[STAMP]:
+        return False
+    return -LOST <= int(sequence - whole[SEQUENCE]) <= 0

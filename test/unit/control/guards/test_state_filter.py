@@ -488,7 +488,9 @@ BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(st.lists(
-    st.tuples(st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3)),
+    st.tuples(
+        st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3),
+    ),
     max_size=40,
 ))
 def test_refused_states_leave_nothing_behind_that_a_good_one_needs(steps):
