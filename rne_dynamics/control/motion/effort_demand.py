@@ -127,7 +127,7 @@ class EffortDemand:
 
 
 def _times(path: BlendedPath) -> tuple[Array, NDArray[np.bool_]]:
-    """Path times to sample, both sides of each knot and between knots where there are few; which lie in short pieces."""
+    """Path times to sample: both sides of each knot, and between knots that are few; and which lie in short pieces."""
     knots = path.knots
     if len(knots) < 2:
         return knots, np.zeros(len(knots), dtype=bool)

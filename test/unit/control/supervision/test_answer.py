@@ -103,3 +103,19 @@ def test_a_reference_that_cannot_be_written_to_is_taken():
     assert torques.quick is not None
     terms = output.track(torques, torques.quick, q, np.zeros(N), Reference(q, zero, zero), 1.0, 0.0, Counters()).terms
     np.testing.assert_allclose(terms.total, rne.gravity_torque(ROBOT, q), atol=1e-12)
+
+
+def test_limits_hold_for_the_measured_state_and_the_law_for_the_expected_one():
+    given = arm()
+    torques, output, counters = Torques(given), Output(given), Counters()
+    q, qd, reference = state(np.random.default_rng(1), 0.1)
+    expected = np.clip(q, ROBOT.lower, ROBOT.upper) + 0.01, qd + 0.1
+    assert torques.quick is not None
+    answers = {}
+    for name, at, law in (("plain", expected, None), ("both", (q, qd), expected), ("fast", (q, 9.0 + qd), expected)):
+        output.start_from(np.zeros(N), np.zeros(N))
+        answers[name] = output.track(torques, torques.quick, *at, reference, 1.0, 0.0, counters, law)
+    for one, other in zip(answers["plain"].terms, answers["both"].terms, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not answers["both"].runaway
+    assert answers["fast"].runaway
