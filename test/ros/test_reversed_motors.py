@@ -55,12 +55,12 @@ def test_no_reversed_motor_is_driven_on(name):
     # a driver that limits the rate itself may need longer from full effort to zero
     allowed = max(CUT, float(np.max(limits.effort / limits.rate))) + 2.0 * PERIOD
     ran_away = 0
+    weight = float("gravity" in made.compensated)  # what the arm itself carries
     for j in range(robot.n):
         sign = np.where(np.arange(robot.n) == j, -1.0, 1.0)
-        compensated = rne.gravity_torque if "gravity" in made.compensated else None
         rig = Rig(robot, start, made, period=PERIOD)
-        rig.motors = lambda command, sign=sign, rig=rig: sign * command + (
-            0.0 if compensated is None else compensated(robot, rig.simulator.state.q)
+        rig.motors = lambda command, sign=sign, rig=rig: sign * command + weight * rne.gravity_torque(
+            robot, rig.simulator.state.q
         )
         driven, worst = np.zeros(robot.n), 0.0
         for _ in range(60):
@@ -73,9 +73,7 @@ def test_no_reversed_motor_is_driven_on(name):
             if rig.supervisor.mode in SILENT:
                 break
         speeds, power = np.array(rig.speeds), np.array(rig.power)
-        if compensated is not None:  # the arm's own gravity compensation is not ours
-            q = rig.simulator.state.q
-            power = power - rne.gravity_torque(robot, q) * speeds
+        power = power - weight * rne.gravity_torque(robot, rig.simulator.state.q) * speeds  # not ours
         fast = (np.abs(speeds) > OVERSPEED * limits.velocity).any(axis=1)
         if not fast.any():
             continue
