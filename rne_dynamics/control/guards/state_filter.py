@@ -157,6 +157,11 @@ class StateFilter:
         return int(self._whole[memory.STAMP])
 
     @property
+    def late(self) -> float:
+        """How much later the last good state came than the least late one of the last moments, s; 0 where unknown."""
+        return max(float(self._clock[memory.LATE] - self._clock[memory.LEAST]), 0.0)
+
+    @property
     def place(self) -> Array:
         """Positions of the last good state, unwrapped, rad or m; shape (n,): the filter's own memory."""
         place: Array = self._table[memory.PLACE]

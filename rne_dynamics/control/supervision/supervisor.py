@@ -433,7 +433,7 @@ class Supervisor:
         self._gravity = terms.gravity
         if self._torques.predictor is not None:
             self._torques.predictor.note(self._acting, limited.command)
-        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, limited)
+        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)
         self._integrated = self.stamp
         if runaway and self._drives:
             self._stop_runaway(now, limited.command)

@@ -167,9 +167,12 @@ class Torques:
         self.follow(reference.q, reference.qd)
         return self.tracking(reference.q, reference.qd, reference, 0.0)
 
-    def integrate(self, dt: float, limited: Limited) -> None:
-        """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s."""
-        self.period.add(dt)
+    def integrate(self, dt: float, late: float, limited: Limited) -> None:
+        """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
+
+        A state that came `late`, s, is a delay that damping has to bear like a longer period.
+        """
+        self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking
         if law is not None and self._integrates:
             step = min(max(dt, 0.0), LONGEST_STEP)
