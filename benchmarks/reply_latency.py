@@ -8,8 +8,8 @@ plain       examples/plain_node.py, what one writes in an afternoon with rclpy a
 controller  computed_torque_controller with every check on
 
 This process publishes joint states of an arm that is held and swings a little, and waits for each answer. CPU time is
-that of all threads of the answering process over the seconds that are counted. Where an answer is missing, or those of
-the plain node and the controller differ (exit code 1), nothing is compared.
+that of all threads of the answering processes over the seconds that are counted. Where an answer is missing, or those
+of the plain node and the controller differ (exit code 1), nothing is compared.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from usage import cpu_seconds, memory
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
@@ -75,7 +76,7 @@ class Round(NamedTuple):
     cpu
         Part of a core used.
     resident
-        Memory at the end, MB.
+        Memory at the end, MB; pages that processes share are counted once.
     """
 
     latencies: np.ndarray
@@ -93,17 +94,6 @@ def echo(joints: int) -> None:
     answer = Float64MultiArray(data=[0.0] * joints)
     node.create_subscription(JointState, "joint_states", lambda _: publisher.publish(answer), NEWEST)
     rclpy.spin(node)
-
-
-def cpu_seconds(process: int) -> float:
-    """CPU time of all threads of a process so far, s, to a hundredth."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def resident_memory(process: int) -> float:
-    """Resident memory of a process, MB."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
@@ -179,7 +169,7 @@ class Harness:
                     raise SystemExit(f"{' '.join(command)} has answered none of {k} states; run it once more")
             cpu = (cpu_seconds(process.pid) - busy) / (time.monotonic() - began)
             counted = slice(self.before, None)
-            return Round(latencies[counted], latencies[0], efforts[counted], cpu, resident_memory(process.pid))
+            return Round(latencies[counted], latencies[0], efforts[counted], cpu, memory(process.pid))
         finally:
             gc.enable()
             end(process)

@@ -24,7 +24,6 @@ os.environ.setdefault("ROS_DOMAIN_ID", "98")
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "LOCALHOST"
 
 import rclpy
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.signals import SignalHandlerOptions
 from rich.console import Console
@@ -35,6 +34,7 @@ from std_msgs.msg import Float64MultiArray
 import rne_dynamics as rne
 from rne_dynamics.ros import hot_loop
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.process import quiet_collector
 
 RATE = 1000.0
@@ -85,16 +85,15 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
     """CPU time a message of each part, µs."""
     arguments = ["controller", "--ros-args", "-p", f"robot_description:={robot}"]
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-    node, executor, meter = ComputedTorqueController(), SingleThreadedExecutor(), Meter()
-    executor.add_node(node)
-    if not node.start():
+    control = LocalLoop()
+    node, meter, loop = ComputedTorqueController(control), Meter(), control.loop
+    if not node.start() or loop.hot is None:
         raise SystemExit("the controller does not start")
-    meter.watch(node.loop, "_on_message", "all of the answer")
+    meter.watch(loop.hot, "_on_message", "all of the answer")
     for where, name, label in (
-        (hot_loop, "take", "take the bytes from DDS"), (node.reader, "read", "read them"),
-        (node.supervisor, "observe", "check the state"), (node.supervisor, "effort", "law and limits"),
-        (node.efforts, "publish", "publish the effort"), (hot_loop, "step", "executor"),
-        (node.loop._glance, "anything", "look for its work"),  # type: ignore[union-attr]
+        (hot_loop, "take", "take the bytes from DDS"), (loop.reader, "read", "read them"),
+        (loop.supervisor, "observe", "check the state"), (loop.supervisor, "effort", "law and limits"),
+        (loop.efforts, "publish", "publish the effort"),
     ):
         meter.watch(where, name, label)
     feeder = subprocess.Popen([sys.executable, __file__, "--feed", "--robot", robot])
@@ -103,14 +102,14 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
         def run(duration: float) -> None:
             end = time.monotonic() + duration
             while time.monotonic() < end:
-                node.turn(executor)
+                loop.turn()
 
         run(WARM_UP)
         quiet_collector()
         meter.spent = dict.fromkeys(meter.spent, 0)
-        before, thread, process = node.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
+        before, thread, process = loop.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
         run(seconds)
-        count = node.statistics.efforts - before
+        count = loop.statistics.efforts - before
         spent = {"the whole process": time.process_time_ns() - process, "this thread": time.thread_time_ns() - thread}
         if not count:
             raise SystemExit("no state was answered")

@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -33,6 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
+from usage import memory
 
 import rne_dynamics as rne
 from rne_dynamics.ros.messages import write_stamp
@@ -76,7 +76,7 @@ class Watch:
         rclpy.spin_once(self._node, timeout_sec=PERIOD)
 
     def start(self, command: Sequence[str], seconds: float, **environment: str) -> tuple[float, float, float]:
-        """Seconds to the first effort; resident memory then and `seconds` later, MB."""
+        """Seconds to the first effort; memory then and `seconds` later, MB."""
         while self._efforts:  # those of the process before
             self._efforts = 0
             self._turn()
@@ -90,18 +90,12 @@ class Watch:
                         raise SystemExit(f"{' '.join(command[:3])} does not answer")
                     self._turn()
                 taken = time.monotonic() - began
-                first = resident(process.pid)
+                first = memory(process.pid)
                 while time.monotonic() < began + taken + seconds:
                     self._turn()
-                return taken, first, resident(process.pid)
+                return taken, first, memory(process.pid)
             finally:
                 process.terminate()
-
-
-def resident(process: int) -> float:
-    """Resident memory of a process, MB."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1000.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -136,6 +136,20 @@ def joint_state_layout(data: bytes) -> JointStateLayout | None:
     )
 
 
+def trajectory_points(data: bytes) -> int | None:
+    """How many points a serialised trajectory_msgs/JointTrajectory says it has; None where that cannot be read here."""
+    if data[:2] != PLAIN or not NATIVE:
+        return None
+    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    try:
+        walk.text()  # frame_id
+        for _ in range(walk.count()):
+            walk.text()
+        return walk.count()
+    except error:
+        return None
+
+
 class NumbersReader:
     """The numbers of std_msgs/Float64MultiArray messages, read from where they were in the one before."""
 

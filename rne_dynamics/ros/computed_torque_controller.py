@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from std_msgs.msg import Float64
@@ -14,11 +17,12 @@ from trajectory_msgs.msg import JointTrajectory
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.motion import warm_up
+from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
-from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -29,14 +33,16 @@ from rne_dynamics.ros.controller_parameters import (
     damping_parameter,
     velocity_limits,
 )
-from rne_dynamics.ros.controller_state import ControllerState
-from rne_dynamics.ros.effort_node import EffortNode
+from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode, Loop
 from rne_dynamics.ros.follow_action import FollowAction, follow_action
 from rne_dynamics.ros.jtc_names import JTC
+from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.lifecycle import NEWEST
+from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
+from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.trajectory_message import MotionLimits, accept
+from rne_dynamics.ros.trajectory_message import MotionLimits, accept, read_trajectory
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
@@ -73,22 +79,28 @@ class ComputedTorqueController(EffortNode):
     """
 
     _action: FollowAction | None = None
+    _snapshot: Snapshot | None = None
     foreign = JTC
 
-    def __init__(self) -> None:
-        super().__init__("computed_torque_controller", SCHEMA)
+    def __init__(self, control: Loop) -> None:
+        super().__init__("computed_torque_controller", SCHEMA, control)
 
     def build(self, robot: Machine) -> None:
         """As the base, and listen for trajectories."""
         super().build(robot)
+        warm_up(robot.n)
+        values = self.parameters.values
         self._endings: Counter[Ending] = Counter()
         self._refused = 0
-        self.adopted(self.parameters.values)
-        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1))
+        self._followed: dict[int, OnEnd] = {}
+        self._numbers = itertools.count(1)
+        self._speeds: Latest[float] = Latest(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
+        self._speed = number(values, "speed_scaling")
+        self.adopted(robot, values, {})
+        self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
         self.keep(self.create_service(Trigger, "~/cancel", self._on_cancel))
         self.keep(self.create_service(SetBool, "~/hand_guide", self._on_hand_guide))
-        self._tracking = ControllerState(self, robot.joint_names, int(self.parameters.number("torque_divisor")))
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
@@ -109,13 +121,14 @@ class ComputedTorqueController(EffortNode):
         plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
         return replace(plain, command_delay=number(values, "command_delay"))
 
-    def adopted(self, values: Values) -> None:
-        """Tolerances, motion limits, speed."""
-        robot = self.supervisor.settings.robot
+    def adopted(self, robot: Machine, values: Values, before: Values) -> None:
+        """Tolerances, motion limits, and the speed where it is what changes: a paused arm must not go on for others."""
+        self._robot = robot
         self._tolerances = self._tolerances_of(robot, values)
         self._limits = motion_limits(robot, values)
         self._blend_time = number(values, "constraints.blend_time")
-        self.supervisor.scale_speed(number(values, "speed_scaling"))
+        if values["speed_scaling"] != before.get("speed_scaling"):
+            self._set_speed(number(values, "speed_scaling"))
 
     def _tolerances_of(self, robot: Machine, values: Values) -> Tolerances:
         return Tolerances(
@@ -152,86 +165,102 @@ class ComputedTorqueController(EffortNode):
         ControlError
             The controller accepts no motion now, or the trajectory is not acceptable; the message says why.
         """
-        supervisor = self.supervisor
-        supervisor.ready()
         if not message.points:
+            self.control.ask("present", 0)  # refuses as it would refuse a motion
             self.cancel_motion("an empty trajectory came")
             return
-        queue = supervisor.queue
-        rate, slope = queue.path_rate(supervisor.speed)
+        start = nanoseconds(message.header.stamp, "the header's stamp")
+        present: Present = self.control.ask("present", start)
         accepted = accept(
-            message, self._limits.joints, supervisor.stamp, queue.ahead, self._limits, blend_time=self._blend_time,
-            rate=rate, slope=slope, demand=self._demand(supervisor.settings),
+            message, self._limits.joints, present.stamp, lambda at: present.followed, self._limits,
+            blend_time=self._blend_time, rate=present.rate, slope=present.slope, demand=self._demand(),
         )
-        robot = supervisor.settings.robot
-        if isinstance(robot, Mechanism) and supervisor.posture is not None:
-            check_loops(accepted.path, robot, supervisor.posture, accepted.begin)
-        motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
-
-        def ended(ending: Ending, text: str) -> None:
-            self._endings[ending] += 1
-            good = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED)
-            log = self.get_logger()  # one line for each call: rclpy tells them apart by their place
-            if good:
-                log.info(f"trajectory {ending.value}: {text}")
-            else:
-                log.warning(f"trajectory {ending.value}: {text}")
-            if on_end is not None:
-                on_end(ending, text)
-
-        supervisor.follow(motion, ended)
+        robot = self._robot
+        if isinstance(robot, Mechanism) and present.posture is not None:
+            check_loops(accepted.path, robot, present.posture, accepted.begin)
+        following = next(self._numbers)
+        self._followed[following] = on_end or (lambda ending, text: None)
+        try:
+            motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
+            self.control.ask("follow", Follow(following, motion, start == 0, present.now))
+        except RneDynamicsError:
+            del self._followed[following]
+            raise
         if accepted.warning:
             self.get_logger().warning(accepted.warning)
         self.get_logger().info(
             f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
         )
 
-    def _demand(self, settings: Settings) -> EffortDemand | None:
+    def heard(self, message: Any) -> None:
+        """As the base; how motions end, and what goals want to know meanwhile."""
+        if isinstance(message, Ended):
+            self._ended(message)
+        elif isinstance(message, Snapshot):
+            self._snapshot = message
+            if self._action is not None:
+                self._action.report(message.stamp, time.monotonic())
+        else:
+            super().heard(message)
+
+    def _ended(self, message: Ended) -> None:
+        following, ending, text = message
+        self._endings[ending] += 1
+        good = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED)
+        log = self.get_logger()  # one line for each call: rclpy tells them apart by their place
+        if good:
+            log.info(f"trajectory {ending.value}: {text}")
+        else:
+            log.warning(f"trajectory {ending.value}: {text}")
+        self._followed.pop(following)(ending, text)
+
+    def _demand(self) -> EffortDemand | None:
+        settings = self.in_force
         law = settings.tracking
         return None if law is None else EffortDemand(law, settings.limits, settings.compensated)
 
     def cancel_motion(self, why: str) -> None:
         """Bring the motion under way to rest on its path."""
-        self.supervisor.cancel(why)
+        self.control.ask("cancel", why)
 
     def present(self) -> tuple[Reference, Array, Array]:
         """What is asked of the arm now, and its measured position and velocity."""
-        return self.supervisor.queue.reference, self.supervisor.q, self.supervisor.qd
+        assert self._snapshot is not None
+        return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
-    def after_effort(self, effort: Effort, now: float) -> None:
-        """Tell those who listen what was asked of the arm and what it did."""
-        supervisor = self.supervisor
-        self._tracking.publish(supervisor.stamp, *self.present(), effort.command, supervisor.speed)
-        if self._action is not None:
-            self._action.report(supervisor.stamp, now)
-
-    def _on_trajectory(self, message: JointTrajectory) -> None:
+    def _on_trajectory(self, data: bytes) -> None:
         try:
-            self.accept(message)
+            self.accept(read_trajectory(data))
         except RneDynamicsError as error:
             self._refused += 1
             self.get_logger().error(f"trajectory refused: {error}")
 
     def _on_speed(self, message: Float64) -> None:
-        try:
-            self.supervisor.scale_speed(message.data)
-        except RneDynamicsError as error:
-            self.get_logger().warning(f"{error}; it stays {self.supervisor.speed:g}", throttle_duration_sec=1.0)
+        if 0.0 <= message.data <= 1.0:
+            self._set_speed(message.data)
+            return
+        self.get_logger().warning(
+            f"speed scaling is {message.data}; it must lie between 0 and 1; it stays {self._speed:g}",
+            throttle_duration_sec=1.0,
+        )
+
+    def _set_speed(self, speed: float) -> None:
+        self._speed = speed
+        self._speeds.put(speed, time.monotonic())
+
+    def _hand_on(self) -> None:
+        super()._hand_on()
+        self._speeds.flush(time.monotonic())
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self.asked(response, lambda: self.cancel_motion("~/cancel was called"))
 
     def _on_hand_guide(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        return self.asked(response, lambda: self.supervisor.hand_guide(bool(request.data)))
+        return self.asked(response, lambda: self.control.ask("hand_guide", bool(request.data)))
 
     def status(self) -> dict[str, object]:
-        """Tracking, for the diagnostics."""
-        supervisor = self.supervisor
-        error = np.abs(supervisor.queue.reference.q - supervisor.q)
+        """Trajectories, for the diagnostics."""
         return {
-            "tracking": supervisor.queue.moving,
-            "speed scaling": supervisor.speed,
-            "largest present error": float(np.max(error, initial=0.0)),
             "refused trajectories": self._refused,
             "aborted trajectories": self._endings[Ending.PATH] + self._endings[Ending.STOPPED],
             "cancelled trajectories": self._endings[Ending.CANCELLED],
@@ -252,7 +281,8 @@ def motion_limits(robot: Machine, values: Values) -> MotionLimits:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
-    return run(ComputedTorqueController, argv)
+    with control_process(argv) as control:
+        return run(lambda: ComputedTorqueController(control), argv)
 
 
 if __name__ == "__main__":

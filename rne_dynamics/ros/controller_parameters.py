@@ -75,6 +75,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               0.0, 200.0),
     Parameter("stop.after_cancel", "hold", "What follows when a motion is cancelled or aborted: the arm is held (hold) "
               "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
+    Parameter("drives.topic", "", "Topic of std_msgs/Bool that says whether the drives act on efforts; while it says "
+              "no, or nothing yet, motions are refused. Empty for none.", read_only=True),
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/*; 0 publishes none.", "", 0, 1_000_000,
               read_only=True),
     Parameter("limits.saturation", "joint", "What a saturated joint does to the others: nothing (joint), or the motion "

@@ -1,51 +1,73 @@
-"""Base of the two controllers: messages to a `Supervisor` and back. What is decided is decided there."""
+"""Base of the two controllers: the node that users see, in front of a control loop in a process of its own.
+
+Here parameters, trajectories, goals and services are received and checked, and what the loop reports is published. What
+is decided about the arm is decided by the `Supervisor` of the loop; see `control_loop`.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
-import numpy as np
+from rclpy.clock import ClockType
 from rclpy.executors import Executor
 from rclpy.publisher import Publisher
-from sensor_msgs.msg import JointState
+from rclpy.time import Time
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
-from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.control.supervision.states import DRIVING, SILENT, STOPPING, Mode
-from rne_dynamics.control.supervision.supervisor import Supervisor
-from rne_dynamics.errors import RneDynamicsError, StateError
+from rne_dynamics.control.supervision.states import DRIVING, Mode
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
+from rne_dynamics.ros.control_loop import DRIVES
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.controller_report import ControllerReport
-from rne_dynamics.ros.diagnostics import WARN, Diagnostics
-from rne_dynamics.ros.hot_loop import LONGEST_WAIT
-from rne_dynamics.ros.joint_map import Reading
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
-from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.loop_statistics import LoopStatistics
+from rne_dynamics.ros.listeners import Listeners
+from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
+from rne_dynamics.ros.loop_messages import Entered, Said, Setup
+from rne_dynamics.ros.loop_process import LoopEndedError
 from rne_dynamics.ros.machine import endless, loaded, relocked
-from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
-from rne_dynamics.ros.parameters import Values
-from rne_dynamics.ros.state_reader import StateReader
+from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.spatial.compiling import Compiling
 
-# reading a member off its class is slow in Python 3.11
-FOREIGN, NO_VELOCITY = Reading.FOREIGN, Reading.NO_VELOCITY
-#: How often the watchdog looks at the age of the state, s.
-WATCH_PERIOD = 0.01
 #: Shortest time between two lines of log about what the diagnostics warn of, s.
 LOG_PERIOD = 10.0
-#: Time between two efforts of a stop without states, s.
-BLIND_PERIOD = 0.004
-#: Round-off of times that are compared, s.
-ROUNDING = 1e-9
-#: Silence of /clock after which a controller that needs it says so, s.
-CLOCK_SILENCE = 5.0
+#: How long a stop may take beyond its plan before the efforts are brought to zero at once, and how long that may take
+#: before the loop's process is killed, s.
+OVERTIME, LAST = 2.0, 3.0
+#: Shortest time between two settings, or two speeds, that are handed to the loop, s.
+SETTINGS_PERIOD = 0.1
+
+
+class Loop(Protocol):
+    """What a controller needs of its control loop; see `LoopProcess`."""
+
+    def listen(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
+        """Hand what the loop reports to `on_message`, from `hear`; call `wake` in a thread when there is something."""
+
+    def listen_no_more(self) -> None:
+        """End what `listen` has begun."""
+
+    def hear(self) -> None:
+        """Take everything that the loop has reported."""
+
+    def tell(self, name: str, *arguments: object) -> None:
+        """Have a command done, without an answer."""
+
+    def ask(self, name: str, *arguments: object, seconds: float = ...) -> Any:
+        """Have a command done; what it returns."""
+
+    def wait(self, seconds: float = ...) -> str:
+        """How the loop has ended; it is killed if it has not within `seconds`."""
 
 
 class EffortNode(ArmNode):
@@ -53,11 +75,24 @@ class EffortNode(ArmNode):
 
     Subclasses give `settings`. Of a mechanism with closed loops the states of the driven joints are read, no others.
 
-    The last effort never stays standing: see `Supervisor` for how every way to end lets the arm down.
+    The last effort never stays standing: see `Supervisor` for how every way to end releases the arm.
+
+    Parameters
+    ----------
+    name, schema
+        As for `ArmNode`.
+    control
+        The control loop.
     """
 
-    _watch_at = 0.0
     _modes: Publisher | None = None
+
+    def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:
+        super().__init__(name, schema)
+        self.control = control
+        self.mode, self._locked, self.lost = Mode.UNCONFIGURED, False, False
+        self._heard = self.create_guard_condition(self._hear)
+        control.listen(self.heard, self._heard.trigger)
 
     @abstractmethod
     def settings(self, robot: Machine, values: Values) -> Settings:
@@ -66,182 +101,173 @@ class EffortNode(ArmNode):
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def build(self, robot: Machine) -> None:
-        """Everything that can be done once, before the first state."""
-        joints, n = robot.joint_names, robot.n
-        self.parameters.declare_joints(joints, left_out=self.locked)
-        self.reader = StateReader(joints, tuple(self.locked))
-        self._others = LockedJoints(self.locked, endless(self.found.free))
-        self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.full(n, np.nan)
-        self.supervisor = Supervisor(self.settings(robot, self.parameters.values), self._entered)
-        self._warn(self.supervisor.settings)
-        self.supervisor.warm_up()
-        self._account = ControllerReport(self.supervisor)
-        self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, self.parameters.values))
-        self.terms = TermsPublisher(self, joints, int(self.parameters.number("torque_divisor")))
+        """Have the loop do everything that can be done once, before the first state."""
+        values = self.parameters
+        values.declare_joints(robot.joint_names, left_out=self.locked)
+        settings = self.settings(robot, values.values)
+        self._warn(settings)
+        self.in_force, self._simulated = settings, bool(self.get_parameter(USE_SIM_TIME).value)
+        if self._simulated:
+            end_time_source(self)  # the loop takes the time, and reports it
+        self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
+        self.control.ask("build", self._setup(robot, settings), seconds=math.inf)
+        self.mode, self._locked = Mode.INACTIVE, False
+        self._newest: Latest[Settings] = Latest(lambda newest: self.control.tell("adopt", newest), SETTINGS_PERIOD)
         self._modes = self.keep(self.create_publisher(String, "~/state", LATCHED))
-        self.diagnostics, self.statistics = Diagnostics(self), LoopStatistics(time.monotonic())
-        self.clock = LoopClock(self)
-        self._seen: SeenPublisher | None = None
-        self._taken = 0
-        if self.clock.subscription is not None:
-            self.keep(self.clock.subscription)
-            self._seen = SeenPublisher(self)
-        rate = self.parameters.number("rate")
-        self._answers_states = rate == 0.0
-        self.listen(
-            JointState, "joint_states", self.on_state, None if self._answers_states else 1.0 / rate, self._tick,
-            raw=True, clock=self.clock, on_time=self._on_time,
-        )
+        self.diagnostics = Diagnostics(self)
+        self._listeners = Listeners(self, EFFORT_TOPIC)
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
         if self.locked:
             self.every(PERIOD, self._follow_locked)
-        self.every(self.parameters.number("diagnostics_period"), self._report)
-        self.parameters.enable_changes(self._changed)
-        self._say(self.supervisor.mode)
+        self.every(values.number("diagnostics_period"), self._report)
+        self.every(SETTINGS_PERIOD, self._hand_on)
+        values.enable_changes(self._changed)
+        self._say(self.mode)
+
+    def _setup(self, robot: Machine, settings: Settings) -> Setup:
+        values = self.parameters
+        drives = values.text("drives.topic")
+        topics = ["joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
+        topics += ["~/clock_seen"] + [f"~/torque/{term}" for term in TorqueTerms._fields]
+        return Setup(
+            settings, f"{self.get_name()}_loop", self.get_namespace(),
+            {name: self.resolve_topic_name(name) for name in topics}
+            | ({DRIVES: self.resolve_topic_name(drives)} if drives else {}),
+            self.commanded, tuple(self.locked), effort_scales(robot, values.values), values.number("rate"),
+            int(values.number("torque_divisor")), bool(drives), self._simulated, int(values.number("realtime_priority")),
+            tuple(map(int, numbers(values.values, "cpu_affinity"))), values.flag("lock_memory"),
+        )
+
+    def settle(self) -> None:
+        """Nothing: the loop's process is the one that the operating system has to treat as the parameters say."""
 
     def begin(self) -> None:
         """Wait for the first state; the arm stays where that one finds it."""
-        self.statistics = LoopStatistics(time.monotonic())
-        self._watch_at = 0.0
-        self.supervisor.activate(self.clock.now())
+        self._newest.flush(time.monotonic(), always=True)
+        self.control.ask("activate")
 
     def end(self) -> None:
-        """Set the arm down and release it; takes a second or two, in which it answers the states itself."""
-        supervisor = self.supervisor
-        if supervisor.mode in DRIVING:
+        """Stop and release the arm; takes a second or two, less after a second signal."""
+        if self.mode in DRIVING:
             self.get_logger().info("stopping: the arm is slowed down, held and let down")
-        self.clock.ending = True
-        try:
-            supervisor.stop(self.clock.now(), "deactivated", ending=True)
-            # A transition runs inside the executor, so its timers rest meanwhile.
-            while supervisor.mode is Mode.STOPPING and self.loop is not None:
-                self.loop.turn(longest=BLIND_PERIOD)
-                self._watch_steadily()
-        finally:
-            self.clock.ending = False
-            self.efforts.release()
-            self.get_logger().info("stopped: the arm is released")
+        plan, hurried = self.in_force.stop, False
+        # a simulation may be slower than its clock says, or stand still
+        slowest = math.inf if self._simulated else OVERTIME
+        hurry_at = time.monotonic() + plan.brake_time + plan.hold_time + plan.ramp_time + slowest
+        give_up_at = hurry_at + LAST
+        self.control.ask("stop", "deactivated", True)
+        while self.mode is not Mode.INACTIVE:
+            time.sleep(0.005)
+            self.control.hear()
+            now = time.monotonic()
+            if not hurried and (now > hurry_at or self.pressed()):
+                why = "a second signal came" if self.pressed() else "the stop takes longer than planned"
+                self.get_logger().warning(f"{why}: efforts go to zero at once")
+                self.control.tell("hurry", why)
+                hurried, give_up_at = True, now + LAST
+            elif now > give_up_at:
+                self._abandon()
+                return
+        self.get_logger().info("stopped: the arm is released")
+
+    def _abandon(self) -> None:
+        """Nothing but the end of its process stops the loop from sending."""
+        self.get_logger().error(f"the control loop does not come to an end and is killed: {self.control.wait(0.0)}")
+        self._lose()
+
+    def _lose(self) -> None:
+        """The loop's process has ended, and this one follows."""
+        self.lost = self.finished = self.failed = True
+        self.mode = Mode.FAULT
+        self._say(self.mode)
 
     def release(self) -> None:
-        """As the base; whoever looks at ``~/state`` sees it."""
-        self._say(Mode.UNCONFIGURED)
+        """As the base; ~/state reports it."""
+        self.mode = Mode.UNCONFIGURED
+        self._say(self.mode)
         self._modes = None
         super().release()
+        self.control.ask("release")
 
-    # -- the hot path -------------------------------------------------------------------------------------------------
+    def stop(self) -> None:
+        """As the base; nothing where the loop's process has ended."""
+        if not self.lost:
+            super().stop()
 
-    def on_state(self, data: bytes) -> None:
-        """One joint state as it came: check it, and answer it."""
-        if self.clock.started:  # nothing can be answered without a time
-            self._take_state(data)
-        self._taken += 1
-        self._acknowledge()
+    def destroy_node(self) -> None:
+        """As the base; the loop is not listened to any more."""
+        self.control.listen_no_more()
+        super().destroy_node()
 
-    def _take_state(self, data: bytes) -> None:
-        arrived, now = time.monotonic(), self.clock.now()
-        supervisor, reader = self.supervisor, self.reader
-        try:
-            reading = reader.read(data, self._q, self._qd, self._reported)
-        except StateError as error:
-            supervisor.refuse(error)
-            return
-        if reading is FOREIGN:
-            supervisor.counters.foreign += 1
-            return
-        if self.efforts.scaled:
-            np.divide(self._reported, self.efforts.scale, out=self._reported)
-        usable = supervisor.observe(
-            reader.stamp, now, self._q, self._qd, self._reported, velocity_missing=reading is NO_VELOCITY,
-            sequence=None if self.loop is None else self.loop.sequence,
-        )
-        if usable and (self._answers_states or supervisor.mode is STOPPING):
-            self._send(supervisor.effort(supervisor.stamp, now), arrived)
-        self.statistics.arrived(arrived)  # after the answer, which must not wait for it
-
-    def _tick(self, late: bool) -> None:
-        """One cycle at the fixed rate: the newest state, if it is not stale."""
-        supervisor = self.supervisor
-        if supervisor.mode not in DRIVING:
-            return
-        arrived, now = time.monotonic(), self.clock.now()
-        if late:
-            self.statistics.overrun()
-        self._send(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
-
-    def _send(self, effort: Effort | None, arrived: float) -> None:
-        """Publish an effort and what it is made of."""
-        if effort is None:
-            return
-        self.efforts.publish(effort.command)
-        if effort.last:
-            self.efforts.release()
-        self.statistics.replied(time.monotonic(), arrived)
-        self.terms.publish(self.supervisor.stamp, effort.terms, effort.command)
-        self.after_effort(effort, arrived)
-
-    def after_effort(self, effort: Effort, now: float) -> None:
-        """Called when an effort that answers a state has gone out; `now` is monotonic, s."""
+    # -- what the loop reports ----------------------------------------------------------------------------------------
 
     def turn(self, executor: Executor) -> None:
-        """As the base, and look after the age of the state: without a timer, which would need the executor."""
-        if self.loop is None:
-            super().turn(executor)
-            return
-        self.loop.turn(executor, BLIND_PERIOD if self.supervisor.blind else LONGEST_WAIT)
-        self._watch_steadily()
+        """As the base, and note where the loop's process has ended."""
+        super().turn(executor)
+        self._hear()
 
-    def _watch_steadily(self) -> None:
-        """Look after the age of the state by the steady clock, where simulated time does not do it."""
-        if not self.clock.simulated or self.clock.running_on:
-            self._watch(self.clock.now())
+    def _hear(self) -> None:
+        try:
+            self.control.hear()
+        except LoopEndedError as error:
+            if not self.lost:
+                self.get_logger().error(f"{error}; nothing is sent to the arm any more")
+            self._lose()
 
-    def _on_time(self) -> None:
-        """A simulated time has come."""
-        self._watch(self.clock.now())
-        self._acknowledge()
+    def heard(self, message: Any) -> None:
+        """Take one message of the loop."""
+        if isinstance(message, Entered):
+            self._entered(message)
+        elif isinstance(message, Said):
+            log = self.get_logger()  # one line for each severity: rclpy tells calls apart by their place
+            if message.level == "error":
+                log.error(message.text)
+            elif message.level == "warning":
+                log.warning(message.text)
+            else:
+                log.info(message.text)
+        elif isinstance(message, Compiling):
+            self._compiling(message)
 
-    def _acknowledge(self) -> None:
-        """Report to a simulation in lock-step what has been dealt with."""
-        if self._seen is not None:
-            self._seen.publish(
-                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode))
-            )
+    def _entered(self, message: Entered) -> None:
+        self.mode, cause, self._locked = message
+        text = f"{self.mode.value}: {cause}" if cause else self.mode.value
+        if self.mode is Mode.FAULT:
+            self.get_logger().error(text)
+        elif self.mode is Mode.STOPPING or self._locked:
+            self.get_logger().warning(text)
+        else:
+            self.get_logger().info(text)
+        self._say(self.mode)
 
-    def _watch(self, now: float) -> None:
-        if now < self._watch_at - ROUNDING:
-            return
-        effort = self.supervisor.tick(now)
-        if effort is not None:
-            self.efforts.publish(effort.command)
-            self.statistics.sent()
-            if effort.last:
-                self.efforts.release()
-        self._watch_at = now + (BLIND_PERIOD if self.supervisor.blind else WATCH_PERIOD)
+    def _say(self, mode: Mode) -> None:
+        if self._modes is not None:
+            self._modes.publish(String(data=mode.value))
 
-    # -- what is asked of it ------------------------------------------------------------------------------------------
+    # -- services -----------------------------------------------------------------------------------------------------
 
-    def asked(self, response: Trigger.Response, what: Callable[[], None]) -> Trigger.Response:
+    def asked(self, response: Trigger.Response, what: Callable[[], object]) -> Trigger.Response:
         """Do what a service asks; a refusal is its answer."""
         try:
             what()
-            response.success, response.message = True, self.supervisor.mode.value
+            response.success, response.message = True, self.mode.value
         except RneDynamicsError as error:
             response.success, response.message = False, str(error)
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.supervisor.stop(self.clock.now(), "~/stop was called"))
+        return self.asked(response, lambda: self.control.ask("stop", "~/stop was called"))
 
     def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.supervisor.recover(self.clock.now()))
+        return self.asked(response, lambda: self.control.ask("recover"))
 
     # -- joints of the robot that are not controlled ------------------------------------------------------------------
 
     def _follow_locked(self) -> None:
         """Lock them in the model where they are."""
         now = time.monotonic()
-        positions = self._others.update(now, self.reader.others())
+        positions = self._others.update(now, self.control.ask("others"))
         obstacle = self._others.too_fast(now)
         if positions:
             try:
@@ -249,21 +275,24 @@ class EffortNode(ArmNode):
                 self._changed(self.parameters.values)()
             except RneDynamicsError as error:
                 obstacle = f"no model with {self._others.report(now)}: {error}"
-        if obstacle and not self.supervisor.obstacle:
-            self.get_logger().error(f"no motion is allowed: {obstacle}")
-        self.supervisor.obstruct(obstacle)
+        if obstacle != self._obstacle:
+            if obstacle and not self._obstacle:
+                self.get_logger().error(f"no motion is allowed: {obstacle}")
+            self._obstacle = obstacle
+            self.control.tell("obstruct", obstacle)
 
     # -- parameters and reports ---------------------------------------------------------------------------------------
 
     def _changed(self, values: Values) -> Callable[[], None]:
         """A change at run time; the payload is the one change that makes a new model."""
-        robot = loaded(self.bare_robot, payload(values))
+        robot, before = loaded(self.bare_robot, payload(values)), self.parameters.values
         settings = self.settings(robot, values)
 
         def adopt() -> None:
-            self.supervisor.adopt(settings)
             self._warn(settings)
-            self.adopted(values)
+            self.in_force = settings
+            self._newest.put(settings, time.monotonic())
+            self.adopted(robot, values, before)
 
         return adopt
 
@@ -271,40 +300,31 @@ class EffortNode(ArmNode):
         for text in settings.warnings:
             self.get_logger().warning(text)
 
-    def adopted(self, values: Values) -> None:
-        """Called with the parameters that are in force now."""
+    def adopted(self, robot: Machine, values: Values, before: Values) -> None:
+        """Called with the parameters that are in force now, and those that were before."""
 
-    def _entered(self, mode: Mode, cause: str) -> None:
-        """The supervisor has entered a mode, or found a cause to stay in it."""
-        text = f"{mode.value}: {cause}" if cause else mode.value
-        if mode is Mode.FAULT:  # one line for each severity: rclpy tells calls apart by their place
-            self.get_logger().error(text)
-        elif mode is Mode.STOPPING or self.supervisor.gate.failed:
-            self.get_logger().warning(text)
-        else:
-            self.get_logger().info(text)
-        self._say(mode)
-
-    def _say(self, mode: Mode) -> None:
-        if self._modes is not None:
-            self._modes.publish(String(data=mode.value))
+    def _hand_on(self) -> None:
+        """Hand on what came too soon after the one before."""
+        self._newest.flush(time.monotonic())
 
     def status(self) -> dict[str, object]:
         """Further values for the diagnostics."""
         return {}
 
     def _report(self) -> None:
-        level, message, values = self._account.next()
-        if self.clock.silence > CLOCK_SILENCE and (not self.clock.started or self.supervisor.mode not in SILENT):
-            level, message = WARN, (
-                f"use_sim_time is set and nothing has come on /clock for {self.clock.silence:.0f} s: the controller "
-                "waits; start or continue the simulation, or set use_sim_time to false"
-            )
-        if level == WARN:
+        self._listeners.count()
+        try:
+            level, message, values, stamp = self.control.ask("report")
+            if self._simulated:
+                self.get_clock().set_ros_time_override(Time(nanoseconds=max(stamp, 0), clock_type=ClockType.ROS_TIME))
+        except RneDynamicsError as error:
+            level, message, values = ERROR, str(error), {}
+        if self.is_active and level in (OK, WARN) and self._listeners.warning:
+            level, message = self._listeners.level, self._listeners.warning
+        if level == WARN or (level == ERROR and message == self._listeners.warning):
             self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
         self.diagnostics.publish(
-            level, message,
-            values | {"locked joints": self._others.report(time.monotonic())}
-            | self.statistics.report(time.monotonic()) | self.status(),
+            level, message, values | {"locked joints": self._others.report(time.monotonic())}
+            | self._listeners.values() | self.status(),
         )
         self.collect_garbage()

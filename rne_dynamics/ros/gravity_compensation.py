@@ -8,7 +8,8 @@ from dataclasses import replace
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, damping_parameter
-from rne_dynamics.ros.effort_node import EffortNode
+from rne_dynamics.ros.effort_node import EffortNode, Loop
+from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.process import run
 
@@ -22,8 +23,8 @@ SCHEMA: tuple[Parameter, ...] = (
 class GravityCompensationNode(EffortNode):
     """The node `gravity_compensation`: floats as soon as the start-up check is passed."""
 
-    def __init__(self) -> None:
-        super().__init__("gravity_compensation", SCHEMA)
+    def __init__(self, control: Loop) -> None:
+        super().__init__("gravity_compensation", SCHEMA, control)
 
     def settings(self, robot: Machine, values: Values) -> Settings:
         """Law, limits and stops."""
@@ -32,7 +33,8 @@ class GravityCompensationNode(EffortNode):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
-    return run(GravityCompensationNode, argv)
+    with control_process(argv) as control:
+        return run(lambda: GravityCompensationNode(control), argv)
 
 
 if __name__ == "__main__":

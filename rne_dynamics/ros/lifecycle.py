@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import time
+import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -113,6 +114,10 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign)
         self._parameter_services = StrictParameterService(self)
         self.finished, self.exit_code = False, 0
+        #: Whether an error in this package or in the control loop has ended it: exit code 1, whatever `exit_code` is.
+        self.failed = False
+        #: Whether whoever wants the process to end has said so more than once; `process.run` sets it.
+        self.pressed: Callable[[], bool] = lambda: False
         self._entities: list[Any] = []
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
@@ -229,21 +234,39 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Read the description, build the model, warm the kernels."""
         began = time.monotonic()
-        try:
+
+        def configure() -> None:
             self._await_description(DESCRIPTION_TIMEOUT)
             self.load()
             robot = loaded(self.bare_robot, payload(self.parameters.values))
             with watch_compiling(self._compiling):
                 self.build(robot)
+            self.get_logger().info(
+                f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
+                f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
+            )
+
+        if self._done("configure", configure):
+            return TransitionCallbackReturn.SUCCESS
+        self._done("release what was configured", self.release)
+        return TransitionCallbackReturn.FAILURE
+
+    def _done(self, what: str, action: Callable[[], None]) -> bool:
+        """Whether `action` has run to its end; if not, the log says why, rclpy would not.
+
+        An exception that is none of ours is an error in this package: the process ends with exit code 1, the arm being
+        stopped first if that is still possible.
+        """
+        try:
+            action()
         except RneDynamicsError as error:
-            self.get_logger().error(f"cannot configure: {error}")
-            self.release()
-            return TransitionCallbackReturn.FAILURE
-        self.get_logger().info(
-            f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); "
-            f"configured in {time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
-        )
-        return TransitionCallbackReturn.SUCCESS
+            self.get_logger().error(f"cannot {what}: {error}")
+            return False
+        except Exception:  # noqa: BLE001 logged, and the arm is stopped
+            self.get_logger().fatal(f"cannot {what}, because of an error that should not be: {traceback.format_exc()}")
+            self.finished = self.failed = True
+            return False
+        return True
 
     def _compiling(self, now: Compiling) -> None:
         self.get_logger().info(
@@ -254,27 +277,26 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to act."""
-        try:
-            self.begin()
-        except RneDynamicsError as error:
-            self.get_logger().error(f"cannot activate: {error}")
-            return TransitionCallbackReturn.FAILURE
-        return super().on_activate(state)
+        if self._done("activate", self.begin):
+            return super().on_activate(state)
+        self._done("stop what was activated", self.end)
+        return TransitionCallbackReturn.FAILURE
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Come to rest, then fall silent."""
-        self.end()
+        self._done("stop as it should be", self.end)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the robot."""
-        self.release()
+        """Forget the robot, also the description that came on its topic: the next one may be another."""
+        self._done("clean up", self.release)
+        self.description = self.parameters.text("robot_description")
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Come to rest if active, then end the process."""
         if state.state_id == LifecycleStateMessage.PRIMARY_STATE_ACTIVE:
-            self.end()
+            self._done("stop as it should be", self.end)
         self.finished = True
         return super().on_shutdown(state)
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -32,12 +33,12 @@ class StopSignal:
 
     rclpy's own handlers shut the context down at once, after which nothing can be published any more: an arm would
     be left with its last effort. So these handlers only note the wish, and the node stops the arm first.
-    Before `defer` is called, while nothing moves yet, a signal raises KeyboardInterrupt as usual. Repeated signals
-    change nothing: the ramp that sets the arm down is finite and is not cut short.
+    Before `defer` is called, while nothing moves yet, a signal raises KeyboardInterrupt as usual. A second signal cuts
+    the stop of the arm short: efforts go to zero at once.
     """
 
     def __init__(self) -> None:
-        self.requested = False
+        self.count = 0
         self._deferred = False
         self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
 
@@ -52,12 +53,22 @@ class StopSignal:
         for number in self._previous:  # what is left to do is only tearing down
             signal.signal(number, signal.SIG_IGN)
 
+    @property
+    def requested(self) -> bool:
+        """Whether the process is to end."""
+        return self.count > 0
+
+    @property
+    def pressed(self) -> bool:
+        """Whether that was said more than once."""
+        return self.count > 1
+
     def defer(self) -> None:
         """From now on only note signals."""
         self._deferred = True
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        self.requested = True
+        self.count += 1
         if not self._deferred:
             raise KeyboardInterrupt
 
@@ -81,40 +92,57 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
     with StopSignal() as stop:
         node: ArmNode | None = None
         executor: SingleThreadedExecutor | None = None
+        code = 1
         try:
             end_with_parent()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = SingleThreadedExecutor()
             node = make()
+            node.pressed = lambda: stop.pressed
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
                 node.get_logger().warning(warning)
             executor.add_node(node)
             started = node.start()
             stop.defer()
-            if not started:
-                return 1
-            quiet_collector()
-            node.settle()
-            while not stop.requested and not node.finished and rclpy.ok():
-                node.turn(executor)
-            return node.exit_code
+            if started:
+                quiet_collector()
+                node.settle()
+                while not stop.requested and not node.finished and rclpy.ok():
+                    node.turn(executor)
+                code = node.exit_code
         except (KeyboardInterrupt, ExternalShutdownException):
-            return 0
+            code = 0
         except RneDynamicsError as error:
             print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
-            return 1
+        except Exception:  # noqa: BLE001 logged, and the arm is stopped
+            log_error(node, "the process ends because of an error that should not be")
         finally:
             stop.defer()
-            if node is not None:
-                if rclpy.ok():
+            try:
+                if node is not None and rclpy.ok():
                     node.stop()
                     if executor is not None:
                         say_goodbye(executor)
+            except Exception:  # noqa: BLE001 logged, and the arm is stopped
+                log_error(node, "the arm could not be stopped as usual because of an error that should not be")
+                code = 1
+            if node is not None:
+                code = 1 if node.failed else code
                 node.destroy_node()
             if executor is not None:
                 executor.shutdown(timeout_sec=0.0)
             rclpy.try_shutdown()
+        return code
+
+
+def log_error(node: ArmNode | None, what: str) -> None:
+    """Log the exception that is being handled, with its traceback."""
+    text = f"{what}: {traceback.format_exc()}"
+    if node is None:
+        print(text, file=sys.stderr)
+    else:
+        node.get_logger().fatal(text)
 
 
 def say_goodbye(executor: Executor) -> None:

@@ -32,15 +32,18 @@ class NodeProcess:
         Its command line.
     environment
         Added to this process's environment, which is passed on whole: rclpy's wheels need their variables together.
+    script
+        A Python file that is run in place of the module.
     """
 
     def __init__(
-        self, module: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None
+        self, module: str, arguments: Sequence[str] = (), environment: Mapping[str, str] | None = None,
+        script: Path | None = None,
     ) -> None:
         self.module = module
         self._output = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 closed by stop
         self._process = subprocess.Popen(
-            [sys.executable, "-m", f"rne_dynamics.ros.{module}", *arguments],
+            [sys.executable, *([str(script)] if script else ["-m", f"rne_dynamics.ros.{module}"]), *arguments],
             stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
             env={**os.environ, **(environment or {})},
         )

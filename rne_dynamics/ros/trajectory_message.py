@@ -5,20 +5,45 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from builtin_interfaces.msg import Duration
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.motion.acceptance import Accepted, accept_points
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.points import MOST_POINTS
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.errors import TrajectoryError
+from rne_dynamics.ros.cdr import trajectory_points
 
-__all__ = ["Accepted", "MotionLimits", "accept", "duration_message"]
+__all__ = ["Accepted", "MotionLimits", "accept", "duration_message", "read_trajectory"]
 
 
 def duration_message(seconds: float) -> Duration:
     """A builtin_interfaces Duration, to the nearest nanosecond."""
     whole, rest = divmod(round(seconds * 1e9), 1_000_000_000)
     return Duration(sec=whole, nanosec=rest)
+
+
+def read_trajectory(data: bytes) -> JointTrajectory:
+    """A serialised message, if it has no more points than are accepted: others are not even made into objects.
+
+    Raises
+    ------
+    TrajectoryError
+        Too many points, or bytes that are no trajectory.
+    """
+    points = trajectory_points(data)
+    if points is not None and points > MOST_POINTS:
+        raise TrajectoryError(f"it has {points} points; at most {MOST_POINTS} are accepted")
+    try:
+        message: JointTrajectory = deserialize_message(data, JointTrajectory)
+    except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+        raise TrajectoryError(
+            f"its {len(data)} bytes are no trajectory_msgs/JointTrajectory: {error}"
+        ) from None
+    return message
 
 
 def accept(

@@ -9,6 +9,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
 
 
@@ -29,7 +30,8 @@ def configure_nodes(machine: str, *, model: bool) -> None:
     """
     parameter = "model" if model else "robot_description"
     rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
-    for make in (ComputedTorqueController, GravityCompensationNode, EffortGateNode, SimulatorNode):
+    controllers = (lambda: ComputedTorqueController(LocalLoop()), lambda: GravityCompensationNode(LocalLoop()))
+    for make in (*controllers, EffortGateNode, SimulatorNode):
         node = make()
         if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
             raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")

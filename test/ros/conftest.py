@@ -62,12 +62,16 @@ def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     """Start a node: `start("simulator", robot_description="scara", rate=500.0)`; all are ended after the module."""
     with contextlib.ExitStack() as stack:
 
-        def run(module: str, arguments: Sequence[str] = (), **parameters: object) -> NodeProcess:
+        def run(
+            module: str, arguments: Sequence[str] = (), script: str = "", **parameters: object
+        ) -> NodeProcess:
             file = Path(tmp_path_factory.mktemp("parameters")) / "node.yaml"
             values = {name.replace("__", "."): value for name, value in parameters.items()}
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
-            return stack.enter_context(NodeProcess(module, [*arguments, *ros]))
+            program = file.with_name("program.py")
+            program.write_text(script)
+            return stack.enter_context(NodeProcess(module, [*arguments, *ros], script=program if script else None))
 
         yield run
 

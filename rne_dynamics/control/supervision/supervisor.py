@@ -216,6 +216,11 @@ class Supervisor:
             self._hold("the drives act again" if act else "the drives do not act")
             self._begin_check()
 
+    def fail(self, now: float, why: str) -> None:
+        """Stop without states and stay out of it, because of an error outside that leaves no other way."""
+        if self.mode in DRIVING or self.mode is STOPPING:
+            self._fail(now, why)
+
     def follow(self, motion: Motion, on_end: OnEnd) -> None:
         """Follow `motion` from its start on; see `MotionQueue.put`.
 

@@ -1,0 +1,163 @@
+"""Messages between the two processes of a controller: whole, in order, and never waited for by the control loop.
+
+A pair of sockets that keep the bounds of messages. What is large (the points of a trajectory) goes as a file in memory
+whose descriptor is sent along: the receiver maps it, so that nothing is copied while an effort is due, and only the
+pages that are used are ever touched.
+"""
+
+from __future__ import annotations
+
+import array
+import io
+import mmap
+import os
+import pickle
+import select
+import socket
+from typing import Any
+
+from rne_dynamics.control.motion.path import Path
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.model.inertia import Array
+
+#: Largest message that goes through the socket itself, bytes; larger ones go as files in memory.
+LARGEST = 60_000
+#: Arrays from this size on are kept apart from the pickle, so that they are mapped rather than copied, bytes.
+APART = 4096
+#: Where arrays begin in a file, bytes.
+ALIGNMENT = 64
+_WORD = 8
+
+
+class LinkClosedError(RneDynamicsError):
+    """The process at the other end is gone."""
+
+
+class Link:
+    """One end of the connection.
+
+    Parameters
+    ----------
+    end
+        Of a `socket.socketpair` of `SOCK_SEQPACKET`.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._socket = end
+
+    @staticmethod
+    def pair(patience: float) -> tuple[Link, Link]:
+        """Both ends; the first waits for so many seconds with a message that does not fit."""
+        one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        one.settimeout(patience)
+        return Link(one), Link(other)
+
+    def close(self) -> None:
+        """The other end finds the link closed."""
+        self._socket.close()
+
+    def wait(self, seconds: float) -> bool:
+        """Whether a message has come, or the other end is gone, within so many seconds."""
+        poll = select.poll()  # one for each call: the front's threads wait at the same time
+        poll.register(self._socket, select.POLLIN)
+        return bool(poll.poll(1e3 * seconds))
+
+    def send(self, message: object, *, block: bool = True) -> bool:
+        """Send a message; False where it would have to wait, too long or, without `block`, at all: it is not sent then.
+
+        Raises
+        ------
+        LinkClosedError
+            Nobody is there to receive it.
+        """
+        out = io.BytesIO()
+        arrays: list[memoryview] = []
+
+        def kept_in(value: pickle.PickleBuffer) -> bool:
+            if value.raw().nbytes >= APART:
+                arrays.append(value.raw())
+                return False
+            return True
+
+        _Pickler(out, protocol=5, buffer_callback=kept_in).dump(message)
+        data, flags = out.getvalue(), 0 if block else socket.MSG_DONTWAIT
+        try:
+            if not arrays and len(data) <= LARGEST:
+                self._socket.send(data, flags | socket.MSG_NOSIGNAL)
+                return True
+            file, table = _file([data, *arrays])
+            try:
+                ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
+                self._socket.sendmsg([table], ancillary, flags | socket.MSG_NOSIGNAL)
+            finally:
+                os.close(file)
+        except (BlockingIOError, TimeoutError):
+            return False
+        except OSError as error:
+            raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
+        return True
+
+    def receive(self) -> Any:
+        """The next message; None where there is none now.
+
+        Raises
+        ------
+        LinkClosedError
+            The other end is gone, and everything that it sent has been received.
+        """
+        try:
+            if not self.wait(0.0):
+                return None
+            data, ancillary, _, _ = self._socket.recvmsg(
+                LARGEST, socket.CMSG_SPACE(array.array("i").itemsize), socket.MSG_DONTWAIT
+            )
+        except BlockingIOError:  # another thread was faster
+            return None
+        except OSError as error:
+            raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
+        if not data:
+            raise LinkClosedError("the other process of this controller is gone")
+        if not ancillary:
+            return pickle.loads(data)
+        (file,) = array.array("i", ancillary[0][2])
+        try:
+            # private: arrays that kernels take must be writable, though nothing is written
+            memory = memoryview(mmap.mmap(file, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE))
+        finally:
+            os.close(file)
+        places = memoryview(data).cast("Q")
+        first, *rest = (memory[places[k] : places[k] + places[k + 1]] for k in range(0, len(places), 2))
+        return pickle.loads(first, buffers=rest)
+
+
+class _Pickler(pickle.Pickler):
+    """Keeps what pickles forget: whether the arrays of a path may be written to, for which kernels are compiled."""
+
+    def reducer_override(self, value: Any) -> Any:
+        """As `pickle.Pickler` says."""
+        if type(value) is Path:
+            return _path, tuple((a, a.flags.writeable) for a in (value.knots, value.coefficients))
+        return NotImplemented
+
+
+def _path(*arrays: tuple[Array, bool]) -> Path:
+    for values, writeable in arrays:
+        values.flags.writeable = writeable
+    return Path(*(values for values, _ in arrays))
+
+
+def _file(parts: list[bytes | memoryview]) -> tuple[int, bytes]:
+    """A file in memory with all parts, and the place and size of each in it, as 64-bit words."""
+    table, end = [], 0
+    for part in parts:
+        end = -(-end // ALIGNMENT) * ALIGNMENT
+        size = len(part)
+        table += [end, size]
+        end += size
+    file = os.memfd_create("rne_dynamics", os.MFD_CLOEXEC)
+    os.ftruncate(file, end)
+    for part, place in zip(parts, table[::2], strict=True):
+        view, done = memoryview(part).cast("B"), 0
+        while done < len(view):
+            done += os.pwrite(file, view[done:], place + done)
+    return file, b"".join(word.to_bytes(_WORD, "little") for word in table)

@@ -1,0 +1,188 @@
+"""What the two processes of a controller say to each other; see `control_loop` and `loop_process`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from rne_dynamics.control.motion.motion import Motion
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.model.inertia import Array
+
+# -- to the loop ------------------------------------------------------------------------------------------------------
+
+
+class Command(NamedTuple):
+    """A call of one of the loop's methods.
+
+    Parameters
+    ----------
+    number
+        Returned with the answer; 0 where none is wanted.
+    name, arguments
+        Of the method.
+    """
+
+    number: int
+    name: str
+    arguments: tuple[object, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """What the loop is built of.
+
+    Parameters
+    ----------
+    settings
+        Laws and limits.
+    name, namespace
+        Of the loop's own node.
+    topics
+        Full name of each topic by its name in the code: the controller's remappings have been applied.
+    joints, others
+        Controlled ones, in the order of the effort commands; and others whose positions are wanted now and then.
+    scale
+        What is sent for each N·m or N, shape (n,), in the model's order.
+    rate
+        Efforts per second; 0 answers each state.
+    torque_divisor
+        Cycles between two messages on ``~/torque/*`` and ``~/controller_state``.
+    drives
+        Whether there is a topic that says whether the drives act.
+    simulated
+        Whether time is that of ``/clock``.
+    priority, cpus, lock_memory
+        As for `scheduling.settle`.
+    """
+
+    settings: Settings
+    name: str
+    namespace: str
+    topics: Mapping[str, str]
+    joints: tuple[str, ...]
+    others: tuple[str, ...]
+    scale: Array
+    rate: float
+    torque_divisor: int
+    drives: bool
+    simulated: bool
+    priority: int
+    cpus: tuple[int, ...]
+    lock_memory: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Follow:
+    """A motion that was found to be acceptable.
+
+    Parameters
+    ----------
+    number
+        Returned with how it ended.
+    motion
+        It checks the way onto it when it begins.
+    at_once
+        Whether it starts when the loop receives it, rather than at the start that it has.
+    checked_at
+        When it was checked against what the arm was asked to do, monotonic s.
+    """
+
+    number: int
+    motion: Motion
+    at_once: bool
+    checked_at: float
+
+
+# -- from the loop ----------------------------------------------------------------------------------------------------
+
+
+class Present(NamedTuple):
+    """What a new trajectory is checked against.
+
+    Parameters
+    ----------
+    stamp, now
+        Of the last joint state, ns; and the present time, monotonic s.
+    followed
+        What the arm is asked to do when the trajectory begins.
+    rate, slope
+        Of path time, as for `Motion.begin`.
+    posture
+        As `Supervisor.posture`.
+    """
+
+    stamp: int
+    now: float
+    followed: Reference
+    rate: float
+    slope: float
+    posture: Array | None
+
+
+class Answer(NamedTuple):
+    """What became of a command.
+
+    Parameters
+    ----------
+    number
+        Of the command.
+    value
+        Result of the method.
+    refusal
+        Text of the `RneDynamicsError` that it raised; empty for none.
+    crash
+        Traceback of any other exception; empty for none.
+    """
+
+    number: int
+    value: object
+    refusal: str = ""
+    crash: str = ""
+
+
+class Entered(NamedTuple):
+    """The controller has entered a mode, or found a cause to stay in it; `locked` where its start-up check failed."""
+
+    mode: Mode
+    cause: str
+    locked: bool
+
+
+class Ended(NamedTuple):
+    """How the motion of that number ended."""
+
+    number: int
+    ending: Ending
+    text: str
+
+
+class Said(NamedTuple):
+    """A line for the log; `level` is "info", "warning" or "error"."""
+
+    level: str
+    text: str
+
+
+class Snapshot(NamedTuple):
+    """What is asked of the arm and what it does: for people and feedback, several times a second.
+
+    Parameters
+    ----------
+    stamp
+        Of the last joint state, ns.
+    reference, q, qd
+        Asked and measured; each (n,).
+    speed
+        Speed scaling in force.
+    """
+
+    stamp: int
+    reference: Reference
+    q: Array
+    qd: Array
+    speed: float

@@ -1,0 +1,206 @@
+"""The two processes of a controller: whichever ends or fails, the arm is stopped and the log says why."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from std_srvs.srv import SetBool, Trigger
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+
+from .conftest import SEES_AGAIN, START
+
+ROBOT = rne.load_urdf("puma560")
+Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
+HELD = rne.gravity_torque(ROBOT, np.array(Q))
+NODE = "computed_torque_controller"
+STOP = {"brake_time": 0.1, "hold_time": 0.2, "ramp_time": 0.4}
+#: A state time-out that a busy machine's pauses do not reach, s.
+PATIENT = 2.0
+
+
+def loop_of(process: NodeProcess) -> int:
+    """Number of the process of the control loop."""
+    (child,) = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    return int(child)
+
+
+def lives(process: int) -> bool:
+    """Whether it runs: not even a zombie of it counts."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def stream(peer, seconds: float, until=lambda: False) -> np.ndarray:
+    """Publish states at 500 Hz; the efforts that came."""
+    efforts = []
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and not until():
+        peer.state(Q)
+        time.sleep(0.002)
+        efforts += peer.efforts()
+    return np.array(efforts + peer.efforts()).reshape(-1, ROBOT.n)
+
+
+@pytest.fixture
+def held(start, make_peer):
+    """Start a controller and have it hold the arm."""
+
+    def begin(script: str = "", **parameters: object) -> tuple[NodeProcess, object]:
+        slow = {joint: {"effort_rate": 1000.0} for joint in ROBOT.joint_names}
+        usual = {"stop": STOP, "state_timeout": PATIENT, "limits": slow, **SEES_AGAIN}
+        process = start(NODE, script=script, robot_description="puma560", **{**usual, **parameters})
+        peer = make_peer(ROBOT.joint_names)
+        peer.mode(NODE)
+        peer.connect(process)
+        wait_until(lambda: np.allclose(peer.answer(Q), HELD, atol=1e-9), 10.0, "an arm that is held")
+        return process, peer
+
+    return begin
+
+
+def assert_let_down(efforts: np.ndarray) -> None:
+    """Gravity held, then faded without a jump, then zeros."""
+    assert (efforts[-1] == 0.0).all()
+    shoulder = np.abs(efforts[:, 1])
+    assert ((shoulder > 0.05 * shoulder[0]) & (shoulder < 0.95 * shoulder[0])).sum() > 20, "a ramp, not a drop"
+
+
+def test_the_loop_is_a_process_of_its_own_without_services_and_parameters(held):
+    process, peer = held()
+    loop = loop_of(process)
+    assert Path(f"/proc/{loop}/comm").read_text().strip() == "rne_loop"
+    name = f"{NODE}_loop"
+    wait_until(lambda: name in [n for n, _ in peer.node.get_node_names_and_namespaces()], 20.0, "the loop's node")
+    assert peer.node.get_service_names_and_types_by_node(name, peer.node.get_namespace()) == []
+    heard = [topic for topic, _ in peer.node.get_subscriber_names_and_types_by_node(name, peer.node.get_namespace())]
+    assert heard == [f"{peer.node.get_namespace()}/joint_states"]
+    process.stop()
+    assert not lives(loop)
+
+
+def test_a_second_signal_brings_the_efforts_to_zero_at_once(held):
+    process, peer = held(stop={"brake_time": 1.0, "hold_time": 20.0, "ramp_time": 20.0})
+    os.kill(process.pid, signal.SIGINT)
+    assert np.abs(stream(peer, 0.5)[-1] - HELD).max() < 1e-6, "one signal: the arm is held first"
+    os.kill(process.pid, signal.SIGTERM)
+    began = time.monotonic()
+    efforts = stream(peer, 10.0, until=lambda: process.exit_code is not None)
+    assert time.monotonic() - began < 8.0, "not after 41 s"
+    assert (efforts[-1] == 0.0).all()
+    driven = np.flatnonzero(efforts.any(axis=1))[-1]
+    assert (efforts[driven + 1 :] == 0.0).all()
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.5 * np.abs(HELD).max(), "at the rate limit"
+    assert process.exit_code == 0, process.output()
+    assert "a second signal" in process.output()
+
+
+def test_killing_the_node_lets_the_arm_down(held):
+    process, peer = held()
+    loop = loop_of(process)
+    os.kill(process.pid, signal.SIGKILL)
+    efforts = stream(peer, 20.0, until=lambda: not lives(loop))
+    assert not lives(loop)
+    assert_let_down(efforts)
+
+
+def test_killing_the_loop_ends_the_node_with_a_message(held):
+    process, peer = held()
+    os.kill(loop_of(process), signal.SIGKILL)
+    stream(peer, 10.0, until=lambda: process.exit_code is not None)
+    assert process.exit_code == 1
+    assert "the process of the control loop has ended: signal 9" in process.output()
+    assert "nothing is sent to the arm any more" in process.output()
+
+
+#: What is broken, from when on, and what has to happen for it to be met.
+BROKEN = {
+    "a cycle": ("control_loop.ControlLoop", "on_state", None),
+    "the law": ("control_loop.Supervisor", "effort", None),
+    "the law and the stop without states": ("control_loop.Supervisor", "effort tick", None),
+    "a command": ("control_loop.ControlLoop", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
+    "a service": ("effort_node.EffortNode", "_on_stop", (Trigger, "stop", Trigger.Request())),
+    "a parameter": ("effort_node.EffortNode", "_changed", "gains.joint1.p"),
+    "what is reported": ("effort_node.EffortNode", "_report", None),
+    "the stop": ("effort_node.EffortNode", "end", signal.SIGINT),
+}
+
+
+def breaking(where: str, names: str) -> str:
+    """A program that runs the controller, some of whose methods divide by zero 4 s after its start."""
+    module, kind = where.split(".")
+    return f"""
+import time
+from rne_dynamics.ros import {module}, computed_torque_controller
+from_when_on = time.monotonic() + 4.0
+
+def broken(method):
+    def wrapped(*arguments, **named):
+        if time.monotonic() > from_when_on:
+            1 / 0
+        return method(*arguments, **named)
+    return wrapped
+
+for name in {names.split()!r}:
+    setattr({module}.{kind}, name, broken(getattr({module}.{kind}, name)))
+if __name__ == "__main__":
+    raise SystemExit(computed_torque_controller.main())
+"""
+
+
+@pytest.mark.parametrize("what", list(BROKEN))
+def test_an_error_of_ours_is_logged_and_the_arm_released(held, what):
+    where, names, trigger = BROKEN[what]
+    process, peer = held(breaking(where, names))
+    efforts = stream(peer, 4.5, until=lambda: process.exit_code is not None)
+    assert np.abs(efforts[0] - HELD).max() < 1e-6
+    if isinstance(trigger, signal.Signals):
+        os.kill(process.pid, trigger)
+    elif isinstance(trigger, str):
+        _ask_for_change(peer, trigger)
+    elif trigger is not None:
+        kind, name, request = trigger
+        peer.client(kind, f"{NODE}/{name}").call_async(request)
+        peer.executor.spin_once(0.01)
+    rest = stream(peer, 20.0, until=lambda: process.exit_code is not None)
+    output = process.output()
+    assert process.exit_code == 1, output
+    assert "Traceback" in output
+    assert "ZeroDivisionError" in output
+    efforts = np.concatenate([efforts, rest, np.array(peer.efforts()).reshape(-1, ROBOT.n)])
+    assert (efforts[-1] == 0.0).all(), "the last effort does not stay"
+    # 1000 N m/s and an effort every 4 ms, of which some may be lost
+    assert np.abs(np.diff(efforts, axis=0)).max() < 0.5 * np.abs(HELD).max(), "no jump to zero"
+
+
+def _ask_for_change(peer, name: str) -> None:
+    from rcl_interfaces.msg import Parameter
+    from rcl_interfaces.srv import SetParametersAtomically
+
+    from .conftest import parameter_value
+
+    request = SetParametersAtomically.Request(parameters=[Parameter(name=name, value=parameter_value(100.0))])
+    peer.client(SetParametersAtomically, f"{NODE}/set_parameters_atomically").call_async(request)
+    peer.executor.spin_once(0.01)
+
+
+@pytest.mark.parametrize(("where", "name", "said"), [
+    ("effort_node.EffortNode", "build", "cannot configure"),
+    ("control_loop.ControlLoop", "build", "build"),
+    ("effort_node.EffortNode", "begin", "cannot activate"),
+])
+def test_an_error_of_ours_at_the_start_is_logged(start, where, name, said):
+    script = breaking(where, name).replace("+ 4.0", "- 1.0")
+    process = start(NODE, script=script, robot_description="puma560")
+    wait_until(lambda: process.exit_code is not None, START, "the end")
+    assert process.exit_code == 1
+    for text in ("Traceback", "ZeroDivisionError", said):
+        assert text in process.output()

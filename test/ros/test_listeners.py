@@ -1,0 +1,131 @@
+"""What else is on the arm's topics: other publishers, nobody who listens, drives that do not act, a new description."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from lifecycle_msgs.msg import Transition
+from rclpy.qos import QoSProfile
+from std_msgs.msg import Bool, Float64MultiArray, String
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rne_dynamics as rne
+from rne_dynamics.description.share import share_file
+from rne_dynamics.ros.diagnostics import ERROR, WARN
+from rne_dynamics.ros.lifecycle import LATCHED
+from rne_dynamics.ros.processes import wait_until
+
+from .conftest import SEES_AGAIN, START
+
+ROBOT = rne.load_urdf("planar2")
+TURNED = replace(ROBOT, gravity=np.array([0.0, -9.81, 0.0]))
+Q = [0.3, -0.5]
+NODE = "computed_torque_controller"
+
+
+def stream(peer, condition, what, process, seconds=20.0) -> None:
+    """Publish states until a condition holds."""
+
+    def turn():
+        peer.state(Q)
+        peer.executor.spin_once(0.002)
+        return condition()
+
+    wait_until(turn, seconds, what, [process])
+
+
+def test_a_second_publisher_and_a_missing_listener_are_reported(start, make_peer):
+    peer = make_peer(ROBOT.joint_names)
+    reports: list[DiagnosticArray] = []
+    peer.caller.create_subscription(DiagnosticArray, "/diagnostics", reports.append, 10)
+    process = start(NODE, robot_description="planar2", state_timeout=5.0, diagnostics_period=0.5, **SEES_AGAIN)
+    peer.connect(process)
+
+    def told(level: bytes, text: str) -> bool:
+        name = f"{peer.node.get_namespace()}/{NODE}"
+        mine = [s for report in reports for s in report.status if s.name == name]
+        return bool(mine) and mine[-1].level == level and text in mine[-1].message
+
+    stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well", process)
+    other = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    stream(peer, lambda: told(ERROR, "2 nodes publish efforts"), "a report of the second publisher", process)
+    stream(peer, lambda: peer.mode(NODE) == "holding", "an arm that is held all the same", process)
+    peer.node.destroy_publisher(other)
+    stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well again", process)
+    peer.node.destroy_subscription(peer.commands._subscription)
+    stream(peer, lambda: told(WARN, "nobody listens to the efforts"), "a report of the missing listener", process)
+    assert "2 nodes publish" in process.output()
+    process.stop()
+
+
+def refused(process, since: int, text: str) -> bool:
+    return any("trajectory refused" in line and text in line for line in process.output()[since:].splitlines())
+
+
+def drives(start, make_peer, profile) -> None:
+    """Motions are refused until the drives are said to act, and when they are said not to any more."""
+    peer = make_peer(ROBOT.joint_names)
+    says = peer.node.create_publisher(Bool, "robot/ready", profile)
+    latched = profile is LATCHED
+    if latched:  # long before anybody listens
+        says.publish(Bool(data=True))
+    process = start(NODE, robot_description="planar2", state_timeout=5.0, drives__topic="robot/ready", **SEES_AGAIN)
+    peer.connect(process)
+    trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", 1)
+    wait_until(lambda: trajectories.get_subscription_count() and says.get_subscription_count() == 1 + latched, START,
+               "the controller's topics", [process])
+    stream(peer, lambda: peer.mode(NODE) == "holding", "the arm to be held", process)
+    point = JointTrajectoryPoint(positions=[0.31, -0.49])
+    point.time_from_start.sec = 100
+    move = JointTrajectory(joint_names=list(ROBOT.joint_names), points=[point])
+    if not latched:
+        since = len(process.output())
+        trajectories.publish(move)
+        stream(peer, lambda: refused(process, since, "drives"), "the refusal", process)
+        says.publish(Bool(data=True))
+        time.sleep(0.2)
+    stream(peer, lambda: trajectories.publish(move) or peer.mode(NODE) == "tracking", "the motion", process)
+    says.publish(Bool(data=False))
+    stream(peer, lambda: peer.mode(NODE) == "holding", "the end of the motion", process)
+    since = len(process.output())
+    trajectories.publish(move)
+    stream(peer, lambda: refused(process, since, "drives"), "the refusal", process)
+    process.stop()
+    peer.node.destroy_publisher(says)
+
+
+def test_drives_that_latch_what_they_say(start, make_peer):
+    drives(start, make_peer, LATCHED)
+
+
+def test_drives_that_latch_nothing(start, make_peer):
+    drives(start, make_peer, QoSProfile(depth=1))
+
+
+def test_cleanup_forgets_the_description_that_came_on_its_topic(start, make_peer):
+    peer = make_peer(ROBOT.joint_names)
+    text = share_file("urdf/planar2.urdf").read_text(encoding="utf-8")
+    described = peer.node.create_publisher(String, "robot_description", LATCHED)
+    described.publish(String(data=text))
+    process = start(NODE, autostart=False, state_timeout=5.0, gravity=[0.0, -9.81, 0.0], **SEES_AGAIN)
+    wait_until(lambda: described.get_subscription_count() or "autostart is off" in process.output(), START, "it",
+               [process])
+
+    def held() -> np.ndarray:
+        assert peer.transition(NODE, Transition.TRANSITION_CONFIGURE)
+        assert peer.transition(NODE, Transition.TRANSITION_ACTIVATE)
+        effort = np.array(peer.answer(Q))
+        assert peer.transition(NODE, Transition.TRANSITION_DEACTIVATE)
+        assert peer.transition(NODE, Transition.TRANSITION_CLEANUP)
+        return effort
+
+    light = held()
+    np.testing.assert_allclose(light, rne.gravity_torque(TURNED, np.array(Q)), atol=1e-6)
+    described.publish(String(data=text.replace('<mass value="', '<mass value="2')))
+    time.sleep(0.2)
+    heavy = held()
+    assert (np.abs(heavy) > 2.0 * np.abs(light)).all(), "gravity of the new description"
+
