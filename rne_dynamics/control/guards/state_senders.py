@@ -42,6 +42,8 @@ from rne_dynamics.spatial.jit import helper
 ALONE, SETTLED = 1.0, 5.0
 #: How many messages in a row may be lost, and how many a second of silence.
 LOST, LOST_RATE = 100, 20000.0
+#: Longest time between the stamps of two messages for which messages may be lost though they arrive together, s.
+STALL = 0.5
 #: Changes from one sequence to another and back that prove two senders.
 ALTERNATION = 3
 #: Messages in a row of a new sequence after which it replaces one that began less than `ALONE` ago.
@@ -54,9 +56,10 @@ def same_sender(whole: NDArray[np.int64], clock: Array, sequence: int, stamp: in
     if sequence < 0:
         return GOOD
     followed, quiet = whole[SEQUENCE], arrival - clock[FOLLOWED_AT]
+    span = quiet
     if whole[KNOWN] == 1 and whole[STAMPED] == 1 and stamp != 0:
-        quiet = max(quiet, 1e-9 * (stamp - whole[STAMP]))
-    if followed >= 0 and not continues(sequence - followed, quiet):
+        span = max(span, min(1e-9 * (stamp - whole[STAMP]), STALL))
+    if followed >= 0 and not continues(sequence - followed, span):
         if redelivered(whole, sequence, stamp):
             clock[STEP] = 1e-9 * (stamp - whole[STAMP])
             return DUPLICATE if stamp == whole[STAMP] else OUT_OF_ORDER

@@ -376,6 +376,16 @@ def test_a_sender_that_joins_late_is_refused_and_the_first_goes_on(first):
     assert other == [StateProblem.OUT_OF_ORDER, *[StateProblem.TWO_SENDERS] * 2999], "one alone proves nothing"
 
 
+@pytest.mark.parametrize("ahead", [0.2, 0.6, 2.0, 1e4])
+def test_a_second_sender_with_a_clock_of_its_own_is_refused_from_its_first_message_on(ahead):
+    stream = Stream()
+    for k in range(1100):
+        stream.state(0.001 * k, sequence=300_000 + k)
+    for k in range(50):
+        stream.refused(1.1 + 0.01 * k, stamp=1.1 + 0.01 * k + ahead, sequence=7 + k)
+        assert stream.state(1.1 + 0.01 * k, sequence=301_100 + k) is False
+
+
 @pytest.mark.parametrize("ahead", [-5000, -1, 0, 2, 90, 5000])
 def test_of_two_senders_from_the_start_none_is_followed(ahead):
     stream = Stream()

@@ -113,6 +113,12 @@ def wrong_velocity(name, j, kind, period, friction):
         rig = arm(name, period, friction)
         corrupt = scaled(j, WRONG[kind])
         fastest = peak(rig, 0.4, corrupt if began is None else lambda state: state)
+        if rig.mode is not Mode.HOLDING:
+            # degrees on a joint of little inertia: it trembles at every other state, which the sums do not see, until
+            # the reported speed counts as too fast
+            assert kind == "degrees"
+            assert fastest < 0.2
+            continue
         go(rig)
         if began is not None:
             fastest = max(fastest, peak(rig, began, lambda state: state))
