@@ -33,8 +33,9 @@ TRIAL, CUT = 0.010, 0.020
 WINDOW, GROWTH = 0.020, 1.02
 #: Fractions of the velocity limit: below the first a joint is held, above the second growing speed counts.
 SLOW, FAST = 0.05, 1.0
-#: Braking efforts below this fraction of the effort limit prove nothing.
-LEAST = 0.01
+#: Fractions of the effort limit: braking efforts below the first prove nothing; a joint that is driven on by more than
+#: the second although nothing was sent to it gets the effort of another joint.
+LEAST, STRAY = 1e-3, 0.05
 
 
 class Runaway:
@@ -99,8 +100,9 @@ class Runaway:
         told = self._impulse / time
         unexplained = explaining((qd - self._qd) / time) - told
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
-        braked = (told * self._qd < 0.0) & (np.abs(told) > LEAST * limits.effort) & (before > SLOW)
-        driven = braked & (unexplained * np.sign(self._qd) > np.abs(told))
+        braked = (told * self._qd < 0.0) & (np.abs(told) > LEAST * limits.effort)
+        bound = np.where(braked, np.abs(told), STRAY * limits.effort)
+        driven = (before > SLOW) & (unexplained * np.sign(self._qd) > bound)
         grown = self._tried and speed.max() > max(GROWTH * before.max(), FAST)
         self.cut = self.cut or grown or bool(driven.any())
         self._tried = True
