@@ -131,11 +131,11 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
     ParameterError, ControlError
         What does not fit together, and gains or damping that are not stable; nothing has changed then.
     """
+    if robot.n == 0:
+        raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
     rate = lowest_rate(values)
     guiding = checked_damping(robot, np.array(per_joint(values, damping, robot.joint_names)), rate, damping)
     warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
-    if robot.n == 0:
-        raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
     friction = friction_compensation(values)
     compensated = values["hardware_compensates"]
     assert isinstance(compensated, tuple)  # the schema has seen to it
