@@ -36,6 +36,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               read_only=True),
     Parameter("state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; "
               "0 never.", "s", 0.0, 60.0),
+    Parameter("state_lateness", 0.0, "By how much a joint state may come later than others before it; 0 for "
+              "state_timeout. For drivers whose stamps keep up with this computer's clock.", "s", 0.0, 60.0),
     Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need efforts "
               "that often; 0 for any.", "Hz", 0.0, 10000.0),
     Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, where joint states carry no "
@@ -146,7 +148,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         states=StateLimits(
             # what the arm can do, not what it is allowed: low limits are no reason to disbelieve a push
             velocity=described_velocity(robot), continuous=continuous(robot),
-            timeout=number(values, "state_timeout"), filter_frequency=number(values, "velocity_filter"),
+            timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf, filter_frequency=number(values, "velocity_filter"),
             joints=robot.joint_names, stiction=stiction(robot),
         ),
         tracking=None if gains is None else ComputedTorque(robot, gains, friction),
