@@ -148,7 +148,8 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         states=StateLimits(
             # what the arm can do, not what it is allowed: low limits are no reason to disbelieve a push
             velocity=described_velocity(robot), continuous=continuous(robot),
-            timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf, filter_frequency=number(values, "velocity_filter"),
+            timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf,
+            filter_frequency=number(values, "velocity_filter"),
             joints=robot.joint_names, stiction=stiction(robot),
         ),
         tracking=None if gains is None else ComputedTorque(robot, gains, friction),
