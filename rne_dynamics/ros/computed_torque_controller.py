@@ -6,18 +6,18 @@ import itertools
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.effort_demand import EffortDemand
-from rne_dynamics.control.motion.motion import warm_up
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
@@ -42,7 +42,7 @@ from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.trajectory_message import MotionLimits, accept, read_trajectory
+from rne_dynamics.ros.trajectory_message import MotionLimits, accept, duration_message, read_trajectory
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
@@ -88,7 +88,6 @@ class ComputedTorqueController(EffortNode):
     def build(self, robot: Machine) -> None:
         """As the base, and listen for trajectories."""
         super().build(robot)
-        warm_up(robot.n)
         values = self.parameters.values
         self._endings: Counter[Ending] = Counter()
         self._refused = 0
@@ -104,6 +103,7 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
+        self._warm_up(robot)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -213,6 +213,17 @@ class ComputedTorqueController(EffortNode):
         else:
             log.warning(f"trajectory {ending.value}: {text}")
         self._followed.pop(following)(ending, text)
+
+    def _warm_up(self, robot: Machine) -> None:
+        """Check one trajectory, so that the first real one is checked as fast as the others."""
+        zero = np.zeros(robot.n)
+        rest = Reference(np.clip(np.array(robot.neutral), self._limits.lower, self._limits.upper), zero, zero)
+        point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
+        with suppress(RneDynamicsError):  # limits that leave no place to rest: the kernels are loaded all the same
+            accept(
+                JointTrajectory(joint_names=list(robot.joint_names), points=[point]), robot.joint_names, 0,
+                lambda at: rest, self._limits, blend_time=self._blend_time, demand=self._demand(),
+            )
 
     def _demand(self) -> EffortDemand | None:
         settings = self.in_force

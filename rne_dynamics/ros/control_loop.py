@@ -158,6 +158,14 @@ class ControlLoop:
             self._node.destroy_node()
             self._node = None
 
+    def knows(self, publishers: dict[str, int], subscribers: dict[str, int]) -> bool:
+        """Whether the loop has found as many publishers and subscribers of topics, by full name, as are given."""
+        node = self._node
+        assert node is not None
+        return all(node.count_publishers(topic) >= count for topic, count in publishers.items()) and all(
+            node.count_subscribers(topic) >= count for topic, count in subscribers.items()
+        )
+
     def activate(self) -> None:
         """Wait for the first state; the arm stays where that one finds it."""
         self.statistics = LoopStatistics(time.monotonic())

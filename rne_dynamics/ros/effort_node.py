@@ -23,7 +23,7 @@ from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.control_loop import DRIVES
 from rne_dynamics.ros.controller_parameters import effort_scales
@@ -44,6 +44,8 @@ LOG_PERIOD = 10.0
 #: How long a stop may take beyond its plan before the efforts are brought to zero at once, and how long that may take
 #: before the loop's process is killed, s.
 OVERTIME, LAST = 2.0, 3.0
+#: Longest wait for the loop to find the nodes that this process has found, s.
+DISCOVERY = 1.0
 #: Shortest time between two settings, or two speeds, that are handed to the loop, s.
 SETTINGS_PERIOD = 0.1
 
@@ -102,6 +104,8 @@ class EffortNode(ArmNode):
 
     def build(self, robot: Machine) -> None:
         """Have the loop do everything that can be done once, before the first state."""
+        if not robot.n:
+            raise ModelError(f"robot {robot.name!r} has no joints that move; a controller needs one at least")
         values = self.parameters
         values.declare_joints(robot.joint_names, left_out=self.locked)
         settings = self.settings(robot, values.values)
@@ -124,19 +128,33 @@ class EffortNode(ArmNode):
         self.every(SETTINGS_PERIOD, self._hand_on)
         values.enable_changes(self._changed)
         self._say(self.mode)
+        self._await_loop()
+
+    def _await_loop(self) -> None:
+        """Wait until the loop has found whom this node has found: what is sent once it is active must not be lost."""
+        hears, speaks = map(self.resolve_topic_name, ("joint_states", EFFORT_TOPIC))
+        deadline = time.monotonic() + DISCOVERY
+        while time.monotonic() < deadline:
+            if self.control.ask(
+                "knows", {topic: self.count_publishers(topic) for topic in (hears, "/clock")},
+                {speaks: self.count_subscribers(speaks)},
+            ):
+                return
+            time.sleep(0.005)
 
     def _setup(self, robot: Machine, settings: Settings) -> Setup:
         values = self.parameters
         drives = values.text("drives.topic")
-        topics = ["joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
+        topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
         topics += ["~/clock_seen"] + [f"~/torque/{term}" for term in TorqueTerms._fields]
         return Setup(
             settings, f"{self.get_name()}_loop", self.get_namespace(),
             {name: self.resolve_topic_name(name) for name in topics}
             | ({DRIVES: self.resolve_topic_name(drives)} if drives else {}),
             self.commanded, tuple(self.locked), effort_scales(robot, values.values), values.number("rate"),
-            int(values.number("torque_divisor")), bool(drives), self._simulated, int(values.number("realtime_priority")),
-            tuple(map(int, numbers(values.values, "cpu_affinity"))), values.flag("lock_memory"),
+            int(values.number("torque_divisor")), bool(drives), self._simulated,
+            int(values.number("realtime_priority")), tuple(map(int, numbers(values.values, "cpu_affinity"))),
+            values.flag("lock_memory"),
         )
 
     def settle(self) -> None:

@@ -47,7 +47,11 @@ def stream(peer, seconds: float, until=lambda: False) -> np.ndarray:
         peer.state(Q)
         time.sleep(0.002)
         efforts += peer.efforts()
-    return np.array(efforts + peer.efforts()).reshape(-1, ROBOT.n)
+    efforts += peer.efforts()
+    while until() and time.monotonic() < deadline and (not efforts or any(efforts[-1])):  # what is still on its way
+        time.sleep(0.01)
+        efforts += peer.efforts()
+    return np.array(efforts).reshape(-1, ROBOT.n)
 
 
 @pytest.fixture
@@ -61,7 +65,7 @@ def held(start, make_peer):
         peer = make_peer(ROBOT.joint_names)
         peer.mode(NODE)
         peer.connect(process)
-        wait_until(lambda: np.allclose(peer.answer(Q), HELD, atol=1e-9), 10.0, "an arm that is held")
+        wait_until(lambda: np.allclose(peer.answer(Q), HELD, atol=1e-9), START, "an arm that is held")
         return process, peer
 
     return begin
