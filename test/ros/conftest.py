@@ -148,7 +148,7 @@ class Peer:
                 return got[-1]
         raise AssertionError("no effort came")
 
-    def lead(self, start: Sequence[float], end: Sequence[float], step: float = 0.02) -> list[list[float]]:
+    def lead(self, start: Sequence[float], end: Sequence[float], step: float = 0.005) -> list[list[float]]:
         """Publish states on the way from one place to another, at most `step` apart; the efforts that came."""
         self.quiet()
         efforts = []

@@ -41,7 +41,7 @@ def test_efforts_come_at_the_rate_whatever_that_of_the_states_and_end_where_they
     elapsed = now - began
     assert len(efforts) > 2 * sent, "the rate is not that of the states"
     assert len(efforts) < 1.2 * RATE * elapsed + 10, "nothing is caught up"
-    np.testing.assert_allclose(efforts, np.tile(HELD, (len(efforts), 1)), rtol=1e-12)
+    np.testing.assert_allclose(efforts, np.tile(HELD, (len(efforts), 1)), rtol=1e-12, atol=1e-12)
 
     time.sleep(1.0)  # the states' time-out, the brake and the ramp
     faded = np.abs(peer.efforts())

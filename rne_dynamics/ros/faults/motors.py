@@ -92,7 +92,8 @@ def _cut(rig: Rig, first: int) -> None:
     adding = (given * speeds > 0.0) & fast & (np.abs(given) > NOTHING * rig.arm.limits)
     for j in np.flatnonzero(adding.any(axis=0)):
         longest = _longest(adding[:, j])
-        fading = np.abs(given[0, j]) / rig.arm.promise.rate[j]  # an effort takes that long to zero at its rate
+        # an effort takes that long to zero at its rate; one answer is on its way at the detection
+        fading = np.abs(given[:2, j]).max() / rig.arm.promise.rate[j]
         rig.check(
             longest <= ADDING + fading,
             f"the effort of {names[j]!r} adds energy for {1e3 * longest:.0f} ms, up to "

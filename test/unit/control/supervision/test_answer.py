@@ -60,7 +60,7 @@ def test_both_ways_give_the_same(compensated, speed):
                 terms = torques.tracking(q, qd, reference, feedback)
                 limited = output.answer(terms, now, q, qd, counters)
                 runaway = bool((np.abs(qd) > OVERSPEED * given.limits.velocity).any())
-            torques.integrate(STEP, limited)
+            torques.integrate(STEP, 0.0, limited)
             seen.append((*terms, limited.command, limited.flags.copy(), limited.any, runaway, torques.integral.copy()))
         both.append((seen, counters, output.clamp_text()))
     (plain, *of_plain), (one_call, *of_one_call) = both
