@@ -12,6 +12,7 @@ from std_msgs.msg import Float64MultiArray
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter
 from rne_dynamics.errors import ModelError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.messages import EFFORT_TOPIC, EffortPublisher
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
@@ -22,7 +23,7 @@ DT = 1e-3
 @pytest.fixture(scope="module")
 def node():
     """A controller in this process, configured."""
-    node = ComputedTorqueController()
+    node = ComputedTorqueController(LocalLoop())
     node.description = "planar2"
     assert node.trigger_configure().name == "SUCCESS"
     yield node
@@ -40,13 +41,13 @@ def test_a_change_while_configured_is_refused_with_what_to_do(node):
         assert not result.successful
         for part in ("effort_scale.joint1", "stays 1.0", "deactivate", "clean it up", "configure"):
             assert part in result.reason
-        assert node.efforts.scale.tolist() == [1.0, 1.0]
+        assert node.control.loop.efforts.scale.tolist() == [1.0, 1.0]
     both = [RosParameter("effort_scale.joint2", value=2.0), RosParameter("stop.damping", value=5.0)]
     assert not node.set_parameters_atomically(both).successful
     assert node.parameters.number("stop.damping") == 10.0
     assert set_scale(node, 1.0).successful, "the value that it has"
     with pytest.raises(ValueError, match="read-only"):
-        node.efforts.scale[0] = 3.0
+        node.control.loop.efforts.scale[0] = 3.0
 
 
 @pytest.mark.parametrize("value", [1e6, -1e6, 1.1e4])
@@ -63,7 +64,7 @@ def test_it_can_be_changed_before_the_node_is_configured_again(node):
         assert node.trigger_configure().name == "FAILURE"
         assert set_scale(node, -2.5).successful
         assert node.trigger_configure().name == "SUCCESS"
-        assert node.efforts.scale.tolist() == [-2.5, 1.0]
+        assert node.control.loop.efforts.scale.tolist() == [-2.5, 1.0]
         assert not set_scale(node, 1.0).successful
     finally:
         node.release()
@@ -73,7 +74,7 @@ def test_it_can_be_changed_before_the_node_is_configured_again(node):
 def test_limits_hold_in_the_unit_that_is_sent(node):
     """Bit for bit: rounding is monotonic, so |effort| <= limit gives |sent| <= |scale| limit."""
     scale = np.array([-1234.5678, 1.0 / 3.0])
-    settings = node.supervisor.settings
+    settings = node.in_force
     limits, limiter = settings.limits, EffortLimiter(settings.limits)
     joints = settings.robot.joint_names
     publisher = EffortPublisher(node, joints, joints, scale)

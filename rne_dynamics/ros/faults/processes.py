@@ -18,6 +18,7 @@ FAULTS = Faults("process")
 fault = FAULTS.fault
 
 LET_DOWN = "decelerates, holds, lets down, zeros; exit code 0"
+HURRIED = "decelerates, and from the second signal on zeros at the rate limit; exit code 0"
 TIMED_OUT = "no more efforts; the drives' time-out lets the last one go"
 #: When a controller is killed, s after a motion began, is up to chance; the same chance each time.
 SEEDS = (1, 2, 3)
@@ -38,9 +39,13 @@ def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, movi
         rig.ended()
         code = rig.controller.process.exit_code
         rig.check(code == 0, f"its exit code is {code}")
-        rig.let_down_by_end()
+        if len(signals) == 1:
+            rig.let_down_by_end()
+        else:
+            rig.run(0.1)
+            rig.silent()
 
-    FAULTS.add(name, injected, LET_DOWN, inject, own=True)
+    FAULTS.add(name, injected, LET_DOWN if len(signals) == 1 else HURRIED, inject, own=True)
 
 
 ended("sigterm-in-motion", (signal.SIGTERM,), "SIGTERM in motion", moving=True)
