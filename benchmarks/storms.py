@@ -7,7 +7,8 @@
 Simulator and controller run as usual; a third process storms, this one listens. A gap is the time between the instants
 at which the controller's process handed two efforts to the middleware, as that stamps them: that this process or the
 network is busy does not count, that the controller waits for its states or for a CPU does. "quiet" is the baseline, in
-the same run. Exit code 1 where a gap is more than 10 ms above the longest quiet one, or the arm was stopped.
+the same run. With --strict the exit code is 1 where a gap is more than 10 ms above the longest quiet one, or the arm
+was stopped; a busy machine does both by itself.
 """
 
 from __future__ import annotations
@@ -237,6 +238,7 @@ def main() -> int:
     parser.add_argument("--set", action="append", default=[], metavar="NAME:=VALUE",
                         help="parameter of the controller, any number of times; on a machine whose pauses are "
                         "longer than 0.1 s: state_timeout:=1.0")
+    parser.add_argument("--strict", action="store_true", help="exit code 1 where the goal is missed")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--storm", help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -276,7 +278,7 @@ def main() -> int:
         if any(not set(outcomes[kind].states) <= GOOD for kind in bad):
             lines = [line for line in output.splitlines() if "WARN" in line or "ERROR" in line]
             print("\n".join(lines[:20]), file=sys.stderr)
-    return 1 if bad else 0
+    return 1 if bad and args.strict else 0
 
 
 if __name__ == "__main__":

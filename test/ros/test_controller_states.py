@@ -74,7 +74,7 @@ def test_states_are_read_by_name_and_extra_joints_ignored(peer):
 
 
 def test_feedback_pulls_towards_where_the_arm_was(peer):
-    still, off = peer.answer(HOME), peer.answer([HOME[0], HOME[1] + 0.05])
+    still, off = peer.answer(HOME), peer.answer([HOME[0], HOME[1] + 0.02])
     assert off[1] < still[1]
 
 

@@ -222,7 +222,11 @@ class Campaign:
         with self._first:
             rig = Rig(self._context, arm, node, fault.start, self._halt.is_set)
             if fault.before != "unconfigured" and not self._warm.is_set():
-                rig.configure()
+                try:
+                    rig.configure()
+                except BaseException:
+                    rig.close()  # nobody else knows of it yet
+                    raise
                 self._warm.set()
             return rig
 

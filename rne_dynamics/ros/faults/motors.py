@@ -73,7 +73,7 @@ def _try(rig: Rig, what: str, scale: dict[int, float] | None = None, swap: int |
         first = len(rig.driver.speeds) - 1
         rig.run(WATCHED)
         try:
-            _cut(rig, first)
+            _cut(rig, first, swap)
         except RneDynamicsError as error:
             raise type(error)(f"{what}: {error}") from None
         rig.reach("fault", "released", "inactive", seconds=3.0)
@@ -84,8 +84,11 @@ def _detected(rig: Rig) -> bool:
     return rig.controller.state in ("stopping", "fault")
 
 
-def _cut(rig: Rig, first: int) -> None:
-    """What follows the detection in turn `first`."""
+def _cut(rig: Rig, first: int, swap: int | None) -> None:
+    """What follows the detection in turn `first`; motors `swap` and the next one are exchanged."""
+    rate = np.array(rig.arm.promise.rate)
+    if swap is not None:  # each is driven at the rate of the other
+        rate[swap : swap + 2] = rate[swap : swap + 2].min()
     speeds, given = np.array(rig.driver.speeds[first:]), np.array(rig.driver.given[first:])
     limit, names = rig.robot.velocity_limit, rig.robot.joint_names
     fast = np.abs(speeds) > limit
@@ -93,7 +96,7 @@ def _cut(rig: Rig, first: int) -> None:
     for j in np.flatnonzero(adding.any(axis=0)):
         longest = _longest(adding[:, j])
         # an effort takes that long to zero at its rate; one answer is on its way at the detection
-        fading = np.abs(given[:2, j]).max() / rig.arm.promise.rate[j]
+        fading = np.abs(given[:2, j]).max() / rate[j]
         rig.check(
             longest <= ADDING + fading,
             f"the effort of {names[j]!r} adds energy for {1e3 * longest:.0f} ms, up to "

@@ -1,0 +1,85 @@
+"""What other nodes send does not stop the arm: trajectories of any size, parameters, services. See benchmarks/storms.py
+for how long efforts are apart meanwhile."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from rcl_interfaces.msg import Parameter
+from rcl_interfaces.srv import SetParameters
+from rclpy.serialization import serialize_message
+from std_srvs.srv import Trigger
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import SEES_AGAIN, START, parameter_value
+
+ROBOT = rne.load_urdf("planar2")
+Q = [0.3, -0.5]
+NODE = "computed_torque_controller"
+
+
+def swing(points: int) -> bytes:
+    """A serialised trajectory of so many points, 1 ms apart, that returns to where it begins."""
+    times = 1e-3 * np.arange(1, points + 1)
+    way = 0.001 * (1.0 - np.cos(2.0 * np.pi * times / times[-1]))
+    message = JointTrajectory(joint_names=list(ROBOT.joint_names))
+    message.points = [
+        JointTrajectoryPoint(positions=[Q[0] + s, Q[1] + s], time_from_start=duration_message(t))
+        for t, s in zip(times.tolist(), way.tolist(), strict=True)
+    ]
+    return serialize_message(message)
+
+
+def test_nothing_in_a_storm_stops_the_arm(start, make_peer):
+    process = start(NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=5.0, **SEES_AGAIN)
+    peer = make_peer(ROBOT.joint_names)
+    peer.connect(process)
+    peer.mode(NODE)
+    trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", 1)
+    wait_until(trajectories.get_subscription_count, START, "the controller's topic", [process])
+    peer.answer(Q)
+    sent = answered = 0
+
+    def turn() -> None:
+        nonlocal sent, answered
+        peer.state(Q)
+        sent += 1
+        peer.executor.spin_once(0.004)
+        answered += len(peer.efforts())
+
+    def until(text: str) -> None:
+        def said() -> bool:
+            turn()
+            return text in process.output()
+
+        wait_until(said, 20.0, f'{text!r} in {process.output()}', [process])
+
+    for points, said in ((100_000, "100000 points; at most 10000 are accepted"), (10_000, "following a trajectory")):
+        data = swing(points)
+        for _ in range(3):
+            trajectories.publish(data)
+            turn()
+        until(said)
+    setter = peer.client(SetParameters, f"{NODE}/set_parameters")
+    cancel, recover = (peer.client(Trigger, f"{NODE}/{name}") for name in ("cancel", "recover"))
+    futures = []
+    for k in range(200):
+        change = Parameter(name="gains.joint1.p", value=parameter_value(300.0 + k))
+        futures.append(setter.call_async(SetParameters.Request(parameters=[change])))
+        futures += [client.call_async(Trigger.Request()) for client in (cancel, recover)]
+        turn()
+    until_answered = time.monotonic() + 60.0
+    while sum(f.done() for f in futures) < 0.9 * len(futures) and time.monotonic() < until_answered:
+        turn()
+    assert peer.get_double(NODE, "gains.joint1.p") > 300.0
+    wait_until(lambda: turn() or peer.mode(NODE) == "holding", 30.0, "the arm to be held", [process])
+    output = process.output()
+    for word in ("stopping", "fault", "Traceback", "does not answer"):
+        assert word not in output
+    assert answered > 0.5 * sent, "efforts went on"
+    assert {m.data for m in peer.modes[NODE]} <= {"inactive", "waiting", "holding", "tracking"}
