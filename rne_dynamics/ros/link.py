@@ -14,6 +14,7 @@ import os
 import pickle
 import select
 import socket
+from collections import deque
 from typing import Any
 
 from rne_dynamics.control.motion.path import Path
@@ -27,6 +28,8 @@ APART = 4096
 #: Where arrays begin in a file, bytes.
 ALIGNMENT = 64
 _WORD = 8
+#: Files that the sender keeps open: of the motion under way, of the next one, and of one that was just replaced.
+KEPT = 3
 
 
 class LinkClosedError(RneDynamicsError):
@@ -44,6 +47,7 @@ class Link:
 
     def __init__(self, end: socket.socket) -> None:
         self._socket = end
+        self._files: deque[int] = deque()
 
     @staticmethod
     def pair(patience: float) -> tuple[Link, Link]:
@@ -55,6 +59,7 @@ class Link:
     def close(self) -> None:
         """The other end finds the link closed."""
         self._socket.close()
+        self._keep(None)
 
     def wait(self, seconds: float) -> bool:
         """Whether a message has come, or the other end is gone, within so many seconds."""
@@ -90,12 +95,19 @@ class Link:
                 ancillary = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file]))]
                 self._socket.sendmsg([table], ancillary, flags | socket.MSG_NOSIGNAL)
             finally:
-                os.close(file)
+                self._keep(file)
         except (BlockingIOError, TimeoutError):
             return False
         except OSError as error:
             raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
         return True
+
+    def _keep(self, file: int | None) -> None:
+        """Keep a file open while the receiver may use it: the process that closes it last spends the time to free it."""
+        if file is not None:
+            self._files.append(file)
+        while len(self._files) > (KEPT if file is not None else 0):
+            os.close(self._files.popleft())
 
     def receive(self) -> Any:
         """The next message; None where there is none now.

@@ -73,7 +73,7 @@ def test_nothing_in_a_storm_stops_the_arm(start, make_peer):
         futures.append(setter.call_async(SetParameters.Request(parameters=[change])))
         futures += [client.call_async(Trigger.Request()) for client in (cancel, recover)]
         turn()
-    until_answered = time.monotonic() + 60.0
+    until_answered = time.monotonic() + 5.0  # requests beyond ten that wait are lost by design of the middleware
     while sum(f.done() for f in futures) < 0.9 * len(futures) and time.monotonic() < until_answered:
         turn()
     assert peer.get_double(NODE, "gains.joint1.p") > 300.0
