@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
@@ -9,6 +11,10 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from rne_dynamics.ros.lifecycle import ArmNode
 
 OK, WARN, ERROR = DiagnosticStatus.OK, DiagnosticStatus.WARN, DiagnosticStatus.ERROR
+
+#: Shortest time between two lines of log with the same warning, whatever its numbers, s.
+LOG_PERIOD = 10.0
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 
 
 class Diagnostics:
@@ -24,6 +30,7 @@ class Diagnostics:
         self._node = node
         self._name = node.get_fully_qualified_name()
         self._publisher = node.keep(node.create_publisher(DiagnosticArray, "/diagnostics", 1))
+        self._warned: dict[str, float] = {}
 
     def publish(self, level: bytes, message: str, values: Mapping[str, object]) -> None:
         """Send one status; numbers are written with six digits."""
@@ -37,3 +44,10 @@ class Diagnostics:
             )
         ]
         self._publisher.publish(array)
+
+    def warn(self, message: str) -> None:
+        """Write a warning into the log: a new one at once, the same one not more often than every `LOG_PERIOD`."""
+        kind, now = _NUMBER.sub("#", message), time.monotonic()
+        if now - self._warned.get(kind, -LOG_PERIOD) >= LOG_PERIOD:
+            self._warned[kind] = now
+            self._node.get_logger().warning(message)

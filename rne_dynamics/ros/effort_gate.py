@@ -324,7 +324,7 @@ class EffortGateNode(ArmNode):
         )
         level, message, values = self._account.next(time.monotonic(), neighbours)
         if level == WARN:
-            self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
+            self.diagnostics.warn(message)
         recent = self._recent.next()
         self.diagnostics.publish(level, message, values | {
             "locked joints": self._others.report(time.monotonic()),

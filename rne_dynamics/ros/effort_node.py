@@ -39,8 +39,6 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.spatial.compiling import Compiling
 
-#: Shortest time between two lines of log about what the diagnostics warn of, s.
-LOG_PERIOD = 10.0
 #: How long a stop may take beyond its plan before the efforts are brought to zero at once, and how long that may take
 #: before the loop's process is killed, s.
 OVERTIME, LAST = 2.0, 3.0
@@ -337,10 +335,11 @@ class EffortNode(ArmNode):
                 self.get_clock().set_ros_time_override(Time(nanoseconds=max(stamp, 0), clock_type=ClockType.ROS_TIME))
         except RneDynamicsError as error:
             level, message, values = ERROR, str(error), {}
+        if level == WARN:
+            self.diagnostics.warn(message)
         if self.is_active and level in (OK, WARN) and self._listeners.warning:
             level, message = self._listeners.level, self._listeners.warning
-        if level == WARN or (level == ERROR and message == self._listeners.warning):
-            self.get_logger().warning(message, throttle_duration_sec=LOG_PERIOD)
+            self.diagnostics.warn(message)
         self.diagnostics.publish(
             level, message, values | {"locked joints": self._others.report(time.monotonic())}
             | self._listeners.values() | self.status(),

@@ -31,6 +31,8 @@ SERVICE_PERIOD = 0.05
 EXECUTOR_PERIOD = 0.5
 #: Longest wait for a message, s; bounds how late signals and a silent stream are noticed.
 LONGEST_WAIT = 0.01
+#: Round-off of times that are compared, s: a simulated clock may step by just the period.
+ROUNDING = 1e-7
 
 
 class HotLoop:
@@ -99,19 +101,12 @@ class HotLoop:
 
         Then give `executor` its turn if that is due; None where a transition runs, which is inside the executor.
         """
-        now = time.monotonic()
-        if self._period is not None and self._on_deadline is not None:
-            if (at := self._now()) >= self._deadline:
-                self._take()  # what has come in time is served first
-                late = at - self._deadline
-                self._on_deadline(late > 0.5 * self._period)
-                # deadlines are absolute; only a whole lost period moves them, so that nothing is ever caught up
-                self._deadline = self._deadline + self._period if late < self._period else at + self._period
-                now = time.monotonic()
-            if self._ticks is None:
-                longest = min(longest, max(self._deadline - now, 0.0))
+        now = self._meet_deadline()
+        if self._period is not None and self._ticks is None:
+            longest = min(longest, max(self._deadline - now, 0.0))
         self._wait(longest)
         if self._clock is not None and self._clock.take():
+            self._meet_deadline()  # so that a simulation that waits for `on_time` has the effort of this time by then
             self._on_time()
         self._take()
         if executor is not None and now >= self._service_at and not self._serve(executor, now):
@@ -122,6 +117,18 @@ class HotLoop:
                     if taken is None:
                         break
                     on_message(taken[0])
+
+    def _meet_deadline(self) -> float:
+        """Do what is due at this time; the steady clock's time afterwards, s."""
+        at = self._now()
+        if self._period is None or self._on_deadline is None or at < self._deadline - ROUNDING:
+            return time.monotonic()
+        self._take()  # what has come in time is served first
+        late = at - self._deadline
+        self._on_deadline(late > 0.5 * self._period)
+        # deadlines are absolute; only a whole lost period moves them, so that nothing is ever caught up
+        self._deadline = self._deadline + self._period if late < self._period - ROUNDING else at + self._period
+        return time.monotonic()
 
     def _wait(self, longest: float) -> None:
         handle = self.subscription.handle

@@ -23,15 +23,19 @@ from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetPara
 from rcl_interfaces.srv import GetParameters, SetParametersAtomically
 from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
+from rclpy.task import Future
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
+from rne_dynamics.ros.faults.lockstep import Lockstep
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
 DISCOVERY = 20.0
 START = 180.0  # a cold numba cache compiles first, a busy machine slowly
+#: Time between two joint states, s.
+STEP = 0.005
 #: Parameters of a controller that answers in full from the first state on, for tests about something else.
 AT_ONCE: dict[str, object] = {"startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.0}}
 #: And of one that goes on by itself after a gap in the states.
@@ -116,9 +120,20 @@ class Peer:
             name=list(self.joints if names is None else names), position=list(map(float, q)),
             velocity=[0.0] * len(q) if qd is None else list(map(float, qd)),
         )
-        now = time.time_ns() if stamp is None else stamp
+        now = self.now() if stamp is None else stamp
         message.header.stamp.sec, message.header.stamp.nanosec = divmod(now, 1_000_000_000)
+        self._send(message)
+
+    def _send(self, message: JointState) -> None:
         self.states.publish(message)
+
+    def now(self) -> int:
+        """The time of the arm's clock, ns."""
+        return time.time_ns()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let the arm's time pass, without joint states."""
+        time.sleep(seconds)
 
     def efforts(self) -> list[list[float]]:
         """Commands that have come since the last call, in their order."""
@@ -138,12 +153,12 @@ class Peer:
         self, q: Sequence[float], qd: Sequence[float] | None = None, names: Sequence[str] | None = None,
         seconds: float = DISCOVERY,
     ) -> list[float]:
-        """The effort that answers a state; the state is repeated every 5 ms until then."""
+        """The effort that answers a state; the state is repeated every `STEP` until then."""
         self.quiet()
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.state(q, qd, names)
-            time.sleep(0.005)
+            self.pass_time(STEP)
             if got := self.efforts():
                 return got[-1]
         raise AssertionError("no effort came")
@@ -154,7 +169,18 @@ class Peer:
         efforts = []
         for q in np.linspace(start, end, 1 + math.ceil(np.abs(np.subtract(end, start)).max() / step)):
             self.state(q)
-            time.sleep(0.005)
+            self.pass_time(STEP)
+            efforts += self.efforts()
+        return efforts
+
+    def stream(
+        self, q: Sequence[float], seconds: float, until: Callable[[], object] = lambda: False
+    ) -> list[list[float]]:
+        """Publish a state again and again for so long of the arm's time; the efforts that came."""
+        efforts, end = [], self.now() + round(seconds * 1e9)
+        while self.now() < end and not until():
+            self.state(q)
+            self.pass_time(STEP)
             efforts += self.efforts()
         return efforts
 
@@ -165,7 +191,7 @@ class Peer:
         self.quiet()
         for _ in range(4):
             self.state(q, qd, names)
-            time.sleep(0.005)
+            self.pass_time(STEP)
         assert self.efforts() == []
 
     def mode(self, node: str) -> str:
@@ -178,8 +204,16 @@ class Peer:
 
     def let_down(self, node: str, mode: str = "fault") -> None:
         """Wait until a controller has let the arm down and is silent."""
-        wait_until(lambda: self.mode(node) == mode, 10.0, f"the end of a stop of {node}")
-        time.sleep(0.15)  # its zeros go out several times, over 50 ms
+        self.until(lambda: self.mode(node) == mode, f"the end of a stop of {node}")
+        self.pass_time(0.15)  # its zeros go out several times, over 50 ms
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        """Let the arm's time pass, without joint states, until a condition holds."""
+        wait_until(condition, 10.0, what)
+
+    def end(self, process: NodeProcess) -> int:
+        """The exit code of a process that is about to end; the arm's time passes until then."""
+        return process.wait(10.0)
 
     def client(self, kind: type, name: str) -> Client:
         """A client whose service is there; made once."""
@@ -198,10 +232,13 @@ class Peer:
         """
         for _ in range(attempts):
             future = self.client(kind, name).call_async(request)
-            self.executor.spin_until_future_complete(future, seconds / attempts)
+            self._spin(future, seconds / attempts)
             if future.done():
                 return future.result()
         raise AssertionError(f"no answer from {name}")
+
+    def _spin(self, future: Future, seconds: float) -> None:
+        self.executor.spin_until_future_complete(future, seconds)
 
     def transition(self, node: str, number: int) -> bool:
         request = ChangeState.Request(transition=Transition(id=number))
@@ -221,6 +258,89 @@ class Peer:
     def get_double(self, node: str, name: str) -> float:
         answer = self.call(GetParameters, f"{node}/get_parameters", GetParameters.Request(names=[name]))
         return answer.values[0].double_value
+
+
+class SteppedPeer(Peer):
+    """The other side of a controller in simulated time, which passes only here and only as far as it has followed.
+
+    Every state and every `STEP` of time has been dealt with, and the efforts that were sent meanwhile have been heard,
+    before anything else happens; services are answered while time stands still.
+    """
+
+    def __init__(self, namespace: str, joints: Sequence[str], module: str) -> None:
+        super().__init__(namespace, joints)
+        self.node.destroy_publisher(self.states)
+        self.lockstep = Lockstep(self.node, module)
+        self.states = self.lockstep.states
+        self.lockstep.watch, self.lockstep.on_mode = self._watch, self._entered
+        self.lockstep.on_effort = lambda number, effort: self._heard.append(effort)
+        self._heard: list[list[float]] = []
+        self._mode, self._still, self._process = "", True, None
+
+    def connect(self, process: NodeProcess, *, states: bool = True) -> None:
+        super().connect(process, states=states)
+        self._process = process
+        self.lockstep.link()
+
+    def _watch(self) -> None:
+        if self._process.exit_code is not None:
+            self.lockstep.unlink()
+
+    def _entered(self, mode: str) -> None:
+        self._mode = mode
+
+    def mode(self, node: str) -> str:
+        return self._mode
+
+    def _send(self, message: JointState) -> None:
+        self.lockstep.publish(self.states, message)
+
+    def now(self) -> int:
+        return self.lockstep.stamp
+
+    def pass_time(self, seconds: float) -> None:
+        steps = max(1, round(seconds / STEP))
+        for _ in range(steps):
+            self.lockstep.stamp += round(seconds / steps * 1e9)
+            self.lockstep.tell_time()
+
+    def efforts(self) -> list[list[float]]:
+        self.lockstep.listen()
+        heard, self._heard = self._heard, []
+        return heard
+
+    def quiet(self) -> None:
+        self.efforts()
+
+    def until(self, condition: Callable[[], object], what: str) -> None:
+        end = self.now() + 10_000_000_000
+        while not condition():
+            assert self.now() < end, f"waited 10 s for {what}"
+            self.pass_time(STEP)
+
+    def end(self, process: NodeProcess) -> int:
+        deadline = time.monotonic() + START
+        while process.exit_code is None and time.monotonic() < deadline:
+            self.pass_time(STEP)
+            time.sleep(0.001)  # the end of the process itself takes its own time
+        return process.wait(0.1)
+
+    def transition(self, node: str, number: int) -> bool:
+        if number == Transition.TRANSITION_CLEANUP:
+            self.lockstep.unlink()
+        self._still = number not in {Transition.TRANSITION_DEACTIVATE, Transition.TRANSITION_ACTIVE_SHUTDOWN}
+        try:
+            return super().transition(node, number)
+        finally:
+            self._still = True
+
+    def _spin(self, future: Future, seconds: float) -> None:
+        if self._still:
+            super()._spin(future, seconds)
+        deadline = time.monotonic() + seconds
+        while not future.done() and time.monotonic() < deadline:
+            self.pass_time(STEP)
+            self.executor.spin_once(0.0)
 
 
 def parameter_value(value: object) -> ParameterValue:
@@ -243,3 +363,22 @@ def make_peer(namespace: str) -> Iterator[Callable[[Sequence[str]], Peer]]:
             return peer
 
         yield make
+
+
+@pytest.fixture(scope="module")
+def in_lockstep(start: Start, namespace: str) -> Iterator[Callable[..., tuple[NodeProcess, SteppedPeer]]]:
+    """Start a controller in simulated time: `process, peer = in_lockstep("gravity_compensation", joints, ...)`."""
+    with contextlib.ExitStack() as stack:
+
+        def begin(
+            module: str, names: Sequence[str], *, connect: bool = True, script: str = "", **parameters: object
+        ) -> tuple[NodeProcess, SteppedPeer]:
+            clock = ["--ros-args", "-r", f"/clock:={namespace}/clock"]
+            process = start(module, clock, script, use_sim_time=True, **parameters)
+            peer = SteppedPeer(namespace, names, module)
+            stack.callback(peer.close)
+            if connect:
+                peer.connect(process)
+            return process, peer
+
+        yield begin

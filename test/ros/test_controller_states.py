@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -15,9 +14,9 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import SEES_AGAIN
+from .conftest import SEES_AGAIN, STEP
 
-ROBOT = rne.load_urdf("planar2", gravity=(0.0, -9.81, 0.0))
+ROBOT = rne.load_urdf("planar2")
 JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
 HOME = [0.4, -0.7]  # joint2, joint1
 NODE = "computed_torque_controller"
@@ -33,18 +32,12 @@ def gravity(joint1: float, joint2: float) -> list[float]:
 
 
 @pytest.fixture(scope="module")
-def process(start, make_peer):
-    return start(
-        NODE, robot_description="planar2", joints=JOINTS, gravity=[0.0, -9.81, 0.0], state_timeout=TIMEOUT,
+def peer(in_lockstep):
+    _, peer = in_lockstep(
+        NODE, JOINTS, robot_description="planar2", joints=JOINTS, state_timeout=TIMEOUT,
         stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2}, gains={"joint1": {"p": 100, "d": 20}},
         diagnostics_period=0.5, **SEES_AGAIN,
     )
-
-
-@pytest.fixture(scope="module")
-def peer(process, make_peer):
-    peer = make_peer(JOINTS)
-    peer.connect(process)
     return peer
 
 
@@ -52,8 +45,8 @@ def peer(process, make_peer):
 def _at_home(peer):
     """Every test starts with the arm held at home: a gap makes the controller anchor itself anew."""
     if not np.allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12):
-        time.sleep(LET_DOWN)
-        peer.answer(HOME)
+        peer.pass_time(LET_DOWN)
+    peer.stream(HOME, 0.3)  # until no doubt is left about the speeds
 
 
 def test_it_holds_where_it_found_the_arm(peer):
@@ -101,7 +94,7 @@ def test_states_without_velocities_are_answered(peer):
     for _ in range(40):
         q[1] += 0.001
         peer.state(q, [])
-        time.sleep(0.005)
+        peer.pass_time(STEP)
     moving = peer.efforts()[-1]
     slow = peer.answer(q)  # at rest there
     assert moving[1] < slow[1] < held[1], "the estimated speed is damped"
@@ -110,7 +103,7 @@ def test_states_without_velocities_are_answered(peer):
 def test_a_lost_stream_fades_gravity_out_and_ends_with_zeros(peer):
     held = peer.answer(HOME)
     peer.efforts()
-    time.sleep(LET_DOWN)
+    peer.pass_time(LET_DOWN)
     peer.let_down(NODE)
     faded = np.array(peer.efforts())
     assert len(faded) > 5
@@ -134,13 +127,8 @@ def test_an_arm_that_was_let_down_stays_down_until_it_is_told(peer):
 def test_a_stream_of_nan_counts_as_lost(peer):
     held = peer.answer(HOME)
     peer.efforts()
-    end = time.monotonic() + LET_DOWN
-    while time.monotonic() < end or peer.mode(NODE) != "fault":
-        peer.state([math.nan, math.nan])
-        time.sleep(0.007)
-        assert time.monotonic() < end + 10.0
-    peer.let_down(NODE)
-    faded = np.array(peer.efforts())
+    faded = np.array(peer.stream([math.nan, math.nan], LET_DOWN + 0.2))
+    assert peer.mode(NODE) == "fault"
     assert np.isfinite(faded).all()
     assert (np.abs(faded) <= np.abs(held) * (1 + 1e-12)).all()
     assert (faded[-1] == 0.0).all()
@@ -158,12 +146,12 @@ def test_diagnostics_tell_what_was_refused(peer):
     listener = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
 
     def told() -> bool:
-        peer.state(HOME)
-        peer.state([math.nan, 0.0])
+        peer.stream(HOME, STEP)
+        peer.stream([math.nan, 0.0], STEP)
         message = listener.latest()
         return message is not None and "nan" in message.status[0].message
 
-    wait_until(told, 5.0, "a diagnostic")
+    wait_until(told, 15.0, "a diagnostic")
     status = listener.latest().status[0]
     assert "joint2" in status.message
     assert status.name.endswith(NODE)
@@ -177,9 +165,10 @@ def test_torque_terms_add_up_to_the_command(peer):
 
     def complete() -> bool:
         peer.state([HOME[0] + 0.01, HOME[1]], [0.2, 0.1])
+        peer.pass_time(STEP)
         return all(t.latest() is not None for t in topics.values())
 
-    wait_until(complete, 5.0, "all torque terms")
+    wait_until(complete, 15.0, "all torque terms")
     at = {n: {(m.header.stamp.sec, m.header.stamp.nanosec): m for m in map(t.decode, t.samples)}
           for n, t in topics.items()}
     common = set.intersection(*(set(a) for a in at.values()))

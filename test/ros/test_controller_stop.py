@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import time
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState
 
 import rne_dynamics as rne
+from rne_dynamics.ros.processes import wait_until
 
 from .conftest import SEES_AGAIN, START
 
@@ -19,21 +19,6 @@ Q = [0.1, 0.2, -0.3, 0.1, 0.2, 0.3]
 HELD = rne.gravity_torque(ROBOT, np.array(Q))
 NODE = "computed_torque_controller"
 STOP = {"brake_time": 0.1, "hold_time": 0.2, "ramp_time": 0.6}
-#: A state time-out that a busy machine's pauses do not reach, where a test is not about it, s.
-PATIENT = 1.0
-
-
-def stream(peer, seconds: float, q=Q, until=lambda: False) -> np.ndarray:
-    """Publish states at 500 Hz for a time; the efforts that came."""
-    efforts = []
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and not until():
-        peer.state(q)
-        time.sleep(0.002)
-        efforts += peer.efforts()
-    return np.array(efforts)
-
-
 def assert_soft_end(efforts: np.ndarray) -> None:
     """Gravity held, then faded without a jump, then zeros."""
     assert (efforts[-1] == 0.0).all()
@@ -44,61 +29,48 @@ def assert_soft_end(efforts: np.ndarray) -> None:
     assert np.abs(np.diff(elbow)).max() < 0.2 * elbow[0]
 
 
-@pytest.mark.parametrize("signals", [[signal.SIGINT], [signal.SIGTERM]])
-def test_signals_let_the_arm_down(start, make_peer, signals):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT, **SEES_AGAIN)
-    peer = make_peer(ROBOT.joint_names)
-    peer.connect(process)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_let_the_arm_down(in_lockstep, number):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
-    for number in signals:
-        process.signal(number)
-        time.sleep(0.01)
-    efforts = stream(peer, 10.0, until=lambda: process.exit_code is not None)
-    assert process.exit_code == 0, process.output()
-    efforts = np.concatenate([efforts, np.array(peer.efforts()).reshape(-1, 6)])
-    assert_soft_end(efforts)
+    process.signal(number)
+    wait_until(lambda: peer.stream(Q, 0.005) and peer.mode(NODE) != "holding", 20.0, "the stop", [process])
+    efforts = peer.stream(Q, 10.0, until=lambda: peer.mode(NODE) == "inactive") + peer.stream(Q, 0.1)
+    assert peer.end(process) == 0, process.output()
+    assert_soft_end(np.array(efforts))
     assert "released" in process.output()
     assert "Traceback" not in process.output()
 
 
-def test_a_signal_while_states_are_missing_still_ends_it(start, make_peer):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=0.1, **SEES_AGAIN)
-    peer = make_peer(ROBOT.joint_names)
-    peer.connect(process)
+def test_a_signal_while_states_are_missing_still_ends_it(in_lockstep):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
     peer.answer(Q)
     process.signal(signal.SIGTERM)
-    assert process.wait(10.0) == 0
+    assert peer.end(process) == 0
     efforts = np.array(peer.efforts())
     assert (np.abs(efforts) <= np.abs(HELD) + 1e-9).all()
     assert (efforts[-1] == 0.0).all()
 
 
-def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(start, make_peer):
-    process = start(NODE, robot_description="puma560", stop=STOP)
-    peer = make_peer(ROBOT.joint_names)
-    peer.connect(process)
-    peer.efforts()
-    time.sleep(0.4)
+def test_it_does_not_react_before_the_first_state_nor_need_one_to_stop(in_lockstep):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP)
+    peer.pass_time(1.0)
     assert peer.efforts() == []
     process.signal(signal.SIGINT)
-    assert process.wait(10.0) == 0
+    assert peer.end(process) == 0
     assert all(e == [0.0] * 6 for e in peer.efforts())
 
 
-def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
-    process = start(NODE, robot_description="puma560", stop=STOP, state_timeout=PATIENT, **SEES_AGAIN)
-    peer = make_peer(ROBOT.joint_names)
-    peer.connect(process)
+def test_deactivate_activate_and_a_clean_restart_elsewhere(in_lockstep):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, robot_description="puma560", stop=STOP, **SEES_AGAIN)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
 
     client = peer.client(ChangeState, f"{NODE}/change_state")
     assert peer.lifecycle_state(NODE) == "active"
-    peer.answer(Q)  # the question may have taken longer than the state time-out: the arm is to be held again
-    peer.efforts()
     future = client.call_async(ChangeState.Request(transition=Transition(id=Transition.TRANSITION_DEACTIVATE)))
-    efforts = stream(peer, 5.0, until=lambda: peer.executor.spin_once(0.0) or future.done())
+    efforts = peer.stream(Q, 60.0, until=lambda: peer.executor.spin_once(0.0) or future.done())
     assert future.result().success
-    assert_soft_end(np.concatenate([efforts, np.array(peer.efforts()).reshape(-1, 6)]))
+    assert_soft_end(np.array(efforts))
     assert peer.lifecycle_state(NODE) == "inactive"
     peer.silence(Q)
 
@@ -116,12 +88,11 @@ def test_deactivate_activate_and_a_clean_restart_elsewhere(start, make_peer):
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(Q), HELD, atol=1e-9)
     assert peer.transition(NODE, Transition.TRANSITION_ACTIVE_SHUTDOWN)
-    assert process.wait(10.0) == 0
+    assert peer.end(process) == 0
 
 
-def test_autostart_off_waits_for_the_transitions(start, make_peer):
-    process = start(NODE, robot_description="puma560", autostart=False)
-    peer = make_peer(ROBOT.joint_names)
+def test_autostart_off_waits_for_the_transitions(in_lockstep):
+    process, peer = in_lockstep(NODE, ROBOT.joint_names, connect=False, robot_description="puma560", autostart=False)
     assert peer.lifecycle_state(NODE) == "unconfigured"
     assert peer.transition(NODE, Transition.TRANSITION_CONFIGURE)
     assert peer.lifecycle_state(NODE) == "inactive"

@@ -92,11 +92,11 @@ class Rig:
     def __init__(self, start, peer) -> None:
         self.peer = peer
         self.simulator = start(
-            "simulator", robot_description="planar2", gravity=[0.0, -9.81, 0.0], rate=500.0, friction=False,
+            "simulator", robot_description="planar2", rate=500.0, friction=False,
             initial_position=dict(zip(JOINTS, HOME.tolist(), strict=True)),
         )
         self.controller = start(
-            NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=2.0,
+            NODE, robot_description="planar2", state_timeout=2.0,
             friction_compensation=0.0, gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS},
             start={"ramp_time": 0.0}, startup_check={"duration": 0.1}, torque_divisor=5,
             stop={"brake_time": 0.5, "hold_time": 0.1, "ramp_time": 0.1}, diagnostics_period=0.5,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -13,7 +11,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import SEES_AGAIN
+from .conftest import SEES_AGAIN, STEP
 
 JOINTS = ["joint1", "joint2"]
 HOME = [-0.7, 0.4]
@@ -28,7 +26,6 @@ class Rig:
         self.process, self.peer = process, peer
         self.trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", OFFERED)
         self.diagnostics = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
-        peer.connect(process)
         wait_until(self.trajectories.get_subscription_count, 20.0, "the trajectory topic", [process])
 
     def send(self, goal: list[float], duration: float = DURATION) -> None:
@@ -41,7 +38,7 @@ class Rig:
         """Send the state `q` until the controller has said something `count` times; the last line with it."""
 
         def heard() -> list[str]:
-            self.peer.state(q)
+            self.peer.stream(q, STEP)
             return [line for line in self.process.output().splitlines() if said in line]
 
         wait_until(lambda: len(heard()) >= count, 10.0, f"{said!r}", [self.process])
@@ -55,7 +52,7 @@ class Rig:
         self.diagnostics.samples.clear()
 
         def told() -> bool:
-            self.peer.state(HOME)
+            self.peer.stream(HOME, STEP)
             message = self.diagnostics.latest()
             return message is not None and message.status[0].name.endswith(NODE)
 
@@ -65,13 +62,13 @@ class Rig:
 
 
 @pytest.fixture
-def rig(start, make_peer):
-    process = start(
-        NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=1.0, diagnostics_period=0.5,
+def rig(in_lockstep):
+    process, peer = in_lockstep(
+        NODE, JOINTS, robot_description="planar2", diagnostics_period=0.5,
         constraints={"joint1": {"goal": 0.01}, "joint2": {"goal": 0.05}},
         stop={"brake_time": 0.05, "hold_time": 0.0, "ramp_time": 0.05}, **SEES_AGAIN,
     )
-    yield Rig(process, make_peer(JOINTS))
+    yield Rig(process, peer)
     process.stop()
 
 
@@ -101,21 +98,18 @@ def test_goals_are_judged_once_against_the_tolerance_of_each_joint(rig):
 
 def test_a_motion_that_is_called_off_is_not_judged(rig):
     rig.peer.answer(HOME)
-    rig.send(HOME, 5.0)
+    rig.send(HOME, 500.0)
     rig.stay(HOME, "following a trajectory", 1)
     rig.trajectories.publish(JointTrajectory(joint_names=JOINTS))
     rig.stay(HOME, "trajectory cancelled", 1)
-    end = time.monotonic() + 0.3
-    while time.monotonic() < end:
-        rig.peer.state(HOME)
-        time.sleep(0.005)
+    rig.peer.stream(HOME, 0.5)
     assert "goal" not in rig.process.output()
     assert rig.counts() == (0, 0)
 
 
-def test_trajectories_are_refused_until_the_startup_check_is_over(start, make_peer):
-    process = start(NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=1.0)
-    rig = Rig(process, make_peer(JOINTS))
+def test_trajectories_are_refused_until_the_startup_check_is_over(in_lockstep):
+    process, peer = in_lockstep(NODE, JOINTS, robot_description="planar2")
+    rig = Rig(process, peer)
     rig.peer.answer(HOME)
     rig.send(HOME)
     assert "the start-up check is not over" in rig.stay(HOME, "trajectory refused", 1)

@@ -21,7 +21,7 @@ from rne_dynamics.ros.processes import wait_until
 from .conftest import SEES_AGAIN, START
 
 ROBOT = rne.load_urdf("planar2")
-TURNED = replace(ROBOT, gravity=np.array([0.0, -9.81, 0.0]))
+TURNED = replace(ROBOT, gravity=np.array([0.0, 0.0, -5.0]))
 Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
 
@@ -110,7 +110,7 @@ def test_cleanup_forgets_the_description_that_came_on_its_topic(start, make_peer
     text = share_file("urdf/planar2.urdf").read_text(encoding="utf-8")
     described = peer.node.create_publisher(String, "robot_description", LATCHED)
     described.publish(String(data=text))
-    process = start(NODE, autostart=False, state_timeout=5.0, gravity=[0.0, -9.81, 0.0], **SEES_AGAIN)
+    process = start(NODE, autostart=False, state_timeout=5.0, gravity=[0.0, 0.0, -5.0], **SEES_AGAIN)
     wait_until(lambda: described.get_subscription_count() or "autostart is off" in process.output(), START, "it",
                [process])
 

@@ -17,16 +17,13 @@ from rne_dynamics.ros.parameters import JOINT
 NODE = "computed_torque_controller"
 JOINTS = ["joint1", "joint2"]
 HOME = [0.4, -0.7]
-GRAVITY = (0.0, -9.81, 0.0)
+GRAVITY = (0.0, 0.0, -5.0)
 ROBOT = rne.load_urdf("planar2", gravity=GRAVITY)
 
 
 @pytest.fixture(scope="module")
-def peer(start, make_peer):
-    process = start(NODE, robot_description="planar2", gravity=list(GRAVITY), state_timeout=4.0)
-    peer = make_peer(JOINTS)
-    peer.connect(process)
-    return peer
+def peer(in_lockstep):
+    return in_lockstep(NODE, JOINTS, robot_description="planar2", gravity=list(GRAVITY))[1]
 
 
 def value(content: object) -> ParameterValue:

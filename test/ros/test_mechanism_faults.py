@@ -65,11 +65,6 @@ def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
     assert by_model.joint_names == by_description.joint_names
 
 
-@pytest.fixture(scope="module")
-def peer(make_peer):
-    return make_peer(JOINTS)
-
-
 #: The same linkage with forearms that do not reach each other when both cranks point outwards; as text, for once.
 SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", "five_bar\n").replace("[0.3,", "[0.25,")
 
@@ -79,10 +74,10 @@ SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", 
     ("gravity_compensation", SHORT, "cannot close"),
     ("computed_torque_controller", SHORT, "cannot close"),
 ])
-def test_positions_where_the_loops_cannot_close_let_the_arm_down(start, peer, node, model, said):
+def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, node, model, said):
     machine = assembled(rne.load_model(model))
-    process = start(
-        node, model=model, state_timeout=5.0, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2}, **AT_ONCE
+    process, peer = in_lockstep(
+        node, JOINTS, connect=False, model=model, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2}, **AT_ONCE
     )
     wait_until(lambda: "ready: " in process.output(), COLD, "the node", [process])
     peer.connect(process)
@@ -98,10 +93,11 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(start, peer, no
     assert peer.call(Trigger, f"{node}/recover", Trigger.Request()).success
     np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
     process.signal(signal.SIGINT)
-    assert process.wait(20.0) == 0
+    assert peer.end(process) == 0
 
 
-def test_the_simulator_reports_a_posture_it_cannot_pass_and_holds(start, peer):
+def test_the_simulator_reports_a_posture_it_cannot_pass_and_holds(start, make_peer):
+    peer = make_peer(JOINTS)
     process = start("simulator", model="five_bar", rate=200.0, stops=False, limit_effort=False, command_timeout=0.0)
     states = TopicRecorder(peer.node, JointState, "joint_states")
     commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)

@@ -36,7 +36,7 @@ def swing(points: int) -> bytes:
 
 
 def test_nothing_in_a_storm_stops_the_arm(start, make_peer):
-    process = start(NODE, robot_description="planar2", gravity=[0.0, -9.81, 0.0], state_timeout=5.0, **SEES_AGAIN)
+    process = start(NODE, robot_description="planar2", state_timeout=5.0, **SEES_AGAIN)
     peer = make_peer(ROBOT.joint_names)
     peer.connect(process)
     peer.mode(NODE)

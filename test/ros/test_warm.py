@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from lifecycle_msgs.msg import Transition
@@ -12,6 +10,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.spatial.jit import COMPILED
+
+from .conftest import START, STEP, SteppedPeer
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)
@@ -22,27 +22,28 @@ TALKATIVE = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 
 
 def run(module: str, namespace: str) -> NodeProcess:
-    parameters = {"robot_description": "planar2", "gravity": "[0.0, -9.81, 0.0]", "stop.hold_time": "0.1",
-                  "stop.ramp_time": "0.1", "startup_check.duration": "0.1", "state_timeout": "0.2"}
+    """A controller in simulated time."""
+    parameters = {"robot_description": "planar2", "stop.hold_time": "0.1",
+                  "stop.ramp_time": "0.1", "startup_check.duration": "0.1", "state_timeout": "0.2", "use_sim_time": "true"}
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-    return NodeProcess(module, ["--ros-args", "-r", f"__ns:={namespace}", *words], TALKATIVE)
+    return NodeProcess(module, ["--ros-args", "-r", f"__ns:={namespace}", "-r", f"/clock:={namespace}/clock", *words], TALKATIVE)
 
 
 def stream(peer, seconds: float, qd: float = 0.0) -> None:
-    """Joint states every 2 ms; both joints move at `qd` from where they were."""
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        peer.q = peer.q + 0.002 * qd
+    """Joint states every 5 ms; both joints move at `qd` from where they were."""
+    for _ in range(round(seconds / STEP)):
+        peer.q = peer.q + STEP * qd
         peer.state(peer.q, [qd, qd])
-        time.sleep(0.002)
+        peer.pass_time(STEP)
 
 
 @pytest.mark.parametrize("module", ["computed_torque_controller", "gravity_compensation"])
-def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
-    peer = make_peer(JOINTS)
+def test_an_active_controller_compiles_nothing(module, namespace):
+    peer = SteppedPeer(namespace, JOINTS, module)
     peer.q = np.array([0.3, -0.5])
     trajectories = peer.node.create_publisher(JointTrajectory, f"{module}/joint_trajectory", 1)
     with run(module, namespace) as process:
+        wait_until(lambda: "waiting: activated" in process.output(), START, "the controller", [process])
         peer.connect(process)
         ready = len(process.output())
         for _ in range(20):
@@ -54,6 +55,7 @@ def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
             point = JointTrajectoryPoint(positions=[0.35, -0.45])
             point.time_from_start.nanosec = 300_000_000
             trajectories.publish(JointTrajectory(joint_names=JOINTS, points=[point]))
+            wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "tracking", 20.0, "the motion", [process])
             stream(peer, 0.6, 0.05)
             peer.call(SetBool, f"{module}/hand_guide", SetBool.Request(data=True))
             stream(peer, 0.2)
@@ -61,7 +63,7 @@ def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
         stream(peer, 0.2)
         assert peer.set_parameters(module, payload__link="tool0", payload__mass=0.1).successful
         stream(peer, 0.2)
-        time.sleep(1.0)  # the stream is lost: stopped without states
+        peer.pass_time(1.0)  # the stream is lost: stopped without states
         stream(peer, 0.2)
         peer.call(Trigger, f"{module}/recover", Trigger.Request())
         stream(peer, 0.3)
@@ -73,6 +75,7 @@ def test_an_active_controller_compiles_nothing(module, namespace, make_peer):
         assert peer.transition(module, Transition.TRANSITION_DEACTIVATE)
         text = process.output()
         assert process.stop() == 0
+        peer.close()
     said = text[ready:]
     seen = ("holding", "stopping", "released") + (("tracking", "floating") if module != "gravity_compensation" else ())
     assert all(f"{mode}: " in said for mode in seen), said

@@ -26,7 +26,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.spatial.jit import COMPILED
 
-robot = rne.load_urdf("planar2", gravity=(0.0, -9.81, 0.0))
+robot = rne.load_urdf("planar2")
 rig = Rig(robot, np.array([0.4, -0.7]), settings(robot), period=4e-3)
 rig.run(0.1)
 rig.move(np.array([0.6, -0.5]), 0.2)

@@ -22,7 +22,7 @@ from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import ALLOWED, SILENT, Mode
 from rne_dynamics.errors import RneDynamicsError
 
-ROBOT = rne.load_urdf("planar2", gravity=(0.0, -9.81, 0.0))
+ROBOT = rne.load_urdf("planar2")
 START = np.array([-0.7, 0.4])
 #: Events of a sequence; with EXAMPLES of them well over 10,000 messages and wishes.
 LENGTH, EXAMPLES = 70, 150
