@@ -13,11 +13,11 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.stiction import stiction
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
 from rne_dynamics.errors import ParameterError
-from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, open_tree
 from rne_dynamics.model.tree import JointKind
@@ -211,18 +211,6 @@ def velocity_limits(robot: Machine, values: Values) -> Array:
     given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
     limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described_velocity(robot))
     return limit
-
-
-def stiction(robot: Machine) -> Array:
-    """Change of each joint's effort that friction may withstand while the joint stands still, N·m or N; shape (n,).
-
-    Twice the Coulomb friction holds a joint from one direction to the other; half as much again for what the
-    description does not know, and 5 % of the effort limit where it knows nothing.
-    """
-    friction = joint_friction(robot)
-    coulomb = np.maximum(np.abs(friction.coulomb_forward), np.abs(friction.coulomb_backward))
-    held: Array = 3.0 * coulomb + np.where(robot.effort_limit > 0.0, 0.05 * robot.effort_limit, np.inf)
-    return held
 
 
 def described_velocity(robot: Machine) -> Array:

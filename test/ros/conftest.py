@@ -38,7 +38,10 @@ START = 180.0  # a cold numba cache compiles first, a busy machine slowly
 STEP = 0.005
 #: Parameters of a controller that answers in full from the first state on, for tests about something else.
 AT_ONCE: dict[str, object] = {"startup_check": {"duration": 0.0}, "start": {"ramp_time": 0.0}}
-#: And of one that goes on by itself after a gap in the states.
+#: Parameters of a simulator whose time waits for the controller, and of the controller that follows it.
+IN_STEP: dict[str, object] = {"publish_clock": True, "lockstep": True, "lockstep_timeout": 60.0}
+FOLLOWING: dict[str, object] = {"use_sim_time": True}
+#: Of a controller that goes on by itself after a gap in the states.
 SEES_AGAIN: dict[str, object] = {**AT_ONCE, "recover_automatically": True}
 
 
@@ -73,6 +76,7 @@ def start(namespace: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
             values = {name.replace("__", "."): value for name, value in parameters.items()}
             file.write_text(yaml.safe_dump({"/**": {"ros__parameters": values}}))
             ros = ["--ros-args", "--params-file", str(file), "-r", f"__ns:={namespace}"]
+            ros += ["-r", f"/clock:={namespace}/clock"]
             program = file.with_name("program.py")
             program.write_text(script)
             return stack.enter_context(NodeProcess(module, [*arguments, *ros], script=program if script else None))
@@ -373,8 +377,7 @@ def in_lockstep(start: Start, namespace: str) -> Iterator[Callable[..., tuple[No
         def begin(
             module: str, names: Sequence[str], *, connect: bool = True, script: str = "", **parameters: object
         ) -> tuple[NodeProcess, SteppedPeer]:
-            clock = ["--ros-args", "-r", f"/clock:={namespace}/clock"]
-            process = start(module, clock, script, use_sim_time=True, **parameters)
+            process = start(module, script=script, use_sim_time=True, **parameters)
             peer = SteppedPeer(namespace, names, module)
             stack.callback(peer.close)
             if connect:

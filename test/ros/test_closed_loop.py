@@ -17,7 +17,7 @@ from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import AT_ONCE, START
+from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
 
 ROBOT = rne.load_urdf("scara")
 JOINTS = list(ROBOT.joint_names)
@@ -33,10 +33,11 @@ class Rig:
     def __init__(self, start, peer) -> None:
         self.peer = peer
         # neither is given the description of the other: the controller reads the topic
-        self.simulator = start("simulator", robot_description="scara", rate=250.0, joints=JOINTS, friction=False)
+        self.simulator = start("simulator", robot_description="scara", rate=250.0, joints=JOINTS, friction=False,
+                               **IN_STEP)
         self.controller = start(
-            NODE, gains={j: {"p": 2500, "d": 100.0} for j in JOINTS}, state_timeout=2.0, stop={"brake_time": 0.1},
-            friction_compensation=0, **AT_ONCE,
+            NODE, gains={j: {"p": 2500, "d": 100.0} for j in JOINTS}, stop={"brake_time": 0.1}, friction_compensation=0,
+            **FOLLOWING, **AT_ONCE,
         )
         self.processes = [self.simulator, self.controller]
         self.states = TopicRecorder(peer.node, JointState, "joint_states")
@@ -103,7 +104,7 @@ def _home(rig):
 def test_it_follows_a_quintic_at_the_stamps_of_the_states(rig):
     goal = np.array([0.4, -0.3, 0.12, 0.5])
     q0 = rig.q()
-    begin = stamp_of(rig.now()) + 200_000_000
+    begin = stamp_of(rig.now()) + 1_000_000_000
     zero = [0.0] * 4
     rig.states.samples.clear()
     rig.send([(0.0, q0, zero, zero), (0.8, goal, zero, zero)], begin=begin)
@@ -244,7 +245,7 @@ def test_a_payload_set_at_run_time_enters_the_gravity_term(rig):
     before = lift()
     try:
         assert peer.set_parameters(NODE, payload__link="tool0", payload__mass=1.0).successful
-        time.sleep(0.1)
+        wait_until(lambda: lift() != before, 10.0, "the payload", rig.processes)
         assert abs(lift() - before) == pytest.approx(9.81, rel=1e-9)
     finally:
         assert peer.set_parameters(NODE, payload__link="", payload__mass=0.0).successful

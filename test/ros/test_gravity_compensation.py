@@ -13,7 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import AT_ONCE, START
+from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
 
 ROBOT = rne.load_urdf("panda")
 START_AT = {"panda_joint2": -0.5, "panda_joint4": -2.0, "panda_joint6": 1.5}
@@ -43,8 +43,8 @@ def test_it_holds_gravity_damps_and_gives_the_arm_back(in_lockstep):
 
 def test_a_hand_moves_the_arm_and_it_stays_where_it_is_let_go(start, make_peer):
     peer = make_peer(ROBOT.joint_names)
-    simulator = start("simulator", robot_description="panda", rate=250.0, initial_position=START_AT)
-    node = start("gravity_compensation", friction_compensation=0.5, state_timeout=2.0, **AT_ONCE)
+    simulator = start("simulator", robot_description="panda", rate=250.0, initial_position=START_AT, **IN_STEP)
+    node = start("gravity_compensation", friction_compensation=0.5, **FOLLOWING, **AT_ONCE)
     states = TopicRecorder(peer.node, JointState, "joint_states")
     wrench = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
     both = [simulator, node]

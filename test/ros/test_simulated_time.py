@@ -24,21 +24,20 @@ CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 PAUSE = 1.0
 
 
-def controller(start, namespace, **parameters):
+def controller(start, **parameters):
     return start(
-        CONTROLLER, ["--ros-args", "-r", f"/clock:={namespace}/clock"], robot_description="planar2", use_sim_time=True,
+        CONTROLLER, robot_description="planar2", use_sim_time=True,
         diagnostics_period=0.5, stop__hold_time=0.1, stop__ramp_time=0.1, **parameters,
     )
 
 
 @pytest.fixture
-def simulated(start, namespace, make_peer):
+def simulated(start, make_peer):
     """A simulator that is not in real time, and a controller that follows its clock."""
     simulator = start(
-        "simulator", ["--ros-args", "-r", f"/clock:={namespace}/clock"], robot_description="planar2", rate=250.0,
-        publish_clock=True, lockstep=True, initial_position__joint1=0.5,
+        "simulator", robot_description="planar2", rate=250.0, publish_clock=True, lockstep=True, initial_position__joint1=0.5,
     )
-    process, peer = controller(start, namespace, startup_check__duration=0.0), make_peer(JOINTS)
+    process, peer = controller(start, startup_check__duration=0.0), make_peer(JOINTS)
     wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
     yield simulator, process, peer
     for node in (process, simulator):
@@ -111,7 +110,7 @@ def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(sta
 
 
 def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, make_peer):
-    process, peer = controller(start, namespace), make_peer(JOINTS)
+    process, peer = controller(start), make_peer(JOINTS)
     peer.connect(process)
     wait_until(lambda: peer.mode(CONTROLLER) == "waiting", START, "the controller", [process])
     peer.silence([0.1, 0.2])

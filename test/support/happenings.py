@@ -109,6 +109,7 @@ class Happenings:
 
     def does_recover(self) -> None:
         self.rig.supervisor.recover(self.rig.now)
+        self.healthy = self.healthy and not self.corrupt  # somebody vouches for states that are wrong
         self.stop_requested = self.stop_requested and self.rig.mode is Mode.STOPPING
 
     def does_cancel(self) -> None:
@@ -158,6 +159,7 @@ class Happenings:
 
     def does_clock_rate(self) -> None:
         rate, base = float(self.rng.choice([0.3, 1.5, 3.0])), []
+        self.healthy = self.healthy and rate < 1.0  # a path is followed as fast as its clock runs, until that is found
 
         def paced(state: State) -> State:
             base[:] = base or [state["stamp"]]

@@ -15,6 +15,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.guards.stiction import stiction
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -46,7 +47,7 @@ def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.
         ),
         states=StateLimits(
             robot.velocity_limit, np.zeros(n, dtype=bool), 0.1, 50.0, joints,
-            lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf,
+            lateness=tolerated_delay(gains.p, gains.i, gains.d) if tracking else np.inf, stiction=stiction(robot),
         ),
         tracking=ComputedTorque(robot, gains, friction) if tracking else None,
         floating=GravityCompensation(robot, np.full(n, 0.5)),

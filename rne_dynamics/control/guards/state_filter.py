@@ -158,8 +158,8 @@ class StateFilter:
 
     @property
     def late(self) -> float:
-        """How much later the last good state came than the least late one of the last moments, s; 0 where unknown."""
-        return max(float(self._clock[memory.LATE] - self._clock[memory.LEAST]), 0.0)
+        """How much later the last good state came than the least late one of its time base, s; 0 where unknown."""
+        return max(float(self._clock[memory.LATE] - self._clock[memory.LOWEST]), 0.0)
 
     @property
     def place(self) -> Array:
@@ -231,7 +231,9 @@ class StateFilter:
         if limits.joints != self.limits.joints:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
-        self._lateness = min(limits.timeout or math.inf, limits.lateness)
+        timeout = limits.timeout or math.inf
+        self._lateness = min(timeout, limits.lateness)
+        self._clock[memory.STRICT] = 1.0 if limits.lateness < timeout else 0.0
         self._rate = 2.0 * math.pi * limits.filter_frequency
         self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
         self._table[memory.STICTION] = limits.stiction

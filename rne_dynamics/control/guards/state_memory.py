@@ -15,11 +15,12 @@ STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXC
 # clock: arrival of the last good state, of the first, and of the first of its time base; of the last message of the
 # sender followed, of the last out of its sequence, and of the last that proved a second sender; how late the last good
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
-# known yet); when the law last said what it expects; found, allowed and dt of a refusal
+# known yet); the least of the whole time base, and for how many windows in a row the clock has been slow; whether states
+# are judged by that; when the law last said what it expects; found, allowed and dt of a refusal
 (
     ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
-    EXPECTED_AT, FOUND, ALLOWED, STEP, SIZE,
-) = columns(*[1] * 16)  # fmt: skip
+    LOWEST, SLOW, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, SIZE,
+) = columns(*[1] * 19)  # fmt: skip
 # table: velocity limit, whether continuous, change of effort that friction may withstand; position and velocity of the
 # last good state, velocity reported in it (NaN: none), estimate from positions; where a refused jump led to (NaN:
 # nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more

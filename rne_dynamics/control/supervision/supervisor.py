@@ -48,6 +48,11 @@ from rne_dynamics.model.inertia import Array
 WEIGH_PERIOD = 0.2
 #: Time without a usable joint state after which a stop goes on without states, whatever `state_timeout` is, s.
 SILENCE = 0.1
+#: Time without a usable joint state, s, and in their usual periods, after which only the support of the last one is
+#: sent: what else it asked for, at a corner of the path or against a speed, was meant for that moment.
+GAP, PERIODS = 0.01, 3.0
+#: Efforts that differ by less, in effort limits, are the same.
+ALIKE = 1e-9
 #: Largest step of the stamps that lets the feedback grow, s.
 LONGEST_STEP = 0.1
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
@@ -92,6 +97,8 @@ class Supervisor:
         self._drives = True  # whether the drives act on what is sent
         self._good, self._needed = 0, 1  # usable states in a row, and after how many the arm is held
         self._gravity = np.zeros(robot.n)
+        self._period = math.inf  # between two usable states of late, s
+        self._command = np.full(robot.n, np.nan)  # the last one
         self._integrated, self._weigh_at = 0, -math.inf
         self._acting = 0  # stamp for which the effort is computed
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
@@ -323,6 +330,8 @@ class Supervisor:
                 self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
         self._good, self._doubted = self._good + 1, False
+        passed = now - self.arrival
+        self._period = min(passed, 1.02 * self._period)
         self.stamp, self.arrival = self._filter.stamp, now
         self._arrived(now, reported, fresh)
         return True
@@ -348,7 +357,7 @@ class Supervisor:
             if self.mode is STOPPING:
                 self._anchor(self.cause, soft=False)
             else:
-                self._hold("the joint states' clock has jumped")
+                self._hold("the joint states' clock has jumped", soft=False)  # the arm has not, and may be in motion
                 self._go_on()
         if self._watch.too_slow(now) and self.mode in DRIVING:
             self._begin_stop(
@@ -385,6 +394,8 @@ class Supervisor:
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
         if self._blind or not (self.mode in DRIVING or self.mode is STOPPING):
             return None
+        if self._unseen(now):
+            return self._bridge(now)
         try:
             if now >= self._weigh_at:
                 self._output.weigh(self._torques.weigh(self.q))
@@ -442,6 +453,7 @@ class Supervisor:
         self._integrated = self.stamp
         if runaway and self._drives:
             self._stop_runaway(now, limited.command)
+        self._command = limited.command
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _at_rest(self, now: float) -> bool:
@@ -535,12 +547,35 @@ class Supervisor:
         """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
         if self._stale(now):
             self._lose(now)
-        return self._blind_effort(now) if self._blind else None
+        if self._blind:
+            return self._blind_effort(now)
+        return self._bridge(now) if self._unseen(now) else None
 
     @property
     def blind(self) -> bool:
         """Whether the arm is being stopped without usable states: `tick` gives the efforts."""
         return self._blind
+
+    def _unseen(self, now: float) -> bool:
+        """Whether the arm has not been seen for longer than it usually is, and a motion of it would go on unseen."""
+        driven = (self.mode in DRIVING or self.mode is STOPPING) and self._runaway is None
+        return driven and now - self.arrival > max(GAP, PERIODS * self._period)
+
+    def _bridge(self, now: float) -> Effort | None:
+        """Until a state comes, or is not waited for any more: what moves the model along the reference, unseen."""
+        if self.mode is FLOATING or not self._drives or self._at_rest(now):
+            terms = self._torques.only_support(self._gravity, self._support(now))
+        else:
+            try:
+                passed = round((now - self.arrival) * NANOSECONDS)
+                terms = self._torques.along(self.queue.ahead(self.stamp + passed))
+            except RneDynamicsError:  # loops that do not close there: the last effort stays
+                return None
+        if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():
+            return None
+        limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
+        self._command = limited.command
+        return Effort(limited.command, terms, self._through(now, limited))
 
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
@@ -622,12 +657,12 @@ class Supervisor:
         self._gain_watch.restart(math.nan)
         self._stop, self._runaway, self._blind, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
-        self.arrival = now
+        self.arrival, self._period = now, math.inf
         self._enter(WAITING, cause)
 
-    def _hold(self, cause: str) -> None:
+    def _hold(self, cause: str, *, soft: bool = True) -> None:
         """Hold the arm where it is now."""
-        self._anchor(cause)
+        self._anchor(cause, soft=soft)
         self._enter(HOLDING, cause)
 
     def _anchor(self, why: str, *, soft: bool = True) -> None:

@@ -116,7 +116,30 @@ def test_a_clock_that_is_set_makes_a_new_time_base(step, early):
 def test_a_stamp_a_little_ahead_is_jitter():
     stream = Stream()
     stream.run(0.0, 2.0)
-    assert stream.state(2.0, stamp=2.05) is False
+    assert stream.state(2.0, stamp=2.025) is False
+
+
+def test_a_stamp_further_ahead_would_make_the_reference_leap():
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    assert stream.state(2.0, stamp=2.035) is True
+
+
+@pytest.mark.parametrize("delay", [0.015, 0.048])
+def test_a_delay_that_stays_is_known_for_good(delay):
+    stream = Stream()
+    stream.run(0.0, 2.0)
+    for k in range(20_000):
+        assert stream.state(2.0 + delay + 1e-3 * k, stamp=2.0 + 1e-3 * k) is False
+    assert stream.filter.late == pytest.approx(delay, rel=0.4)
+
+
+def test_a_clock_that_is_slow_for_good_is_no_growing_delay():
+    stream = Stream()
+    for k in range(4_000):
+        stream.state(2e-3 * k, stamp=1e-3 * k)
+    assert stream.filter.late < 0.01
+
 
 
 def test_a_broken_message_is_not_taken_for_a_new_time():

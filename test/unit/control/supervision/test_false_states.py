@@ -13,7 +13,6 @@ import rne_dynamics as rne
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
-from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
 
@@ -34,11 +33,9 @@ def arm(name, period=1e-3, friction=True, **states):
     """An arm with the gains that ship (ω = 40 rad/s), held."""
     robot = rne.load_urdf(name)
     plain = settings(robot, bandwidth=40.0)
-    _, forward, backward = joint_friction(robot)
-    stiction = 3.0 * np.maximum(np.abs(forward), np.abs(backward)) + 0.05 * robot.effort_limit
     changed = replace(
         plain, limits=replace(plain.limits, rate=100.0 * robot.effort_limit),
-        states=replace(plain.states, stiction=stiction, **states),
+        states=replace(plain.states, **states),
     )
     rig = Rig(robot, np.array(HOMES[name]), changed, period=period)
     rig.simulator = Simulator(
