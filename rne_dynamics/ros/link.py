@@ -103,7 +103,7 @@ class Link:
         return True
 
     def _keep(self, file: int | None) -> None:
-        """Keep a file open while the receiver may use it: the process that closes it last spends the time to free it."""
+        """Keep a file open while the receiver may use it: whoever closes it last spends the time to free it."""
         if file is not None:
             self._files.append(file)
         while len(self._files) > (KEPT if file is not None else 0):

@@ -77,7 +77,8 @@ SHORT = share_file("urdf/five_bar.yaml").read_text().replace("five_bar.urdf\n", 
 def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, node, model, said):
     machine = assembled(rne.load_model(model))
     process, peer = in_lockstep(
-        node, JOINTS, connect=False, model=model, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2}, **AT_ONCE
+        node, JOINTS, connect=False, model=model, stop={"brake_time": 0.1, "hold_time": 0.1, "ramp_time": 0.2},
+        **AT_ONCE,
     )
     wait_until(lambda: "ready: " in process.output(), COLD, "the node", [process])
     peer.connect(process)

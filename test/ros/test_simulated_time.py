@@ -35,7 +35,8 @@ def controller(start, **parameters):
 def simulated(start, make_peer):
     """A simulator that is not in real time, and a controller that follows its clock."""
     simulator = start(
-        "simulator", robot_description="planar2", rate=250.0, publish_clock=True, lockstep=True, initial_position__joint1=0.5,
+        "simulator", robot_description="planar2", rate=250.0, publish_clock=True, lockstep=True,
+        initial_position__joint1=0.5,
     )
     process, peer = controller(start, startup_check__duration=0.0), make_peer(JOINTS)
     wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])

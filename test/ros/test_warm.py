@@ -23,10 +23,11 @@ TALKATIVE = {"NUMBA_DEBUG_CACHE": "1", "PYTHONUNBUFFERED": "1"}
 
 def run(module: str, namespace: str) -> NodeProcess:
     """A controller in simulated time."""
-    parameters = {"robot_description": "planar2", "stop.hold_time": "0.1",
-                  "stop.ramp_time": "0.1", "startup_check.duration": "0.1", "state_timeout": "0.2", "use_sim_time": "true"}
+    parameters = {"robot_description": "planar2", "stop.hold_time": "0.1", "stop.ramp_time": "0.1",
+                  "startup_check.duration": "0.1", "state_timeout": "0.2", "use_sim_time": "true"}
     words = [word for name, value in parameters.items() for word in ("-p", f"{name}:={value}")]
-    return NodeProcess(module, ["--ros-args", "-r", f"__ns:={namespace}", "-r", f"/clock:={namespace}/clock", *words], TALKATIVE)
+    names = ["-r", f"__ns:={namespace}", "-r", f"/clock:={namespace}/clock"]
+    return NodeProcess(module, ["--ros-args", *names, *words], TALKATIVE)
 
 
 def stream(peer, seconds: float, qd: float = 0.0) -> None:

@@ -209,6 +209,8 @@ class Happenings:
 
     def does_frozen_joint(self) -> None:
         j, value = self.rng.integers(self.robot.n), []
+        # what froze at rest cannot be told from a joint that is stuck: a path tolerance is for that
+        self.healthy = self.healthy and abs(float(self.rig.supervisor.queue.reference.qd[j])) > 0.05
 
         def frozen(state: State) -> State:
             value[:] = value or [state["q"][j]]

@@ -15,8 +15,8 @@ STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXC
 # clock: arrival of the last good state, of the first, and of the first of its time base; of the last message of the
 # sender followed, of the last out of its sequence, and of the last that proved a second sender; how late the last good
 # state was; the least lateness since LEAST_AT and since EARLIER_AT one window before, and how fast it grows (inf: not
-# known yet); the least of the whole time base, and for how many windows in a row the clock has been slow; whether states
-# are judged by that; when the law last said what it expects; found, allowed and dt of a refusal
+# known yet); the least of the whole time base, and windows in a row in which the clock was slow; whether states are
+# judged by that; when the law last said what it expects; found, allowed and dt of a refusal
 (
     ARRIVAL, BEGAN, BASED, FOLLOWED_AT, STRAY_AT, OTHER_AT, LATE, LEAST, LEAST_AT, EARLIER, EARLIER_AT, DRIFT,
     LOWEST, SLOW, STRICT, EXPECTED_AT, FOUND, ALLOWED, STEP, SIZE,

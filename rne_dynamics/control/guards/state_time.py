@@ -2,8 +2,8 @@
 
 Lateness is arrival minus stamp, less what it was at the first state of the time base. A delay shows as lateness above
 the least so far. That baseline survives the loss of the stream, so that late states do not become the new normal
-because they are all that comes; a new time base, or somebody who restarts the filter, ends it. It rises by `CREEP`, since
-two clocks drift apart.
+because they are all that comes; a new time base, or somebody who restarts the filter, ends it. It rises by `CREEP`,
+since two clocks drift apart.
 
 A simulator in real time that has stalled is late for good, and looks like a delay that has come to stay. So where no
 bound of its own is given for late states, they are refused against the least lateness of the last second only; what
