@@ -1,8 +1,8 @@
 """What every test shares: the checkout's root, an environment that stays on this machine, and who runs what.
 
-Node tests wait most of their time, for real time to pass. Where pytest-xdist is installed and the whole suite is asked
-for, one process runs them in their order, a second one begins with the fault campaign and a third one with the rest;
-whoever is done takes what is left.
+Where pytest-xdist is installed and the whole suite is asked for, one process runs the node tests that take real time,
+in their order, a second one begins with the fault campaign and a third one with the other node tests, whose time waits
+for the controller; whoever is done takes what is left.
 """
 
 from __future__ import annotations
@@ -15,8 +15,13 @@ import pytest
 
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
-#: May run beside anything: the arm behind it waits for its controllers.
 CAMPAIGN = "test/ros/test_faults.py"
+#: Node tests that take real time must not run beside each other.
+REAL_TIME = tuple(
+    f"{NODE_TESTS}test_{name}.py"
+    for name in ("control_process", "demo", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
+                 "listeners", "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
+)
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
 #: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
@@ -57,20 +62,20 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The node tests take longest in real time: among several processes they begin."""
+    """What takes longest begins, among several processes."""
+    first = (REAL_TIME, CAMPAIGN, NODE_TESTS, "")
     if WORKER:
-        items.sort(key=lambda item: not item.nodeid.startswith(NODE_TESTS))
+        items.sort(key=lambda item: next(k for k, start in enumerate(first) if item.nodeid.startswith(start)))
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """A file's tests share fixtures and stay together; so do all node tests that must not run beside each other."""
+    """A file's tests share fixtures and stay together; so do all that take real time."""
     from xdist.scheduler import LoadFileScheduling
 
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            together = nodeid.startswith(NODE_TESTS) and not nodeid.startswith(CAMPAIGN)
-            return NODE_TESTS if together else super()._split_scope(nodeid)
+            return "real time" if nodeid.startswith(REAL_TIME) else super()._split_scope(nodeid)
 
         def schedule(self) -> None:
             first_to_last = sorted(self.assigned_work, key=lambda worker: worker.gateway.id)
