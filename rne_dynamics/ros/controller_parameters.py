@@ -93,7 +93,7 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("limits.{joint}.position_margin", 0.0, "Distance from the position limits that trajectories keep and in "
               "which a soft wall pushes back.", "rad or m", 0.0, 10.0),
     Parameter("limits.{joint}.holding_error", 0.05, "How far an arm that is held may be moved from its place; beyond, "
-              "it is held anew where it is. 0 for no bound.", "rad or m", 0.0, 10.0),
+              "its place follows. 0 for no bound.", "rad or m", 0.0, 10.0),
 )
 
 

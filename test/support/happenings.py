@@ -146,6 +146,7 @@ class Happenings:
 
     def does_delay(self) -> None:
         length, queue = int(self.rng.choice([5, 20, 75])), []
+        self.healthy = self.healthy and not self.corrupt  # of states without a true time nobody knows how late they are
 
         def late(state: State) -> State | None:
             queue.append(state)
@@ -229,6 +230,9 @@ class Happenings:
         steps = int(self.rng.choice([10, 60, 200]))
         self.rig.simulator.advance(steps, self.wrenches)
         self.rig.now += steps * PERIOD
+        under_way = self.rig.supervisor._stop
+        if under_way is not None and np.isinf(under_way.down_from):
+            self.stopping_since = self.rig.now  # one that holds without end has not begun to end
 
     # the arm
 

@@ -11,7 +11,7 @@ time from detection   effort of each joint
                       than the rate limit can bring to zero by `CUT`
 at `TRIAL`, and       zero for all joints from then on, where an effort should brake a joint, and more than that
 every `WINDOW` later  effort has driven the joint on
-every `WINDOW` later  the same, if a fast arm has become faster, whatever explains it
+every `WINDOW` later  the same, if a fast joint is faster than ever since, whatever explains it
 otherwise             gravity and damping that take energy; slow joints are held
 ====================  ==================================================================================================
 """
@@ -35,7 +35,7 @@ WINDOW, GROWTH = 0.020, 1.02
 SLOW, FAST = 0.05, 1.0
 #: Fractions of the effort limit: braking efforts below the first prove nothing; a joint that is driven on by more than
 #: the second although nothing was sent to it gets the effort of another joint.
-LEAST, STRAY = 1e-3, 0.05
+LEAST, STRAY = 2e-4, 0.05
 
 
 class Runaway:
@@ -57,6 +57,7 @@ class Runaway:
         self._limits = limits
         self._began, self._last_at = now, now
         self._command = command.copy()
+        self._first = np.abs(qd) / limits.velocity
         self._tried = self.cut = False
         self._restart(now, qd)
 
@@ -103,7 +104,7 @@ class Runaway:
         braked = (told * self._qd < 0.0) & (np.abs(told) > LEAST * limits.effort)
         bound = np.where(braked, np.abs(told), STRAY * limits.effort)
         driven = (before > SLOW) & (unexplained * np.sign(self._qd) > bound)
-        grown = self._tried and speed.max() > max(GROWTH * before.max(), FAST)
-        self.cut = self.cut or grown or bool(driven.any())
+        grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
+        self.cut = self.cut or bool((grown | driven).any())
         self._tried = True
         self._restart(now, qd)

@@ -72,8 +72,8 @@ class Settings:
     recover_automatically
         Whether lost joint states that come back after the arm was let down are answered without being asked.
     holding_error
-        How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond it is held anew where it
-        is. None: no bound.
+        How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that
+        place follows it. None: no bound.
     command_delay
         From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
         time. 0 answers for the measured state.

@@ -20,7 +20,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
-from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED, Runaway
+from rne_dynamics.control.supervision.runaway import OVERSPEED, TRIAL, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -53,6 +53,8 @@ SILENCE = 0.1
 GAP, PERIODS = 0.01, 3.0
 #: Efforts that differ by less, in effort limits, are the same.
 ALIKE = 1e-9
+#: How far the place where an arm is held stays behind when it gives way, in what is allowed.
+LEASH = 0.9
 #: Largest step of the stamps that lets the feedback grow, s.
 LONGEST_STEP = 0.1
 #: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
@@ -99,6 +101,7 @@ class Supervisor:
         self._gravity = np.zeros(robot.n)
         self._period = math.inf  # between two usable states of late, s
         self._command = np.full(robot.n, np.nan)  # the last one
+        self._yielding = False  # whether an arm that is held gives way
         self._integrated, self._weigh_at = 0, -math.inf
         self._acting = 0  # stamp for which the effort is computed
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
@@ -478,21 +481,25 @@ class Supervisor:
             self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
-        """`reference`, or where the arm is, if it is held further from its place than is allowed."""
+        """`reference`, or no further from an arm that is held than is allowed: it gives way, and pulls no harder."""
         bound = self.settings.holding_error
         if self.mode is not HOLDING or bound is None or self.settings.tracking is None:
             return reference
-        off = np.abs(reference.q - self.q) > bound
+        error = reference.q - self.q
+        off = np.abs(error) > bound
         if not off.any():
+            self._yielding = False
             return reference
-        j, counters = int(np.argmax(off)), self.counters
-        counters.held_anew += 1
-        cause = (
-            f"joint {self.settings.robot.joint_names[j]!r} was {self.q[j] - reference.q[j]:.4g} away from where it was "
-            f"held; {bound[j]:g} is allowed: held anew where it is"
-        )
-        self._anchor(cause, soft=False)
-        self.cause = cause
+        if not self._yielding:
+            self._yielding, j = True, int(np.argmax(off))
+            self.counters.held_anew += 1
+            self.cause = (
+                f"joint {self.settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
+                f"{bound[j]:g} is allowed: its place follows the arm"
+            )
+        rest = np.zeros(len(self.q))
+        place = self.q + np.clip(error, -LEASH * bound, LEASH * bound)
+        self.queue.anchor(self.stamp, Reference(place, rest, rest), self.cause)
         return self.queue.advance(stamp, self.speed)
 
     def _grown(self, stamp: int) -> float:
@@ -580,7 +587,8 @@ class Supervisor:
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
         if self.mode is STOPPING:
-            timeout = min(timeout, SILENCE if self._runaway is None else CUT)
+            unseen = max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
+            timeout = min(timeout, SILENCE if self._runaway is None else unseen)
         seeing = not self._blind and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 

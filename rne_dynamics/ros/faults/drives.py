@@ -72,7 +72,7 @@ def brake_drags(rig: Rig) -> None:
         faults.drag[j] = DRAG * rig.arm.limits[j]
         rig.move(to=np.array(rig.arm.home) + (0.0 if j % 2 else 1.0) * np.array(rig.arm.far), seconds=1.0)
         rig.until(lambda: rig.controller.state != "tracking", "the end of the motion")
-        rig.run(0.5)  # an arm that is too far from where it is held is held anew where it is
+        rig.run(0.5)  # an arm that is too far from where it is held gives way
         faults.drag[j] = 0.0
         _no_jump(rig, "the brake is released")
     rig.stops()
