@@ -31,7 +31,7 @@ class Arm:
     def __init__(self, process, peer) -> None:
         self.process, self.peer = process, peer
         self.states = TopicRecorder(peer.node, JointState, "joint_states")
-        self.clock = TopicRecorder(peer.node, Clock, "/clock")
+        self.clock = TopicRecorder(peer.node, Clock, "clock")
         self.commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
         self.wrenches = peer.node.create_publisher(WrenchStamped, "simulator/wrench", 10)
         wait_until(lambda: self.states.latest() is not None and self.commands.get_subscription_count(), START,

@@ -333,7 +333,7 @@ class Supervisor:
                 self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
         self._good, self._doubted = self._good + 1, False
-        passed = now - self.arrival
+        passed = max((self._filter.stamp - self.stamp) / NANOSECONDS, GAP / PERIODS)
         self._period = min(passed, 1.02 * self._period)
         self.stamp, self.arrival = self._filter.stamp, now
         self._arrived(now, reported, fresh)

@@ -12,7 +12,7 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.ros.faults.driver import RATE, honest
 from rne_dynamics.ros.faults.falsify import every, later, set_stamp, silence
 from rne_dynamics.ros.faults.fault import Faults
-from rne_dynamics.ros.faults.rig import HELD, Rig
+from rne_dynamics.ros.faults.rig import HELD, SETTLE, Rig
 from rne_dynamics.ros.messages import stamp_of
 
 FAULTS = Faults("time")
@@ -65,7 +65,7 @@ def states_come_back_in_motion(rig: Rig) -> None:
     rig.run(0.05)
     rig.driver.falsify = honest
     rig.reach("holding")
-    rig.run(0.1)
+    rig.run(SETTLE)
     rig.mark()
     rig.run(0.3)
     rig.held()
