@@ -1,4 +1,4 @@
-"""What a controller in simulated time has dealt with, on ``~/clock_seen``: a simulation in lock-step waits for it."""
+"""What a node in simulated time has dealt with, on ``~/clock_seen``: a simulation in lock-step waits for it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 from std_msgs.msg import Int64MultiArray
 
+from rne_dynamics.control.gate_settings import GateMode
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 
-#: Modes by their number in the message.
-MODES = tuple(Mode)
+#: Modes of controllers and of the gate by their number in the message.
+MODES = tuple(dict.fromkeys(mode.value for modes in (Mode, GateMode) for mode in modes))
 
 
 class ClockSeen(NamedTuple):
@@ -19,9 +20,9 @@ class ClockSeen(NamedTuple):
     Parameters
     ----------
     time
-        The last simulated time that the controller has acted on, ns.
+        The last simulated time that the node has acted on, ns.
     states
-        Messages on joint_states that it has dealt with since it was configured, whoever sent them.
+        Messages on joint_states, and commands to the gate, that it has dealt with since it was configured.
     efforts
         Efforts that it has sent since then: the publication sequence number of the last one.
     mode
@@ -42,7 +43,7 @@ class SeenPublisher:
     Parameters
     ----------
     node
-        The controller.
+        The controller, its loop, or the gate.
     """
 
     def __init__(self, node: ArmNode) -> None:

@@ -283,7 +283,7 @@ class ControlLoop:
         """Report to a simulation in lock-step what has been dealt with."""
         if self._seen is not None:
             self._seen.publish(
-                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode))
+                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode.value))
             )
 
     def _take_state(self, data: bytes) -> None:

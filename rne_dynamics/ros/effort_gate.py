@@ -37,6 +37,7 @@ from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.cdr import NumbersReader
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     RATE_TIME,
@@ -53,6 +54,7 @@ from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
+from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
@@ -150,7 +152,13 @@ class EffortGateNode(ArmNode):
         self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
         self._recent = Recent(self._latency)
-        self._wait = GateLoop(self, COMMANDS, "joint_states", self._on_command, self._on_state)
+        self.clock, self._taken = LoopClock(self), 0
+        self._seen = SeenPublisher(self) if self.clock.simulated else None
+        self._wait = GateLoop(
+            self, COMMANDS, "joint_states", self._on_command, self._on_state, self.clock, self._on_time
+        )
+        if self.clock.subscription is not None:
+            self.keep(self.clock.subscription)
         self.keep(self._wait.commands)
         self.keep(self._wait.states)
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
@@ -163,7 +171,8 @@ class EffortGateNode(ArmNode):
 
     def begin(self) -> None:
         """Wait for joint states and for a controller."""
-        self.gate.activate(time.monotonic())
+        self.clock.ending = False
+        self.gate.activate(self.clock.now())
 
     def end(self) -> None:
         """Hold the arm, let it down and send zeros, if any effort was sent."""
@@ -171,10 +180,11 @@ class EffortGateNode(ArmNode):
         if gate.mode in (PASSING, STOPPING):
             self.get_logger().info("stopping: the gate holds the arm and lets it down; a second signal lets go at once")
         try:
-            gate.stop(time.monotonic(), "deactivated", ending=True)
+            self.clock.ending = True
+            gate.stop(self.clock.now(), "deactivated", ending=True)
             while gate.mode is STOPPING and not self.finished:
                 if self._hurried:
-                    gate.let_go(time.monotonic(), "a second signal has come")
+                    gate.let_go(self.clock.now(), "a second signal has come")
                 self._turn(DRIVE_PERIOD)
         finally:
             if gate.counters.passed or gate.counters.own:
@@ -209,10 +219,12 @@ class EffortGateNode(ArmNode):
     def _turn(self, longest: float) -> bool:
         """Wait for messages and serve them; whether a command was among them. An unforeseen error releases the arm."""
         assert self._wait is not None
-        gate, now = self.gate, time.monotonic()
+        gate, now = self.gate, self.clock.now()
+        steady = not self.clock.simulated
         try:
-            command = self._wait.turn(gate.deadline(now + longest) - now)
-            self._send(gate.tick(time.monotonic()))
+            command = self._wait.turn(gate.deadline(now + longest) - now if steady else longest)
+            if steady or self.clock.running_on:  # a simulated time does what is due when it comes
+                self._send(gate.tick(self.clock.now()))
         except Exception:  # noqa: BLE001 whatever it was, the last effort must not stay
             self.get_logger().error(
                 f"internal error, the arm is released:\n{traceback.format_exc()}", throttle_duration_sec=LOG_PERIOD
@@ -224,7 +236,7 @@ class EffortGateNode(ArmNode):
     def _let_go(self) -> None:
         """Zero at the effort rate; where that fails too, zeros at once, and the process ends."""
         try:
-            now = time.monotonic()
+            now = self.clock.now()
             self.gate.let_go(now, "internal error, see the log")
             self._send(self.gate.tick(now))
         except Exception:  # noqa: BLE001 as above
@@ -232,8 +244,32 @@ class EffortGateNode(ArmNode):
             self.efforts.release()
             self.finished, self.exit_code = True, 1
 
+    def _on_time(self) -> None:
+        """A simulated time has come."""
+        self._send(self.gate.tick(self.clock.now()))
+        self._acknowledge()
+
+    def _acknowledge(self) -> None:
+        """Report to a simulation in lock-step what has been dealt with."""
+        if self._seen is not None:
+            self._seen.publish(
+                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.gate.mode.value))
+            )
+
     def _on_command(self, data: bytes) -> None:
-        now = time.monotonic()
+        if self.clock.started:
+            self._take_command(data)
+        self._taken += 1
+        self._acknowledge()
+
+    def _on_state(self, data: bytes, sequence: int | None) -> None:
+        if self.clock.started:
+            self._take_state(data, sequence)
+        self._taken += 1
+        self._acknowledge()
+
+    def _take_command(self, data: bytes) -> None:
+        arrived, now = time.monotonic(), self.clock.now()
         effort = self._numbers.read(data)
         if effort is None:
             self.gate.refuse_unreadable(len(data))
@@ -245,10 +281,10 @@ class EffortGateNode(ArmNode):
         passed = self.gate.command(now, effort)
         if passed is not None:
             self.efforts.publish(passed.command)
-            self._latency.add(time.monotonic() - now)
+            self._latency.add(time.monotonic() - arrived)
 
-    def _on_state(self, data: bytes, sequence: int | None) -> None:
-        now = time.monotonic()
+    def _take_state(self, data: bytes, sequence: int | None) -> None:
+        now = self.clock.now()
         reader = self._reader
         try:
             reading = reader.read(data, self._q, self._qd, self._reported)
@@ -279,10 +315,10 @@ class EffortGateNode(ArmNode):
         return response
 
     def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._asked(response, lambda: self.gate.stop(time.monotonic(), "~/stop was called"))
+        return self._asked(response, lambda: self.gate.stop(self.clock.now(), "~/stop was called"))
 
     def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._asked(response, lambda: self.gate.recover(time.monotonic()))
+        return self._asked(response, lambda: self.gate.recover(self.clock.now()))
 
     def _changed(self, values: Values) -> Callable[[], None]:
         settings = gate_settings(loaded(self.bare_robot, payload(values)), values)
@@ -322,7 +358,7 @@ class EffortGateNode(ArmNode):
             self.count_publishers(self._wait.commands.topic_name),
             self.count_publishers(self.efforts.topic) - 1, self.count_subscribers(self.efforts.topic),
         )
-        level, message, values = self._account.next(time.monotonic(), neighbours)
+        level, message, values = self._account.next(self.clock.now(), neighbours)
         if level == WARN:
             self.diagnostics.warn(message)
         recent = self._recent.next()

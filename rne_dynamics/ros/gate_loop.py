@@ -19,6 +19,7 @@ from std_msgs.msg import Float64MultiArray
 from rne_dynamics.ros.glance import Glance, TakenByHand
 from rne_dynamics.ros.hot_loop import EXECUTOR_PERIOD, SERVICE_PERIOD, step, take
 from rne_dynamics.ros.lifecycle import NEWEST
+from rne_dynamics.ros.loop_clock import LoopClock
 
 
 class GateLoop:
@@ -34,18 +35,21 @@ class GateLoop:
         Called with each command.
     on_state
         Called with each joint state and the sender's running number of it; None where the middleware has none.
+    clock, on_time
+        The clock, which is simulated or steady, and what is called with each simulated time.
     """
 
     def __init__(
         self, node: Node, commands: str, states: str, on_command: Callable[[bytes], None],
-        on_state: Callable[[bytes, int | None], None],
+        on_state: Callable[[bytes, int | None], None], clock: LoopClock, on_time: Callable[[], None],
     ) -> None:
         def subscribe(kind: type, topic: str) -> Subscription:
             return node.create_subscription(kind, topic, lambda _: None, NEWEST, callback_group=TakenByHand(), raw=True)
 
         self.commands, self.states = subscribe(Float64MultiArray, commands), subscribe(JointState, states)
         self._on_command, self._on_state = on_command, on_state
-        self._wait_set = rclpy_implementation.WaitSet(2, 0, 0, 0, 0, 0, node.context.handle)
+        self.clock, self._on_time = clock, on_time
+        self._wait_set = rclpy_implementation.WaitSet(3, 0, 0, 0, 0, 0, node.context.handle)
         self._glance, self._serving = Glance(node), False
         self._service_at = self._executor_at = 0.0
 
@@ -56,6 +60,8 @@ class GateLoop:
             self._wait_set.clear_entities()
             self._wait_set.add_subscription(commands)
             self._wait_set.add_subscription(states)
+            if self.clock.subscription is not None:
+                self._wait_set.add_subscription(self.clock.subscription.handle)
             self._wait_set.wait(max(int(longest * 1e9), 0))
         command = take(self.commands, Float64MultiArray, raw=True)
         if command is not None:
@@ -63,6 +69,8 @@ class GateLoop:
         state = take(self.states, JointState, raw=True)
         if state is not None:
             self._on_state(state[0], state[1]["publication_sequence_number"])
+        if self.clock.take():
+            self._on_time()
         return command is not None
 
     def serve(self, executor: Executor, *, pause: bool) -> None:

@@ -47,7 +47,7 @@ def test_there_are_enough_and_no_two_of_a_name() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS) >= 40
     assert {f.kind for f in FAULTS} == {
         "joint states", "time", "trajectory", "arm", "wall", "drive", "motor", "hand", "parameter", "live change",
-        "request", "storm", "other node", "simulation", "process",
+        "request", "storm", "other node", "simulation", "process", "gate",
     }
 
 

@@ -18,6 +18,7 @@ from rne_dynamics.simulation.drive_faults import felt_inertia
 
 #: The nodes whose reactions are looked at.
 COMPUTED_TORQUE, GRAVITY_COMPENSATION = "computed_torque_controller", "gravity_compensation"
+GATE = "effort_gate"
 #: Where every fault finds the two-link arm, rad: both motors carry weight there.
 HOME = (0.3, 0.8)
 #: Its largest efforts, N·m, a quarter more than what holds the arm stretched out.
@@ -94,30 +95,29 @@ class Arm:
     def parameters(self, node: str) -> dict[str, Any]:
         """The controller's, for every fault."""
         joints = self.robot.joint_names
+        limits = {
+            joint: {"effort": float(self.limits[j]), "effort_rate": RATE * float(self.limits[j])}
+            for j, joint in enumerate(joints)
+        }
+        every: dict[str, Any] = {
+            "autostart": False, "use_sim_time": True, "robot_description": self.description, "diagnostics_period": 0.5,
+            "state_timeout": STATE_TIMEOUT,
+        }
+        if node == GATE:
+            return every | {"limits": limits, "stop": {k: STOP[k] for k in ("hold_time", "ramp_time")}}
         damping = (DAMPING * felt_inertia(self.robot, np.array(self.home))).tolist()
         damped = {joint: damping[j] for j, joint in enumerate(joints)}
         law = (
             {"hand_guiding": {joint: {"damping": damped[joint]} for joint in joints}} if node == COMPUTED_TORQUE
             else {"gains": {joint: {"d": damped[joint]} for joint in joints}}
         )
-        return {
+        return every | {
             **law,
-            "autostart": False,
-            "use_sim_time": True,
-            "robot_description": self.description,
-            "diagnostics_period": 0.5,
             "torque_divisor": 0,
-            "state_timeout": STATE_TIMEOUT,
             "start": {"ramp_time": 0.1},
             "startup_check": {"duration": 0.0},
             "stop": STOP,
-            "limits": {
-                joint: {
-                    "effort": float(self.limits[j]), "effort_rate": RATE * float(self.limits[j]),
-                    "position_margin": self.margin,
-                }
-                for j, joint in enumerate(joints)
-            },
+            "limits": {joint: {**limits[joint], "position_margin": self.margin} for joint in joints},
         }
 
 

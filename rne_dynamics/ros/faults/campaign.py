@@ -18,6 +18,7 @@ from rne_dynamics.ros.faults import (
     arms,
     clocks,
     drives,
+    gate,
     hands,
     joint_states,
     live_changes,
@@ -38,7 +39,7 @@ from rne_dynamics.ros.faults.robots import arm_named
 FAULTS: tuple[Fault, ...] = (
     *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arms.FAULTS, *walls.FAULTS, *drives.FAULTS,
     *motors.FAULTS, *hands.FAULTS, *wishes.PARAMETERS, *live_changes.FAULTS, *wishes.WISHES, *storms.FAULTS,
-    *other_nodes.FAULTS, *simulation.FAULTS, *processes.FAULTS,
+    *other_nodes.FAULTS, *simulation.FAULTS, *processes.FAULTS, *gate.FAULTS,
 )
 #: In place of an arm's name: every arm.
 ALL = "all"

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
+from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.dynamics.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
@@ -17,6 +18,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.faults.judge import Heard
 from rne_dynamics.ros.faults.lockstep import Lockstep
+from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.simulation.drive_faults import DriveFaults, FaultySimulator
 from rne_dynamics.simulation.plant import ArmPlant
 
@@ -57,6 +59,9 @@ class Driver(Lockstep):
         self.robot, self.home = robot, home
         self.heard = Heard()
         self.on_effort = self._follow
+        #: Gives each effort that another controller sends to the gate; None for nothing.
+        self.feed: Callable[[], Iterable[float] | None] = lambda: None
+        self._fed = node.create_publisher(Float64MultiArray, f"{controller}/commands", OFFERED)
         self._turns = 0
         self.restart()
         self._warm_up()
@@ -131,6 +136,8 @@ class Driver(Lockstep):
         if not self.linked:  # what is frozen finds only the last messages, which `link` and the next turn send
             return
         self.tell_time()
+        if (command := self.feed()) is not None:
+            self.publish(self._fed, Float64MultiArray(data=[float(effort) for effort in command]))
         for message in self.falsify(self.report()):
             self.publish(self.states, message)
 

@@ -105,16 +105,16 @@ class Lockstep:
         self._publish_time()
         self._await(lambda: self._seen.time == self.stamp, "the time")
 
-    def publish(self, publisher: Publisher, message: JointState) -> None:
-        """Publish a joint state, and wait until it is acknowledged; once more where it was lost on the way.
+    def publish(self, publisher: Publisher, message: JointState | Float64MultiArray) -> None:
+        """Publish a joint state or a command, and wait until it is acknowledged; again where it was lost on the way.
 
-        The controller takes a joint state that waits right after a time. Two times that are acknowledged without it
-        show that there is none.
+        It is taken right after a time if it waits then. Two times that are acknowledged without it show that there is
+        none.
         """
         before = self._seen.states
         while self.linked and self._seen.states == before:
             publisher.publish(message)
-            self._await(lambda: self._seen.states > before, "a joint state", AGAIN)
+            self._await(lambda: self._seen.states > before, "a message", AGAIN)
             for _ in range(2):
                 if self._seen.states == before:
                     self.tell_time()
@@ -148,7 +148,7 @@ class Lockstep:
     def _take_acknowledgements(self) -> None:
         while (taken := take(self._acknowledgements, Int64MultiArray)) is not None:
             self._seen = ClockSeen(*taken[0].data)
-            self.on_mode(MODES[self._seen.mode].value)
+            self.on_mode(MODES[self._seen.mode])
 
     def listen(self) -> None:
         """Take the commands that have come."""

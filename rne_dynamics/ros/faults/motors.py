@@ -73,7 +73,7 @@ def _try(rig: Rig, what: str, scale: dict[int, float] | None = None, swap: int |
         first = len(rig.driver.speeds) - 1
         rig.run(WATCHED)
         try:
-            _cut(rig, first, swap)
+            judge_cut(rig, first, swap)
         except RneDynamicsError as error:
             raise type(error)(f"{what}: {error}") from None
         rig.reach("fault", "released", "inactive", seconds=3.0)
@@ -84,7 +84,7 @@ def _detected(rig: Rig) -> bool:
     return rig.controller.state in ("stopping", "fault")
 
 
-def _cut(rig: Rig, first: int, swap: int | None) -> None:
+def judge_cut(rig: Rig, first: int, swap: int | None) -> None:
     """What follows the detection in turn `first`; motors `swap` and the next one are exchanged."""
     rate = np.array(rig.arm.promise.rate)
     if swap is not None:  # each is driven at the rate of the other

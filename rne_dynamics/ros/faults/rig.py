@@ -19,10 +19,11 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, STOP, STOP_SLACK, Arm
+from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, GATE, STOP, STOP_SLACK, Arm
 from rne_dynamics.ros.faults.controller import PATIENCE, START, Controller
 from rne_dynamics.ros.faults.driver import RATE, Driver
 from rne_dynamics.ros.faults.fault import Fault, ReactionError
@@ -36,6 +37,8 @@ SETTLE = 0.16
 HELD = 0.05
 #: How near home, rad and rad/s, an arm that nothing has happened to is.
 NEAR = 0.005
+#: Bandwidth of the controller before the gate, 1/s.
+FEED = 20.0
 #: Longest time on the way of a large message, some parts of which are lost and sent again every 3 s, s.
 LARGE = 120.0
 _numbers = itertools.count()
@@ -63,10 +66,11 @@ class Rig:
         self.arm, self.module = arm, module
         self.robot: RobotModel = arm.robot
         #: The mode in which the controller holds the arm, or lets it float.
-        self.steady = "holding" if module == COMPUTED_TORQUE else "floating"
+        self.steady = {COMPUTED_TORQUE: "holding", GATE: "passing"}.get(module, "floating")
         self.node = rclpy.create_node("driver", namespace=f"/rne_faults{next(_numbers)}", context=context)
         self.driver = Driver(self.node, module, self.robot, np.array(arm.home))
         self.driver.watch, self.driver.on_mode = self._look, self._entered
+        self.feed()
         self.trajectories = self.node.create_publisher(JointTrajectory, f"{module}/joint_trajectory", OFFERED)
         self.speeds = self.node.create_publisher(Float64, f"{module}/speed_scaling", OFFERED)
         self.controller = Controller(self.node, module, {**arm.parameters(module), **start}, self.turn)
@@ -96,10 +100,23 @@ class Rig:
             answer = self.controller.set(fault.parameters)
             self.check(answer.successful, f"the parameters {dict(fault.parameters)} are refused: {answer.reason}")
         self.driver.restart(None if fault.plant is None else fault.plant(self.robot))
+        self.feed()
         self.driver.heard = Heard()
         if fault.before == "holding":
             self.activate()
         self.mark()
+
+    def feed(self) -> None:
+        """From now on another controller, which is all right, holds the arm where it is through the gate."""
+        if self.module != GATE:
+            return
+        place, driver, robot = self.driver.q, self.driver, self.robot
+
+        def law() -> Array:
+            wanted = FEED**2 * (place - driver.q) - 2.0 * FEED * driver.qd
+            return inverse_dynamics(robot, driver.q, driver.qd, wanted)
+
+        driver.feed = law
 
     def configure(self) -> None:
         """Configure the controller if it is not."""
