@@ -20,7 +20,7 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
-from rne_dynamics.control.supervision.runaway import OVERSPEED, TRIAL, Runaway
+from rne_dynamics.control.supervision.runaway import CUT, OVERSPEED, TRIAL, Runaway
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.start_gate import StartGate
 from rne_dynamics.control.supervision.states import (
@@ -333,8 +333,9 @@ class Supervisor:
                 self._stop = self.settings.stop.begin(now, braking=False, ending=False)
             return False
         self._good, self._doubted = self._good + 1, False
-        passed = max((self._filter.stamp - self.stamp) / NANOSECONDS, GAP / PERIODS)
-        self._period = min(passed, 1.02 * self._period)
+        if self._good > 1:  # not over a gap
+            passed = max((self._filter.stamp - self.stamp) / NANOSECONDS, GAP / PERIODS)
+            self._period = min(passed, 1.02 * self._period)
         self.stamp, self.arrival = self._filter.stamp, now
         self._arrived(now, reported, fresh)
         return True
@@ -587,7 +588,7 @@ class Supervisor:
     def _stale(self, now: float) -> bool:
         timeout = self.settings.states.timeout or math.inf
         if self.mode is STOPPING:
-            unseen = max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
+            unseen = CUT if math.isinf(self._period) else max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
             timeout = min(timeout, SILENCE if self._runaway is None else unseen)
         seeing = not self._blind and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
