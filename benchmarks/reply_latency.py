@@ -219,9 +219,12 @@ def missing_answers(result: dict[str, dict[str, float]]) -> str:
 
 
 def disagreement(rounds: dict[str, list[Round]]) -> float:
-    """Largest difference between the efforts of controller and plain node for the same states, N·m or N."""
+    """Difference between the efforts of controller and plain node for the same states, N·m or N: of nine in ten.
+
+    Where the machine stalls, single answers are those to another state, or bridge the gap.
+    """
     pairs = zip(rounds["controller"], rounds.get("plain", []), strict=False)
-    return max((float(np.nanmax(np.abs(a.efforts - b.efforts))) for a, b in pairs), default=0.0)
+    return max((float(np.nanquantile(np.abs(a.efforts - b.efforts), 0.9)) for a, b in pairs), default=0.0)
 
 
 def show(result: dict[str, dict[str, float]], over: dict[str, dict[str, float]], title: str) -> None:

@@ -96,6 +96,10 @@ class Watch:
                 return taken, first, memory(process.pid)
             finally:
                 process.terminate()
+                try:
+                    process.wait(timeout=5.0)
+                except subprocess.TimeoutExpired:  # as rclpy's nodes at times while they shut down
+                    process.kill()
 
 
 def main(argv: Sequence[str] | None = None) -> int:

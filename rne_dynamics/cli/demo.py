@@ -239,7 +239,7 @@ def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
     out.print(
         f"{tracking.rate:.1f} joint states per second held; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
-        "missed"
+        "late"
     )
 
 

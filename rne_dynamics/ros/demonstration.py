@@ -134,7 +134,8 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
         processes = [
             stack.enter_context(
                 NodeProcess(
-                    name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}"],
+                    name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}",
+                           "-r", f"/clock:={NAMESPACE}/clock"],
                     {parent.VARIABLE: "1"},
                 )
             )
@@ -239,14 +240,15 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
     parameters: dict[str, dict[str, Any]] = {
         SIMULATOR: {
             **common, "rate": float(session.rate), "limits": limits,
+            # in real time where the machine keeps up; where it does not, the arm waits
+            "publish_clock": True, "lockstep": True, "lockstep_timeout": STATE_TIMEOUT,
             "initial_position": {j: float(x) for j, x in zip(session.joints, session.start, strict=True)},
             "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
-            # nobody stands beside this arm, and the machine may be busy
-            "state_timeout": STATE_TIMEOUT,
+            "use_sim_time": True, "state_timeout": STATE_TIMEOUT,
             # the simulated friction is known exactly, so its compensation may be sharp around standstill
             "friction_velocity_threshold": 0.001,
         },

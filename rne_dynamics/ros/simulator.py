@@ -196,7 +196,7 @@ class SimulatorNode(ArmNode):
         self._loops = follower(self.robot, self.simulator.reset().posture)
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
-        self._waits, self.waits = self._lockstep, 0
+        self._waits, self.waits, self._late = self._lockstep, 0, False
         self._origin, self._periods = time.time_ns(), 0
         self.latency, self.missed, self.refused, self.overruns = Histogram(), 0, 0, 0
         self._recent = Recent(self.latency)
@@ -215,6 +215,8 @@ class SimulatorNode(ArmNode):
             return False
         if time.monotonic() - self._published < self._patience:
             self.waits += 1
+            self.missed += not self._late
+            self._late = True
             return True
         self._waits = False
         self.get_logger().warning(
@@ -259,7 +261,7 @@ class SimulatorNode(ArmNode):
             clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
         self._published = time.monotonic()
-        self._awaiting = True
+        self._awaiting, self._late = True, False
         self._message.publish(self._states)
         if self._deflections is not None:
             state = self.simulator.state

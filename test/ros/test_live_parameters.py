@@ -13,6 +13,7 @@ from rcl_interfaces.srv import ListParameters, SetParameters, SetParametersAtomi
 import rne_dynamics as rne
 from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameters import JOINT
+from rne_dynamics.ros.processes import wait_until
 
 NODE = "computed_torque_controller"
 JOINTS = ["joint1", "joint2"]
@@ -54,12 +55,13 @@ def together(peer, changes):
 def held(peer, robot) -> None:
     """The arm is held: the effort settles on its gravity torque."""
     wanted = rne.gravity_torque(robot, np.array(HOME))
-    for _ in range(200):
+
+    def settled() -> bool:
         effort = peer.answer(HOME)
         assert np.isfinite(effort).all()
-        if np.allclose(effort, wanted, rtol=1e-9):
-            return
-    raise AssertionError(f"{effort} is not {wanted}")
+        return np.allclose(effort, wanted, rtol=1e-9)
+
+    wait_until(settled, 20.0, f"the effort {wanted}")
 
 
 def test_it_declares_what_the_page_says(peer):
