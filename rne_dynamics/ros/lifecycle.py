@@ -118,6 +118,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.failed = False
         #: Whether whoever wants the process to end has said so more than once; `process.run` sets it.
         self.pressed: Callable[[], bool] = lambda: False
+        #: Called before the node may drive the arm for the first time: from then on a signal has to wait for a stop.
+        self.about_to_drive: Callable[[], None] = lambda: None
         self._entities: list[Any] = []
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
@@ -185,10 +187,10 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             self.get_logger().info("autostart is off: waiting for the configure transition")
             return True
         self._await_description(timeout=None)
-        for trigger in (self.trigger_configure, self.trigger_activate):
-            if trigger() != TransitionCallbackReturn.SUCCESS:
-                return False
-        return True
+        if self.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+            return False
+        self.about_to_drive()
+        return bool(self.trigger_activate() == TransitionCallbackReturn.SUCCESS)
 
     def settle(self) -> None:
         """Have the operating system treat this process as the parameters ask."""

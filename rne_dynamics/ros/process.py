@@ -99,7 +99,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = SingleThreadedExecutor()
             node = make()
-            node.pressed = lambda: stop.pressed
+            node.pressed, node.about_to_drive = lambda: stop.pressed, stop.defer
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
                 node.get_logger().warning(warning)
             executor.add_node(node)

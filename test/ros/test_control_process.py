@@ -210,3 +210,24 @@ def test_an_error_of_ours_at_the_start_is_logged(start, tmp_path, where, name, s
     assert process.exit_code == 1
     for text in ("Traceback", "ZeroDivisionError", said):
         assert text in process.output()
+
+
+def test_a_signal_in_the_middle_of_activation_stops_the_arm_and_says_so(start):
+    script = """
+import os, signal
+from rne_dynamics.ros import computed_torque_controller, effort_node
+
+begin = effort_node.EffortNode.begin
+
+def begin_and_be_told_to_end(self):
+    begin(self)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+effort_node.EffortNode.begin = begin_and_be_told_to_end
+if __name__ == "__main__":
+    raise SystemExit(computed_torque_controller.main())
+"""
+    process = start(NODE, script=script, robot_description="puma560")
+    assert process.wait(START) == 0, process.output()
+    assert "stopped: the arm is released" in process.output()
+    assert "Traceback" not in process.output()
