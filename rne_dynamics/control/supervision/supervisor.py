@@ -48,12 +48,12 @@ from rne_dynamics.model.inertia import Array
 WEIGH_PERIOD = 0.2
 #: Time without a usable joint state after which a stop goes on without states, whatever `state_timeout` is, s.
 SILENCE = 0.1
-#: Time without a usable joint state, s, and in their usual periods, after which only the support of the last one is
-#: sent: what else it asked for, at a corner of the path or against a speed, was meant for that moment.
+#: Time without a usable joint state, in s and in usual periods, after which feedforward replaces the last effort: its
+#: feedback, or the deceleration at a corner of the path, was computed for that moment only.
 GAP, PERIODS = 0.01, 3.0
 #: Efforts that differ by less, in effort limits, are the same.
 ALIKE = 1e-9
-#: How far the place where an arm is held stays behind when it gives way, in what is allowed.
+#: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
 LEASH = 0.9
 #: Largest step of the stamps that lets the feedback grow, s.
 LONGEST_STEP = 0.1
@@ -101,7 +101,7 @@ class Supervisor:
         self._gravity = np.zeros(robot.n)
         self._period = math.inf  # between two usable states of late, s
         self._command = np.full(robot.n, np.nan)  # the last one
-        self._yielding = False  # whether an arm that is held gives way
+        self._yielding = False  # whether a held arm is beyond `holding_error`
         self._integrated, self._weigh_at = 0, -math.inf
         self._acting = 0  # stamp for which the effort is computed
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
@@ -482,7 +482,7 @@ class Supervisor:
             self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
-        """`reference`, or no further from an arm that is held than is allowed: it gives way, and pulls no harder."""
+        """`reference`; while the arm is held, moved to within `LEASH` of `holding_error` of the measured position."""
         bound = self.settings.holding_error
         if self.mode is not HOLDING or bound is None or self.settings.tracking is None:
             return reference
@@ -565,12 +565,12 @@ class Supervisor:
         return self._blind
 
     def _unseen(self, now: float) -> bool:
-        """Whether the arm has not been seen for longer than it usually is, and a motion of it would go on unseen."""
+        """Whether states have been missing for longer than `GAP` and `PERIODS` while efforts are sent."""
         driven = (self.mode in DRIVING or self.mode is STOPPING) and self._runaway is None
         return driven and now - self.arrival > max(GAP, PERIODS * self._period)
 
     def _bridge(self, now: float) -> Effort | None:
-        """Until a state comes, or is not waited for any more: what moves the model along the reference, unseen."""
+        """Feedforward along the reference until the next state or the time-out; None if that is what was sent last."""
         if self.mode is FLOATING or not self._drives or self._at_rest(now):
             terms = self._torques.only_support(self._gravity, self._support(now))
         else:

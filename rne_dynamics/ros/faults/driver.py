@@ -44,10 +44,8 @@ class Driver(Lockstep):
 
     Parameters
     ----------
-    node
-        Where it publishes and listens; no executor may spin it.
-    controller
-        Name of the controller's node.
+    node, controller
+        As for `Lockstep`.
     robot
         The arm.
     home

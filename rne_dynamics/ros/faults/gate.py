@@ -22,7 +22,7 @@ from rne_dynamics.ros.faults.walls import pressed
 
 FAULTS = Faults("gate")
 
-TAKEN = "the gate takes over: held, let down in its times and 0.2 s, zeros, fault"
+TAKEN = "the gate takes over: held, then released within its configured times plus 0.2 s; zeros, fault"
 HERE: dict[str, Any] = {"nodes": (GATE,)}
 EVERYWHERE: dict[str, Any] = {"nodes": (GATE,), "arms": ROBOTS}
 #: Times of a take-over, s: it does not brake along a path.
@@ -33,11 +33,11 @@ Feed = Callable[[], Iterable[float] | None]
 
 
 def nothing() -> None:
-    """What a controller sends that is gone."""
+    """No effort: the upstream controller has stopped."""
 
 
 def taken_over(rig: Rig) -> None:
-    """The gate has held the arm and let it down in its times; it is silent."""
+    """Check that the gate holds the arm, releases it within its configured times, and sends nothing more."""
     rig.reach("stopping", seconds=0.1)
     began = rig.driver.time
     rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", LET_DOWN + STOP_SLACK)
@@ -65,16 +65,17 @@ def some(every: int) -> Callable[[Rig], Feed]:
     return feed
 
 
-fed_with("gate-commands-end", "the controller before the gate is gone", lambda rig: nothing)
-fed_with("gate-commands-rare", "the controller becomes four times slower than command_timeout", some(20))
-fed_with("gate-commands-nan", "it sends NaN", lambda rig: lambda: [np.nan] * rig.robot.n)
-fed_with("gate-commands-short", "it sends efforts for one joint only", lambda rig: lambda: [0.0])
-fed_with("gate-commands-endless", "it sends efforts beyond all reason", lambda rig: lambda: [1e300] * rig.robot.n)
+fed_with("gate-commands-end", "the upstream controller stops sending", lambda rig: nothing)
+fed_with("gate-commands-rare", "the upstream controller sends one effort in four times command_timeout", some(20))
+fed_with("gate-commands-nan", "the upstream controller sends NaN", lambda rig: lambda: [np.nan] * rig.robot.n)
+fed_with("gate-commands-short", "the upstream controller sends efforts for one joint only", lambda rig: lambda: [0.0])
+fed_with("gate-commands-endless", "the upstream controller sends efforts of 1e300",
+         lambda rig: lambda: [1e300] * rig.robot.n)
 
 
 @FAULTS.fault("efforts stay within limits and rate; the gate takes a fast arm over: fault", **EVERYWHERE)
 def gate_commands_huge(rig: Rig) -> None:
-    """The controller before the gate asks for ten times the largest efforts."""
+    """The upstream controller asks for ten times the largest efforts."""
     rig.driver.feed = (10.0 * rig.arm.limits).tolist
     rig.reach("fault", seconds=5.0)
     rig.silent()
@@ -82,7 +83,7 @@ def gate_commands_huge(rig: Rig) -> None:
 
 @FAULTS.fault("no jump in the effort; the controller has the arm again", **HERE)
 def gate_handed_back(rig: Rig) -> None:
-    """The controller is gone for 50 ms, comes back, and ~/recover is called while the gate holds the arm."""
+    """The controller stops for 50 ms, sends again, and ~/recover is called while the gate holds the arm."""
     rig.change(stop__hold_time=5.0)
     rig.driver.feed = nothing
     rig.run(0.05)
@@ -99,13 +100,13 @@ def gate_handed_back(rig: Rig) -> None:
 
 
 def in_a_takeover(reaction: str, **options: Any) -> Callable[[Callable[[Rig], None]], Callable[[Rig], None]]:
-    """A fault of the arm that happens while the controller before the gate is gone."""
+    """A fault of the arm during a take-over."""
     return FAULTS.fault(reaction, **{**EVERYWHERE, **options})
 
 
 @in_a_takeover("the effort goes to zero at its rate where the arm becomes fast; fault", before="inactive")
 def gate_motor_reversed(rig: Rig) -> None:
-    """A motor turns the other way round, and the controller before the gate is gone; each joint in turn."""
+    """A motor turns the other way round, and the upstream controller stops sending; each joint in turn."""
     for j, joint in enumerate(rig.robot.joint_names):
         rig.rest()
         rig.driver.restart()
@@ -123,9 +124,9 @@ def gate_motor_reversed(rig: Rig) -> None:
         rig.silent()
 
 
-@in_a_takeover("let down in its times all the same, zeros, fault")
+@in_a_takeover("released within its configured times plus 0.2 s; zeros, fault")
 def gate_drives_off_and_on(rig: Rig) -> None:
-    """All drives let go for 0.1 s in a take-over."""
+    """All drives are off for 0.1 s during a take-over."""
     rig.driver.feed = nothing
     rig.reach("stopping", seconds=0.1)
     rig.driver.simulator.faults.off[:] = True
@@ -135,9 +136,9 @@ def gate_drives_off_and_on(rig: Rig) -> None:
     rig.silent()
 
 
-@in_a_takeover("let down in its times all the same, zeros, fault")
+@in_a_takeover("released within its configured times plus 0.2 s; zeros, fault")
 def gate_load_and_push(rig: Rig) -> None:
-    """A load that nobody told of, and a hand that pushes hard, in a take-over."""
+    """An unknown payload, and a hard push, during a take-over."""
     loaded = with_payload(rig.robot, Payload(rig.arm.tool, rig.arm.payload, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
     rig.driver.simulator.change_robot(loaded)
     rig.driver.wrenches = {rig.arm.tool: np.array([rig.arm.push, 0.0, 0.0, 0.0, 0.0, 0.0])}
@@ -147,9 +148,9 @@ def gate_load_and_push(rig: Rig) -> None:
     rig.silent()
 
 
-@in_a_takeover("let down in its times all the same, zeros, fault", before="inactive")
+@in_a_takeover("released within its configured times plus 0.2 s; zeros, fault", before="inactive")
 def gate_at_an_end_stop(rig: Rig) -> None:
-    """Gravity presses the arm into an end stop, and the controller before the gate is gone."""
+    """Gravity presses the arm into an end stop, and the upstream controller stops sending."""
     rig.driver.restart(home=pressed(rig.arm, 1e-4))
     rig.feed()
     rig.activate()
@@ -158,17 +159,17 @@ def gate_at_an_end_stop(rig: Rig) -> None:
     taken_over(rig)
 
 
-@in_a_takeover("gravity torque of the last posture, let down in its times, zeros, fault")
+@in_a_takeover("gravity torque of the last posture, released within its configured times plus 0.2 s; zeros, fault")
 def gate_states_lost(rig: Rig) -> None:
-    """Joint states and the controller before the gate are gone together."""
+    """Joint states and efforts of the upstream controller stop together."""
     rig.driver.falsify, rig.driver.feed = silence, nothing
     taken_over(rig)
     rig.driver.falsify = honest
 
 
-@in_a_takeover("held until it is let down: it sinks by no more than 0.1 rad")
+@in_a_takeover("held until its release: it sinks by no more than 0.1 rad")
 def gate_holds(rig: Rig) -> None:
-    """The controller before the gate is gone, and the gate holds for a second."""
+    """The upstream controller stops sending, and the gate holds for a second."""
     rig.change(stop__hold_time=1.0)
     rig.driver.feed = nothing
     rig.reach("stopping", seconds=0.1)
@@ -179,7 +180,7 @@ def gate_holds(rig: Rig) -> None:
     rig.check(np.abs(rig.efforts[-1] - weight).max() < 0.05 * rig.arm.limits.max(), "its weight is not held")
 
 
-@FAULTS.fault("no time passes: nothing; a new time is no reason to take over", **HERE)
+@FAULTS.fault("efforts are still passed on", **HERE)
 def gate_simulation_set(rig: Rig) -> None:
     """Simulated time is set back by 10 s, then ahead."""
     for by in (-10.0, 10.0):
