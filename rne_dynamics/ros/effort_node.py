@@ -88,8 +88,8 @@ class EffortNode(ArmNode):
     _modes: Publisher | None = None
 
     def __init__(self, name: str, schema: Sequence[Parameter], control: Loop) -> None:
+        self.control = control  # before what may raise: Kilted's rclpy destroys nodes that were begun, too
         super().__init__(name, schema)
-        self.control = control
         self.mode, self._locked, self.lost = Mode.UNCONFIGURED, False, False
         self._heard = self.create_guard_condition(self._hear)
         control.listen(self.heard, self._heard.trigger)
