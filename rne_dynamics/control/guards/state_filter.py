@@ -208,7 +208,7 @@ class StateFilter:
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
         self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
-    def expect(self, now: float, speed: Array, feedback: Array) -> None:
+    def expect(self, now: float, speed: Array, pull: Array) -> None:
         """Note what the law expects, for readings that stand still; it counts for 50 ms.
 
         Parameters
@@ -217,10 +217,10 @@ class StateFilter:
             Time on the clock of arrivals, s.
         speed
             Velocity of the reference, rad/s or m/s; shape (n,).
-        feedback
-            Effort of the feedback, N·m or N; shape (n,).
+        pull
+            Effort with which the feedback tries to move each joint, N·m or N; shape (n,).
         """
-        self._expected[:], self._feedback[:] = speed, feedback
+        self._expected[:], self._feedback[:] = speed, pull
         self._clock[memory.EXPECTED_AT] = now
 
     def change(self, limits: StateLimits) -> None:

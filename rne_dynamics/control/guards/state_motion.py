@@ -25,7 +25,8 @@ that friction holds. It is a frozen one if all of these hold:
   the states), while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
 - The joint was in motion, and either
   - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
-  - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand.
+  - it moved with its reference, and the effort with which the feedback tries to move it has since changed by more than
+    what friction can withstand.
 
 The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest
 where it was last seen, so that the others keep their damping.

@@ -46,6 +46,7 @@ class Torques:
         self.integral, self.error = np.zeros(n), np.zeros(n)
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
+        self._pull = np.eye(n)
         self.predictor: Predictor | None = None
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
@@ -96,6 +97,7 @@ class Torques:
         M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
         felt = felt_inertia(M)
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
+        self._pull = felt[:, None] * inverse
         rate = 1.0 / self.period.longest
         self._weighed_for = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
@@ -105,6 +107,11 @@ class Torques:
         frequency = 2.0 * settings.limits.stop_frequency
         walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
         return walls
+
+    def pull(self, effort: Array) -> Array:
+        """What of an effort tries to move each joint, with the inertia it feels; the rest moves the others; (n,)."""
+        pull: Array = self._pull @ effort
+        return pull
 
     def gravity(self, q: Array) -> Array:
         """The model's gravity at a measured posture, shape (n,), whatever the hardware compensates.
