@@ -27,6 +27,8 @@ from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
+#: How many times a joint's own part of an effort counts, where its neighbours' makes the effort larger still.
+COUPLED = 3.0
 
 
 class Torques:
@@ -97,7 +99,7 @@ class Torques:
         M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
         felt = felt_inertia(M)
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        self._pull = felt[:, None] * inverse
+        self._pull = np.diag(M)[:, None] * inverse
         rate = 1.0 / self.period.longest
         self._weighed_for = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
@@ -109,8 +111,13 @@ class Torques:
         return walls
 
     def pull(self, effort: Array) -> Array:
-        """What of an effort tries to move each joint, with the inertia it feels; the rest moves the others; (n,)."""
-        pull: Array = self._pull @ effort
+        """The part of an effort that tries to move each joint itself, (n,); the rest moves its neighbours.
+
+        M_jj times the joint's own acceleration. Up to `COUPLED` times that is taken where the effort is larger: a joint
+        whose reading is frozen is no longer where its neighbours are thought to push it.
+        """
+        own = COUPLED * np.abs(self._pull @ effort)
+        pull: Array = np.clip(effort, -own, own)
         return pull
 
     def gravity(self, q: Array) -> Array:
