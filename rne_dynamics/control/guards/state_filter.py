@@ -144,7 +144,9 @@ class StateFilter:
     def __init__(self, limits: StateLimits) -> None:
         self._whole, self._clock = np.zeros(memory.WHOLE, dtype=np.int64), np.zeros(memory.SIZE)
         self._table = np.zeros((memory.TABLE, len(limits.joints)))
-        self._expected, self._feedback = self._table[memory.EXPECTED], self._table[memory.FEEDBACK]
+        self._expected, self._feedback, self._own = (
+            self._table[row] for row in (memory.EXPECTED, memory.FEEDBACK, memory.OWN)
+        )
         self.limits = limits
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
@@ -208,7 +210,7 @@ class StateFilter:
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
         self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
-    def expect(self, now: float, speed: Array, pull: Array) -> None:
+    def expect(self, now: float, speed: Array, feedback: Array, own: Array) -> None:
         """Note what the law expects, for readings that stand still; it counts for 50 ms.
 
         Parameters
@@ -217,10 +219,10 @@ class StateFilter:
             Time on the clock of arrivals, s.
         speed
             Velocity of the reference, rad/s or m/s; shape (n,).
-        pull
-            Effort with which the feedback tries to move each joint, N·m or N; shape (n,).
+        feedback, own
+            Effort of the feedback, and the part of it that moves the joint itself, N·m or N; shape (n,).
         """
-        self._expected[:], self._feedback[:] = speed, pull
+        self._expected[:], self._feedback[:], self._own[:] = speed, feedback, own
         self._clock[memory.EXPECTED_AT] = now
 
     def change(self, limits: StateLimits) -> None:

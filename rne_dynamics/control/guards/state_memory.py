@@ -26,13 +26,13 @@ STAMP, STAMPED, KNOWN, CLOCKED, SEQUENCE, OTHER, RUN, TURN, CHANGES, RUSHES, EXC
 # nowhere); mismatch of velocity and positions, distance travelled, whether the reported velocity is not used any more
 LIMIT, CONTINUOUS, STICTION, PLACE, SPEED, REPORTED, ESTIMATE, JUMPED, MISMATCH, TRAVEL, DISTRUSTED = range(11)
 # smallest step of the position, speed at its last step; since then: states, time (s), whether the stop was sudden,
-# distance of the reference, feedback effort at the stop; whether the joint moved with its reference;
-# how many states a reading of the moving joint usually stays; what the law last said: velocity of the reference, effort
-# of the feedback; whether the reading is frozen;
+# distance of the reference, feedback effort at the stop and the part of it that moves the joint itself; whether the
+# joint moved with its reference; how many states a reading of the moving joint usually stays; what the law last said:
+# velocity of the reference, effort of the feedback and that part of it; whether the reading is frozen;
 # of the state at hand: mismatch, travel, estimate and the velocity used
-FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, MOVED = range(11, 19)
-HABIT, EXPECTED, FEEDBACK, DEAD = range(19, 23)
-NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, TABLE = range(23, 28)
+FINEST, RAW, STILL, STILL_TIME, SUDDEN, ASKED, FEEDBACK_THEN, OWN_THEN, MOVED = range(11, 20)
+HABIT, EXPECTED, FEEDBACK, OWN, DEAD = range(20, 25)
+NEXT_MISMATCH, NEXT_TRAVEL, NEXT_ESTIMATE, USED, TABLE = range(25, 30)
 
 #: Answers of `check_state`; from NOT_FINITE on the state is refused.
 GOOD, NEW_BASE, WRONG_SHAPE = 0, 1, 2
@@ -41,4 +41,4 @@ NOT_FINITE, OUT_OF_RANGE, NO_STAMP, DUPLICATE, OUT_OF_ORDER, DELAYED, JUMP, FAST
 )
 
 #: Columns of `table` that are forgotten with the place.
-MOTION = (MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, HABIT, EXPECTED, FEEDBACK)
+MOTION = (MISMATCH, TRAVEL, RAW, STILL, STILL_TIME, SUDDEN, ASKED, MOVED, HABIT, EXPECTED, FEEDBACK, OWN)

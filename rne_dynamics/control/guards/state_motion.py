@@ -25,8 +25,8 @@ that friction holds. It is a frozen one if all of these hold:
   the states), while the reference moved on by more than 5 mrad (mm) and 10 of the reading's steps.
 - The joint was in motion, and either
   - stopped within one state from a speed that takes more than 100 rad/s² to lose, or
-  - it moved with its reference, and the effort with which the feedback tries to move it has since changed by more than
-    what friction can withstand.
+  - it moved with its reference, and the feedback effort has since changed by more than what friction can withstand;
+    so has, but for a factor of 5, the part of it that moves the joint itself and not its neighbours.
 
 The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest
 where it was last seen, so that the others keep their damping.
@@ -67,6 +67,8 @@ from rne_dynamics.control.guards.state_memory import (
     NEXT_ESTIMATE,
     NEXT_MISMATCH,
     NEXT_TRAVEL,
+    OWN,
+    OWN_THEN,
     PLACE,
     RAW,
     REPORTED,
@@ -93,6 +95,9 @@ SPIKES = 2
 MEMORY, MISFIT, FRACTION, LONGEST = 20e-3, 2e-3, 0.4, 30e-3
 #: Of a reading that stands still: states; rad or m; steps of the reading; rad/s² (m/s²); rad/s (m/s).
 STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.05
+#: How many times what the feedback asks of the joint itself counts. Friction that holds one joint withstands no more
+#: than that, whatever its neighbours need of it, which may be 30 times as much.
+COUPLED = 5.0
 #: Steps of time too short for a speed, s.
 SHORTEST = 1e-4
 
@@ -136,7 +141,8 @@ def not_frozen(whole: NDArray[np.int64], clock: Array, table: Array, q: Array, d
         asked = table[ASKED, j] + abs(table[EXPECTED, j]) * dt
         if asked <= STILL_TRAVEL + STEPS * table[FINEST, j]:
             continue
-        pulled = abs(table[FEEDBACK, j] - table[FEEDBACK_THEN, j]) > table[STICTION, j]
+        change, own = table[FEEDBACK, j] - table[FEEDBACK_THEN, j], table[OWN, j] - table[OWN_THEN, j]
+        pulled = min(abs(change), COUPLED * abs(own)) > table[STICTION, j]
         if table[SUDDEN, j] != 0.0 or (table[MOVED, j] != 0.0 and pulled):
             whole[JOINT], clock[FOUND], clock[ALLOWED] = j, asked, table[RAW, j]
             clock[STEP], table[DEAD, j] = table[STILL_TIME, j] + dt, 1.0
@@ -195,6 +201,7 @@ def remember_motion(table: Array, q: Array, qd: Array, dt: float, missing: bool,
                 sudden = speed > SUDDEN_BRAKE * dt + SLOW and speed * dt > 4.0 * table[FINEST, j]
                 table[SUDDEN, j] = 1.0 if sudden else 0.0
                 table[FEEDBACK_THEN, j] = table[FEEDBACK, j] if expecting else np.nan
+                table[OWN_THEN, j] = table[OWN, j]
             table[STILL, j] += 1.0
             table[STILL_TIME, j] += dt
             table[ASKED, j] += abs(table[EXPECTED, j]) * dt if expecting else 0.0

@@ -432,7 +432,7 @@ class Supervisor:
         feedback = self._grown(stamp)
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
-            self._filter.expect(now, reference.qd, torques.pull(terms.feedback))
+            self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
             return self._limited(terms, now)
         expected = None
         if torques.predictor is not None:
@@ -441,7 +441,7 @@ class Supervisor:
         terms, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
-        self._filter.expect(now, reference.qd, torques.pull(terms.feedback))
+        self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
         return self._answered(terms, limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:

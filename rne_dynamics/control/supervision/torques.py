@@ -27,8 +27,6 @@ from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
-#: How many times a joint's own part of an effort counts, where its neighbours' makes the effort larger still.
-COUPLED = 3.0
 
 
 class Torques:
@@ -48,7 +46,7 @@ class Torques:
         self.integral, self.error = np.zeros(n), np.zeros(n)
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
-        self._pull = np.eye(n)
+        self._own_part = np.eye(n)
         self.predictor: Predictor | None = None
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
@@ -99,7 +97,7 @@ class Torques:
         M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
         felt = felt_inertia(M)
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        self._pull = np.diag(M)[:, None] * inverse
+        self._own_part = felt[:, None] * inverse
         rate = 1.0 / self.period.longest
         self._weighed_for = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
@@ -110,15 +108,10 @@ class Torques:
         walls: Array = lowered(inverse, frequency * felt, rate / CALM) / frequency
         return walls
 
-    def pull(self, effort: Array) -> Array:
-        """The part of an effort that tries to move each joint itself, (n,); the rest moves its neighbours.
-
-        M_jj times the joint's own acceleration. Up to `COUPLED` times that is taken where the effort is larger: a joint
-        whose reading is frozen is no longer where its neighbours are thought to push it.
-        """
-        own = COUPLED * np.abs(self._pull @ effort)
-        pull: Array = np.clip(effort, -own, own)
-        return pull
+    def own(self, effort: Array) -> Array:
+        """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `felt_inertia` I_j."""
+        own: Array = self._own_part @ effort
+        return own
 
     def gravity(self, q: Array) -> Array:
         """The model's gravity at a measured posture, shape (n,), whatever the hardware compensates.
