@@ -19,7 +19,7 @@ CAMPAIGN = "test/ros/test_faults.py"
 #: Node tests that take real time must not run beside each other.
 REAL_TIME = tuple(
     f"{NODE_TESTS}test_{name}.py"
-    for name in ("control_process", "demo", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
+    for name in ("control_process", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
                  "listeners", "locked_joints", "mujoco_plant", "scheduling", "simulator", "storms", "two_senders")
 )
 #: One more than cores: node tests and the fault campaign wait most of the time.

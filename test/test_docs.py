@@ -52,7 +52,13 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize(("page", "command"), commands(), ids=[f"{p}: {c}" for p, c in commands()])
+def marked(page: str, command: str) -> object:
+    """One case; benchmarks are slow ones."""
+    marks = [pytest.mark.slow] if command.startswith("python benchmarks/") else []
+    return pytest.param(page, command, id=f"{page}: {command}", marks=marks)
+
+
+@pytest.mark.parametrize(("page", "command"), [marked(*case) for case in commands()])
 def test_command_works_or_names_what_exists(
     page: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
