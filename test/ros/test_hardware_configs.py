@@ -109,9 +109,10 @@ def stand_in(name: str, folder: Path) -> Path:
     return file
 
 
-@pytest.mark.parametrize(
-    ("name", "node"), [(name, node) for name in ARMS for node in NODES if node == NODES[0] or name in THERE]
-)
+@pytest.mark.parametrize(("name", "node"), [
+    pytest.param(name, node, marks=[] if name in THERE else [pytest.mark.slow])
+    for name in ARMS for node in NODES if node == NODES[0] or name in THERE
+])
 def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_path):
     joints, urdf, _ = ARMS[name]
     robot, home = stand_in(name, tmp_path), POSTURES[urdf]
