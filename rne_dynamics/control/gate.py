@@ -136,7 +136,7 @@ class EffortGate:
         self._enter(WAITING, "activated")
 
     def stop(self, now: float, why: str, *, ending: bool = False) -> None:
-        """Take over, hold and let down as `settings.stop` says; where nothing is driven, pass nothing any more.
+        """Take over, hold and release as `settings.stop` says; where nothing is driven, pass nothing any more.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class EffortGate:
         if self.mode is not STOPPING:
             raise ControlError(f"nothing to recover from: the gate is {self.mode.value}")
         if self._dropped or self._ending:
-            raise ControlError(f"the arm is being let down ({self.cause}); recover when the gate is released or fault")
+            raise ControlError(f"the arm is being released ({self.cause}); recover when the gate is released or fault")
         if not self._alive(now):
             raise ControlError(
                 f"no good effort within {self.settings.command_timeout:g} s: start the controller first"
@@ -344,7 +344,7 @@ class EffortGate:
             self._go_blind(now, for_good=self.states.doubted)
 
     def _go_blind(self, now: float, *, for_good: bool) -> None:
-        """Go on with the gravity torque of the last posture; an arm that is not measured is let down."""
+        """Go on with the gravity torque of the last posture; an arm that is not measured is released."""
         self._blind, self._distrusted = True, for_good
         try:
             self._gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]

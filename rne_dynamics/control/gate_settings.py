@@ -51,7 +51,7 @@ class GateSettings:
     limits, states
         Of efforts that go out and of joint states that come in.
     stop
-        How the arm is held and let down after a take-over; its `brake_time` has no meaning here.
+        How the arm is held and released after a take-over; its `brake_time` has no meaning here.
     command_timeout
         Age of the last good effort at which the gate takes over, s.
     compensated

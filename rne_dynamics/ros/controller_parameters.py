@@ -42,7 +42,7 @@ CONTROLLER: tuple[Parameter, ...] = (
               "that often; 0 for any.", "Hz", 0.0, 10000.0),
     Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, where joint states carry no "
               "velocities.", "Hz", 0.1, 10000.0),
-    Parameter("recover_automatically", False, "Whether joint states that come back after the arm was let down for "
+    Parameter("recover_automatically", False, "Whether joint states that come back after the arm was released for "
               "want of them are answered at once; otherwise ~/recover is needed."),
     Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback grows to its full size.", "s", 0.0,
               60.0),
@@ -67,7 +67,7 @@ CONTROLLER: tuple[Parameter, ...] = (
               0.0, 1.0),
     Parameter("friction_velocity_threshold", 0.005, "Speed around zero over which Coulomb friction fades.",
               "rad/s or m/s", 1e-6, 10.0),
-    Parameter("stop.policy", "ramp", "How a stopped arm is let down: after stop.hold_time over stop.ramp_time (ramp), "
+    Parameter("stop.policy", "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), "
               "after stop.hold_time at once (release), or not at all unless the controller ends (hold).",
               choices=POLICIES),
     Parameter("stop.brake_time", 0.3, "Time in which a motion that is called off comes to rest.", "s", 0.01, 10.0),

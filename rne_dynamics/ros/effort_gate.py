@@ -175,10 +175,10 @@ class EffortGateNode(ArmNode):
         self.gate.activate(self.clock.now())
 
     def end(self) -> None:
-        """Hold the arm, let it down and send zeros, if any effort was sent."""
+        """Hold the arm, release it and send zeros, if any effort was sent."""
         gate = self.gate
         if gate.mode in (PASSING, STOPPING):
-            self.get_logger().info("stopping: the gate holds the arm and lets it down; a second signal lets go at once")
+            self.get_logger().info("stopping: the gate holds the arm and releases it; a second signal lets go at once")
         try:
             self.clock.ending = True
             gate.stop(self.clock.now(), "deactivated", ending=True)

@@ -166,7 +166,7 @@ class EffortNode(ArmNode):
     def end(self) -> None:
         """Stop and release the arm; takes a second or two, less after a second signal."""
         if self.mode in DRIVING:
-            self.get_logger().info("stopping: the arm is slowed down, held and let down")
+            self.get_logger().info("stopping: the arm is slowed down, held and released")
         plan, hurried = self.in_force.stop, False
         # a simulation may be slower than its clock says, or stand still
         slowest = math.inf if self._simulated else OVERTIME

@@ -206,8 +206,8 @@ class Peer:
         self.executor.spin_once(0.01)
         return self.modes[node][-1].data if self.modes[node] else ""
 
-    def let_down(self, node: str, mode: str = "fault") -> None:
-        """Wait until a controller has let the arm down and is silent."""
+    def await_release(self, node: str, mode: str = "fault") -> None:
+        """Wait until a controller has released the arm and is silent."""
         self.until(lambda: self.mode(node) == mode, f"the end of a stop of {node}")
         self.pass_time(0.15)  # its zeros go out several times, over 50 ms
 

@@ -71,7 +71,7 @@ def held(start, make_peer):
     return begin
 
 
-def assert_let_down(efforts: np.ndarray) -> None:
+def assert_released(efforts: np.ndarray) -> None:
     """Gravity held, then faded without a jump, then zeros."""
     assert (efforts[-1] == 0.0).all()
     shoulder = np.abs(efforts[:, 1])
@@ -107,13 +107,13 @@ def test_a_second_signal_brings_the_efforts_to_zero_at_once(held):
     assert "a second signal" in process.output()
 
 
-def test_killing_the_node_lets_the_arm_down(held):
+def test_killing_the_node_releases_the_arm(held):
     process, peer = held()
     loop = loop_of(process)
     os.kill(process.pid, signal.SIGKILL)
     efforts = stream(peer, 20.0, until=lambda: not lives(loop))
     assert not lives(loop)
-    assert_let_down(efforts)
+    assert_released(efforts)
 
 
 def test_killing_the_loop_ends_the_node_with_a_message(held):

@@ -21,8 +21,8 @@ JOINTS = ["joint2", "joint1"]  # not the model's order, on purpose
 HOME = [0.4, -0.7]  # joint2, joint1
 NODE = "computed_torque_controller"
 TIMEOUT = 0.5
-#: The time-out, braking, holding and letting down, and then some, s.
-LET_DOWN = TIMEOUT + 0.5
+#: The time-out, braking, holding and releasing, and then some, s.
+RELEASE_TIME = TIMEOUT + 0.5
 
 
 def gravity(joint1: float, joint2: float) -> list[float]:
@@ -45,7 +45,7 @@ def peer(in_lockstep):
 def _at_home(peer):
     """Every test starts with the arm held at home: a gap makes the controller anchor itself anew."""
     if not np.allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12):
-        peer.pass_time(LET_DOWN)
+        peer.pass_time(RELEASE_TIME)
     peer.stream(HOME, 0.3)  # until no doubt is left about the speeds
 
 
@@ -103,8 +103,8 @@ def test_states_without_velocities_are_answered(peer):
 def test_a_lost_stream_fades_gravity_out_and_ends_with_zeros(peer):
     held = peer.answer(HOME)
     peer.efforts()
-    peer.pass_time(LET_DOWN)
-    peer.let_down(NODE)
+    peer.pass_time(RELEASE_TIME)
+    peer.await_release(NODE)
     faded = np.array(peer.efforts())
     assert len(faded) > 5
     assert (np.abs(faded) <= np.abs(held) * (1 + 1e-12)).all()
@@ -113,10 +113,10 @@ def test_a_lost_stream_fades_gravity_out_and_ends_with_zeros(peer):
     assert peer.efforts() == []
 
 
-def test_an_arm_that_was_let_down_stays_down_until_it_is_told(peer):
+def test_an_arm_that_was_released_stays_so_until_it_is_told(peer):
     assert peer.set_parameters(NODE, recover_automatically=False).successful
     try:
-        peer.let_down(NODE)
+        peer.await_release(NODE)
         peer.silence(HOME)
         assert peer.call(Trigger, f"{NODE}/recover", Trigger.Request()).success
         np.testing.assert_allclose(peer.answer(HOME), gravity(-0.7, 0.4), rtol=1e-12)
@@ -127,7 +127,7 @@ def test_an_arm_that_was_let_down_stays_down_until_it_is_told(peer):
 def test_a_stream_of_nan_counts_as_lost(peer):
     held = peer.answer(HOME)
     peer.efforts()
-    faded = np.array(peer.stream([math.nan, math.nan], LET_DOWN + 0.2))
+    faded = np.array(peer.stream([math.nan, math.nan], RELEASE_TIME + 0.2))
     assert peer.mode(NODE) == "fault"
     assert np.isfinite(faded).all()
     assert (np.abs(faded) <= np.abs(held) * (1 + 1e-12)).all()

@@ -1,4 +1,4 @@
-"""How the controller ends: the arm is held, let down and released, whatever ends it."""
+"""How the controller ends: the arm is held and released, whatever ends it."""
 
 from __future__ import annotations
 

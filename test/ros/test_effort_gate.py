@@ -118,7 +118,7 @@ def bench(make_peer, namespace):
 
 
 def assert_taken_over(bench: Bench) -> None:
-    """The arm is held, let down, released, and zeros are the last efforts."""
+    """The arm is held and released, and zeros are the last efforts."""
     wait_until(lambda: bench.peer.mode("effort_gate") in ("stopping", "fault"), 20.0, "the take-over", [bench.gate])
     bench.await_mode("fault")
     time.sleep(0.2)
@@ -177,7 +177,7 @@ def test_what_is_no_effort_is_refused_and_said(bench):
     assert all(np.isfinite(effort).all() and len(effort) == 6 for effort in arm.peer.efforts())
 
 
-def test_a_stop_on_request_lets_the_arm_down_whatever_the_controller_sends(bench):
+def test_a_stop_on_request_releases_the_arm_whatever_the_controller_sends(bench):
     arm = bench()
     arm.feed_until("passing")
     client = arm.peer.client(Trigger, "effort_gate/stop")
@@ -192,7 +192,7 @@ def test_a_stop_on_request_lets_the_arm_down_whatever_the_controller_sends(bench
 
 
 @pytest.mark.parametrize("end", ["SIGINT", pytest.param("SIGTERM", marks=pytest.mark.slow), "deactivate"])
-def test_the_end_of_the_gate_lets_the_arm_down(bench, end):
+def test_the_end_of_the_gate_releases_the_arm(bench, end):
     arm = bench()
     arm.feed_until("passing")
     if end == "deactivate":

@@ -72,7 +72,7 @@ def test_a_failure_is_told_and_spoils_no_other() -> None:
 
     faults = Faults("test")
 
-    @faults.fault("the arm is let down")
+    @faults.fault("the arm is released")
     def nothing_at_all(rig: Rig) -> None:
         """Nothing."""
         rig.reach("fault", seconds=0.5)

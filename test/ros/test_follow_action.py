@@ -112,7 +112,7 @@ class Rig:
         self.go_home()
 
     def go_home(self) -> None:
-        """Go there as soon as motions are allowed; recover where the arm has been let down."""
+        """Go there as soon as motions are allowed; recover where the arm has been released."""
         last = ""
 
         def arrived() -> bool:

@@ -113,7 +113,7 @@ def test_gravity_compensation_holds_it(rig, gravity):
 
 @pytest.fixture(scope="module")
 def tracking(rig, gravity):
-    gravity.stop()  # its ramp has let the arm down, which has no friction and swings
+    gravity.stop()  # its ramp has released the arm, which has no friction and swings
     assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
     process = rig.start(
         CONTROLLER, model="pantograph", gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS},

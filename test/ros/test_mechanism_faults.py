@@ -84,7 +84,7 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, no
     peer.connect(process)
     np.testing.assert_allclose(peer.answer(HOME), rne.gravity_torque(machine, HOME), atol=1e-9)
     efforts = peer.lead(HOME, [math.pi, 0.0], 0.04)
-    peer.let_down(node)
+    peer.await_release(node)
     assert said in process.output()
     efforts = np.array(efforts + peer.efforts())
     assert np.isfinite(efforts).all()

@@ -70,7 +70,7 @@ class Settings:
     min_rate
         Joint states per second below which the arm is stopped; 0 for none.
     recover_automatically
-        Whether lost joint states that come back after the arm was let down are answered without being asked.
+        Whether lost joint states that come back after the arm was released are answered without being asked.
     holding_error
         How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that
         place follows it. None: no bound.

@@ -1,4 +1,4 @@
-"""A stop as a function of elapsed time: brake, hold, let down."""
+"""A stop as a function of elapsed time: brake, hold, release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Stage(Enum):
 
     BRAKE = "decelerating"
     HOLD = "held against gravity, damped"
-    LET_DOWN = "let down"
+    FADE = "fade"
     OVER = "over"
 
 
@@ -35,7 +35,7 @@ class StopPlan:
     brake_time, hold_time, ramp_time
         s, not negative.
     damping
-        While held and let down: a rate, 1/s, which times the inertia each joint feels is its damper.
+        While held and released: a rate, 1/s, which times the inertia each joint feels is its damper.
     after_cancel
         What follows where a motion is cancelled or aborted: ``"hold"`` the position, or ``"stop"`` as everything else.
 
@@ -87,7 +87,7 @@ class Stop:
     Parameters
     ----------
     hold_from, down_from
-        When it is held, and when it is let down.
+        When it is held, and when it is released.
     ramp
         Time over which the support fades.
     """
@@ -102,16 +102,16 @@ class Stop:
             return Stage.BRAKE
         if now < self.down_from:
             return Stage.HOLD
-        return Stage.LET_DOWN if now < self.down_from + self.ramp else Stage.OVER
+        return Stage.FADE if now < self.down_from + self.ramp else Stage.OVER
 
     def support(self, now: float) -> float:
-        """Fraction of the support that is given at `now`: 1 until it is let down, 0 when it is over."""
+        """Fraction of the support that is given at `now`: 1 until it is released, 0 when it is over."""
         if now < self.down_from:
             return 1.0
         return max(1.0 - (now - self.down_from) / self.ramp, 0.0) if self.ramp > 0.0 else 0.0
 
     def ended_by(self, now: float, plan: StopPlan) -> Stop:
-        """The same stop where the controller is told to end meanwhile: one that would hold for ever is let down."""
+        """The same stop where the controller is told to end meanwhile: one that would hold for ever is released."""
         if not math.isinf(self.down_from):
             return self
         return Stop(self.hold_from, max(self.hold_from, now) + plan.hold_time, plan.ramp_time)

@@ -184,7 +184,7 @@ class Supervisor:
         self._wait(now, "recovery was asked for")
 
     def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = RELEASED) -> None:
-        """Decelerate, hold and let down as `settings.stop` says; nothing where nothing is driven.
+        """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
 
         Parameters
         ----------
@@ -379,7 +379,7 @@ class Supervisor:
             self._go_on_checking(now, reported)
 
     def _see_again(self, now: float, reported: Array) -> None:
-        """States are back while the arm is stopped blind."""
+        """States are back while the arm is stopped by dead reckoning."""
         if not self._lost or self._good < BACK:
             return  # what failed with the last state may fail with this one
         self._blind = self._lost = False
@@ -594,7 +594,7 @@ class Supervisor:
         return seeing and now - self.arrival >= timeout
 
     def _lose(self, now: float) -> None:
-        """No usable state any more: stop blind."""
+        """No usable state any more: stop by dead reckoning."""
         refused = self._good == 0 and self.counters.refusal  # after the last usable one
         last = f" (the last one was refused: {self.counters.refusal})" if refused else ""
         why = f"no usable joint state for {now - self.arrival:.3f} s{last}"
@@ -606,7 +606,7 @@ class Supervisor:
         self._go_blind(now, lost=not self._doubted)
 
     def _fail(self, now: float, why: str) -> None:
-        """A state that has no answer: stop blind and stay out of it."""
+        """A state that has no answer: stop by dead reckoning and stay out of it."""
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
         self._go_blind(now, lost=False)
@@ -635,7 +635,7 @@ class Supervisor:
         self._enter(STOPPING, why)
 
     def _blind_effort(self, now: float) -> Effort:
-        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, let down in time."""
+        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, released in time."""
         stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
         terms = self._torques.only_support(self._gravity, self._support(now))
         if not self._at_rest(now):

@@ -150,7 +150,7 @@ class Torques:
         return self._own(self._slowed(self._floating.law(q, qd, posture=self.posture)))
 
     def damped(self, q: Array, qd: Array, support: float = 1.0) -> TorqueTerms:
-        """A fraction of gravity and damping: how an arm is held and let down in a stop."""
+        """A fraction of gravity and damping: how an arm is held and released in a stop."""
         terms = self._slowed(self._damped.law(q, qd, posture=self.posture))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)

@@ -74,7 +74,7 @@ def pushed_into_a_wall(rig: Rig) -> None:
     push(rig, 0.0)
 
 
-@fault("braked, stopped, let down, fault")
+@fault("braked, stopped, released, fault")
 def overspeed(rig: Rig) -> None:
     """An arm that is far faster than its limits: somebody throws it."""
     push(rig, VIOLENT)

@@ -44,7 +44,7 @@ def gap_in_motion(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("stopped blind; held again without a jump", stop__hold_time=1.0)
+@fault("stopped by dead reckoning; held again without a jump", stop__hold_time=1.0)
 def states_come_back(rig: Rig) -> None:
     """No joint states until the arm is stopped, then they are back."""
     rig.driver.falsify = silence
@@ -56,7 +56,7 @@ def states_come_back(rig: Rig) -> None:
     rig.held(BLIND)
 
 
-@fault("braked blind; held without a jump where the arm then is; the rest of the motion is off", stop__hold_time=1.0)
+@fault("braked by dead reckoning; held without a jump where the arm then is; the motion is over", stop__hold_time=1.0)
 def states_come_back_in_motion(rig: Rig) -> None:
     """The same in motion."""
     goal = rig.move()
@@ -72,24 +72,24 @@ def states_come_back_in_motion(rig: Rig) -> None:
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
-@fault("stopped blind: held, let down over stop.ramp_time, zeros, fault; ~/recover leads back")
+@fault("stopped by dead reckoning: held, released over stop.ramp_time, zeros, fault; ~/recover leads back")
 def stream_lost(rig: Rig) -> None:
     """No joint states for ever."""
     rig.driver.falsify = silence
-    rig.let_down()
+    rig.await_release()
     rig.driver.restart()
     rig.recover()
 
 
-@fault("braked along the path by dead reckoning, let down, fault")
+@fault("braked along the path by dead reckoning, released, fault")
 def stream_lost_in_motion(rig: Rig) -> None:
     """No joint states for ever, in motion."""
     rig.move()
     rig.driver.falsify = silence
-    rig.let_down()
+    rig.await_release()
 
 
-@fault("the stop goes on blind and ends with zeros")
+@fault("the stop goes on by dead reckoning and ends with zeros")
 def stream_lost_in_a_stop(rig: Rig) -> None:
     """No joint states for ever while the arm is being stopped."""
     rig.move()
@@ -103,9 +103,9 @@ def stream_lost_in_a_stop(rig: Rig) -> None:
 
 @fault("held where it is, unasked", recover_automatically=True)
 def automatic_recovery(rig: Rig) -> None:
-    """Joint states come back after the arm was let down, recover_automatically set."""
+    """Joint states come back after the arm was released, recover_automatically set."""
     rig.driver.falsify = silence
-    rig.let_down()
+    rig.await_release()
     rig.driver.restart()
     rig.reach("holding")
     rig.mark()
@@ -117,19 +117,19 @@ def automatic_recovery(rig: Rig) -> None:
 def no_recovery_unasked(rig: Rig) -> None:
     """The same without recover_automatically."""
     rig.driver.falsify = silence
-    rig.let_down()
+    rig.await_release()
     rig.driver.restart()
     rig.run(0.3)
     rig.silent()
     rig.check(rig.controller.state == "fault", "the fault is gone")
 
 
-@fault("duplicates are refused; the stream counts as lost: stopped blind, let down, fault")
+@fault("duplicates are refused; the stream counts as lost: stopped by dead reckoning, released, fault")
 def frozen_stamps(rig: Rig) -> None:
     """The stamp stands still."""
     stamp = stamp_of(rig.driver.report())
     rig.driver.falsify = every(lambda message: set_stamp(message, stamp))
-    rig.let_down()
+    rig.await_release()
     rig.refused("duplicate stamp")
 
 
@@ -156,7 +156,7 @@ def clock_set_back(rig: Rig) -> None:
     """The clock is set back by 10 s."""
     rig.driver.falsify = every(later(-JUMP))
     rig.run(0.4)
-    rig.check("fault" not in rig.passed, "the arm was let down")
+    rig.check("fault" not in rig.passed, "the arm was released")
     rig.held()
     rig.count("time jumps")
 
@@ -189,11 +189,11 @@ def one_stamp_ahead(rig: Rig) -> None:
     """One stamp is 10 s ahead."""
     rig.driver.falsify = every(later(JUMP), nth=30, most=1)
     rig.run(0.5)
-    rig.check("fault" not in rig.passed, "the arm was let down")
+    rig.check("fault" not in rig.passed, "the arm was released")
     rig.held()
 
 
-@fault("refused as delayed: stopped, let down, fault")
+@fault("refused as delayed: stopped, released, fault")
 def delayed_states(rig: Rig) -> None:
     """Joint states queue up on the way, for 0.35 s and then for 0.7 s."""
     rig.run(2.2)
@@ -208,7 +208,7 @@ def delayed_states(rig: Rig) -> None:
 
         rig.driver.falsify = through
         rig.run(0.45)
-    rig.let_down()
+    rig.await_release()
 
 
 @fault("the motion reaches its goal")
@@ -249,7 +249,7 @@ def no_stamps(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("refused: a stream that has stamps keeps them; stopped blind; then a stream without stamps, held")
+@fault("refused: a stream that has stamps keeps them; stopped by dead reckoning; then a stream without stamps, held")
 def stamps_vanish(rig: Rig) -> None:
     """Stamps become zero."""
     rig.driver.falsify = every(lambda message: set_stamp(message, 0))
@@ -260,7 +260,7 @@ def stamps_vanish(rig: Rig) -> None:
     rig.refused("no stamp")
 
 
-@fault("stopped, let down, fault", min_rate=150.0)
+@fault("stopped, released, fault", min_rate=150.0)
 def too_slow_a_stream(rig: Rig) -> None:
     """Joint states come at a fifth of min_rate."""
     rig.undisturbed()
@@ -271,4 +271,4 @@ def too_slow_a_stream(rig: Rig) -> None:
         return (message,) if waiting[0] % 8 == 0 else ()
 
     rig.driver.falsify = thin
-    rig.let_down()
+    rig.await_release()

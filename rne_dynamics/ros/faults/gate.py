@@ -26,7 +26,7 @@ TAKEN = "the gate takes over: held, then released within its configured times pl
 HERE: dict[str, Any] = {"nodes": (GATE,)}
 EVERYWHERE: dict[str, Any] = {"nodes": (GATE,), "arms": ROBOTS}
 #: Times of a take-over, s: it does not brake along a path.
-LET_DOWN = STOP["hold_time"] + STOP["ramp_time"]
+RELEASE_TIME = STOP["hold_time"] + STOP["ramp_time"]
 #: How far an arm may sink in a take-over while it is held, rad.
 SUNK = 0.1
 Feed = Callable[[], Iterable[float] | None]
@@ -40,8 +40,8 @@ def taken_over(rig: Rig) -> None:
     """Check that the gate holds the arm, releases it within its configured times, and sends nothing more."""
     rig.reach("stopping", seconds=0.1)
     began = rig.driver.time
-    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", LET_DOWN + STOP_SLACK)
-    rig.check(rig.driver.time - began > 0.8 * LET_DOWN, "the arm was not held")
+    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", RELEASE_TIME + STOP_SLACK)
+    rig.check(rig.driver.time - began > 0.8 * RELEASE_TIME, "the arm was not held")
     rig.silent()
 
 
@@ -117,7 +117,7 @@ def gate_motor_reversed(rig: Rig) -> None:
         rig.driver.feed = nothing
         rig.reach("stopping", seconds=0.1)
         first = len(rig.driver.speeds)
-        rig.until(lambda: rig.controller.state == "fault", f"the end with {joint!r} reversed", LET_DOWN + STOP_SLACK)
+        rig.until(lambda: rig.controller.state == "fault", f"the end, {joint!r} reversed", RELEASE_TIME + STOP_SLACK)
         fast = np.abs(rig.driver.speeds[first:]) > 1.5 * rig.robot.velocity_limit
         if fast.any():
             judge_cut(rig, first + int(np.argmax(fast.any(axis=1))), None)
@@ -132,7 +132,7 @@ def gate_drives_off_and_on(rig: Rig) -> None:
     rig.driver.simulator.faults.off[:] = True
     rig.run(0.1)
     rig.driver.simulator.faults.off[:] = False
-    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", LET_DOWN + STOP_SLACK)
+    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", RELEASE_TIME + STOP_SLACK)
     rig.silent()
 
 
@@ -144,7 +144,7 @@ def gate_load_and_push(rig: Rig) -> None:
     rig.driver.wrenches = {rig.arm.tool: np.array([rig.arm.push, 0.0, 0.0, 0.0, 0.0, 0.0])}
     rig.driver.feed = nothing
     rig.reach("stopping", seconds=0.1)
-    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", LET_DOWN + STOP_SLACK)
+    rig.until(lambda: rig.controller.state == "fault", "the end of the take-over", RELEASE_TIME + STOP_SLACK)
     rig.silent()
 
 
@@ -186,6 +186,6 @@ def gate_simulation_set(rig: Rig) -> None:
     for by in (-10.0, 10.0):
         rig.driver.stamp += round(by * 1e9)
         rig.run(0.3)
-    rig.check("fault" not in rig.passed, "the arm was let down")
+    rig.check("fault" not in rig.passed, "the arm was released")
     rig.run(2.0 / RATE)
     rig.held(HELD)

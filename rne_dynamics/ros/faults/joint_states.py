@@ -20,7 +20,7 @@ WHILE = 0.4
 #: Joint states that a busy machine may delay so much that they are refused.
 FEW = 20
 IGNORED = "those states are refused and counted; the arm is held with the others"
-LOST = "refused; the stream counts as lost: stopped blind, let down, fault"
+LOST = "refused; the stream counts as lost: stopped by dead reckoning, released, fault"
 
 
 @fault(IGNORED)
@@ -53,7 +53,7 @@ def nan_reported_effort(rig: Rig) -> None:
 def nan_for_ever(rig: Rig) -> None:
     """From now on every position is NaN."""
     rig.driver.falsify = every(value("position", 0, math.nan))
-    rig.let_down()
+    rig.await_release()
     rig.refused("not finite")
 
 
@@ -66,12 +66,12 @@ def nan_in_motion(rig: Rig) -> None:
     rig.refused("not finite")
 
 
-@fault("braked along the path by dead reckoning, let down, fault")
+@fault("braked along the path by dead reckoning, released, fault")
 def nan_for_ever_in_motion(rig: Rig) -> None:
     """Every position becomes NaN while the arm moves."""
     rig.move()
     rig.driver.falsify = every(value("position", 0, math.nan))
-    rig.let_down()
+    rig.await_release()
 
 
 @fault(IGNORED)
@@ -94,7 +94,7 @@ def joint_renamed(rig: Rig) -> None:
         message.name = [message.name[0], "elbow"]
 
     rig.driver.falsify = every(rename)
-    rig.let_down()
+    rig.await_release()
     rig.refused("joint missing")
 
 
@@ -151,11 +151,11 @@ def uneven_lists(rig: Rig) -> None:
     rig.refused("uneven lists")
 
 
-@fault("they are nobody's; the stream counts as lost: stopped blind, let down, fault")
+@fault("they are nobody's; the stream counts as lost: stopped by dead reckoning, released, fault")
 def empty_messages(rig: Rig) -> None:
     """Joint states become empty."""
     rig.driver.falsify = lambda message: (JointState(header=message.header),)
-    rig.let_down()
+    rig.await_release()
 
 
 @fault("messages without joints of the arm are ignored")
@@ -192,7 +192,7 @@ def second_publisher(rig: Rig) -> None:
         rig.wait(second.get_subscription_count, "a listener of joint_states")
         rig.driver.falsify = also
         rig.run(WHILE)
-        rig.check("fault" not in rig.passed, "the arm was let down")
+        rig.check("fault" not in rig.passed, "the arm was released")
         rig.held()
         rig.refused("two senders")
     finally:
@@ -213,7 +213,7 @@ def position_spike(rig: Rig) -> None:
 def position_jump(rig: Rig) -> None:
     """A joint's position jumps by 1 rad and stays there."""
     rig.driver.falsify = every(moved(0, 1.0))
-    rig.let_down()
+    rig.await_release()
     rig.refused("position jump")
 
 
@@ -232,7 +232,7 @@ def joints_exchanged(rig: Rig) -> None:
         message.position = message.position[::-1]
 
     rig.driver.falsify = every(swap)
-    rig.let_down()
+    rig.await_release()
     rig.refused("position jump")
 
 
@@ -243,7 +243,7 @@ def degrees(rig: Rig) -> None:
         message.position = [math.degrees(x) for x in message.position]
 
     rig.driver.falsify = every(convert)
-    rig.let_down()
+    rig.await_release()
     rig.refused("position jump")
 
 

@@ -17,7 +17,7 @@ from rne_dynamics.ros.faults.rig import HELD, Rig
 FAULTS = Faults("process")
 fault = FAULTS.fault
 
-LET_DOWN = "decelerates, holds, lets down, zeros; exit code 0"
+RELEASED = "decelerates, holds, releases, zeros; exit code 0"
 AT_ONCE = "zero at the rate limit; exit code 0"
 TIMED_OUT = "no more efforts; the drives' time-out lets the last one go"
 #: When a controller is killed, s after a motion began, is up to chance; the same chance each time.
@@ -41,12 +41,12 @@ def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, movi
         code = rig.controller.process.exit_code
         rig.check(code == 0, f"its exit code is {code}")
         if patient:
-            rig.let_down_by_end()
+            rig.check_released_by_end()
         else:
             rig.check("stopping" in rig.passed, "the arm was released without a stop")
             rig.silent()
 
-    FAULTS.add(name, injected, LET_DOWN if patient else AT_ONCE, inject, own=True)
+    FAULTS.add(name, injected, RELEASED if patient else AT_ONCE, inject, own=True)
 
 
 ended("sigterm-in-motion", (signal.SIGTERM,), "SIGTERM in motion", moving=True)
@@ -75,7 +75,7 @@ def killed(name: str, injected: str, *, moving: bool, seed: int = 0, stopping: b
 
 
 killed("killed-while-held", "SIGKILL while the arm is held", moving=False)
-killed("killed-in-a-stop", "SIGKILL while the arm is being let down", moving=True, stopping=True)
+killed("killed-in-a-stop", "SIGKILL while the arm is being released", moving=True, stopping=True)
 for chance in SEEDS:
     killed(f"killed-at-random-{chance}", f"SIGKILL at a random time of a motion, {chance} of {len(SEEDS)}", moving=True,
            seed=chance)
@@ -91,7 +91,7 @@ def frozen(rig: Rig) -> None:
     rig.run(0.3)
     rig.reach("holding", "fault")
     rig.check("stopping" in rig.passed, "the motion went on")
-    if rig.controller.state == "fault":  # no five states came before it was let down
+    if rig.controller.state == "fault":  # no five states came before it was released
         rig.recover()
     rig.check(np.abs(rig.driver.q - goal).max() > HELD, "the motion was caught up")
     rig.mark()
@@ -99,7 +99,7 @@ def frozen(rig: Rig) -> None:
     rig.held()
 
 
-@fault("stopped blind, fault; ~/recover holds it where it is then")
+@fault("stopped by dead reckoning, fault; ~/recover holds it where it is then")
 def drives_gone(rig: Rig) -> None:
     """The drives are gone for good, and back with the arm elsewhere."""
     rig.driver.falsify = silence

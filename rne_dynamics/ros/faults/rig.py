@@ -371,12 +371,12 @@ class Rig:
         )
         self.silent()
 
-    def let_down(self, state: str = "fault", seconds: float = PATIENCE) -> None:
+    def await_release(self, state: str = "fault", seconds: float = PATIENCE) -> None:
         """Wait until the arm is released; it must have been held first, and the last effort be zero."""
         self.reach(state, seconds=seconds)
-        self.let_down_by_end()
+        self.check_released_by_end()
 
-    def let_down_by_end(self) -> None:
+    def check_released_by_end(self) -> None:
         """The arm was stopped since the mark, held for `stop.hold_time` at least, and the last effort is zero."""
         self.run(0.1)
         self.check("stopping" in self.passed, "the arm was released without a stop")

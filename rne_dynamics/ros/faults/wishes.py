@@ -81,22 +81,22 @@ def gains_zero(rig: Rig) -> None:
     rig.undisturbed(0.1)
 
 
-@wish("decelerates, holds, lets down over stop.ramp_time, zeros: released; ~/recover leads back")
+@wish("decelerates, holds, fades its efforts over stop.ramp_time, zeros: released; ~/recover leads back")
 def stop_in_motion(rig: Rig) -> None:
     """~/stop in motion."""
     rig.move()
     answer = rig.trigger("stop")
     rig.check(answer.success, f"refused: {answer.message}")
-    rig.let_down("released")
+    rig.await_release("released")
     rig.recover()
 
 
-@wish("held and let down once, zeros: released")
+@wish("held and released once, zeros: released")
 def stop_twice(rig: Rig) -> None:
     """~/stop while the arm is held, twice."""
     rig.trigger("stop")
     rig.trigger("stop")
-    rig.let_down("released")
+    rig.await_release("released")
 
 
 @wish("decelerates, holds, then zeros as fast as the effort rate allows", stop__policy="release")
@@ -104,10 +104,10 @@ def stop_and_release(rig: Rig) -> None:
     """~/stop in motion, stop.policy release."""
     rig.move()
     rig.trigger("stop")
-    rig.let_down("released")
+    rig.await_release("released")
 
 
-@wish("decelerates, then holds without end; deactivated it is let down", stop__policy="hold")
+@wish("decelerates, then holds without end; deactivated it is released", stop__policy="hold")
 def stop_and_hold(rig: Rig) -> None:
     """~/stop in motion, stop.policy hold."""
     rig.move()
@@ -142,7 +142,7 @@ def cancel_and_stop(rig: Rig) -> None:
     """~/cancel in motion, stop.after_cancel stop."""
     rig.move()
     rig.trigger("cancel")
-    rig.let_down("released")
+    rig.await_release("released")
 
 
 @wish("refused; the motion reaches its goal")
@@ -176,12 +176,12 @@ def recover_while_held(rig: Rig) -> None:
     rig.undisturbed()
 
 
-@wish("decelerates, holds, lets down, zeros")
+@wish("decelerates, holds, releases, zeros")
 def deactivated_in_motion(rig: Rig) -> None:
     """Deactivated in motion."""
     rig.move()
     rig.transition(Transition.TRANSITION_DEACTIVATE)
-    rig.let_down_by_end()
+    rig.check_released_by_end()
 
 
 @wish("one stop, to its end")
@@ -190,7 +190,7 @@ def deactivated_in_a_stop(rig: Rig) -> None:
     rig.move()
     rig.trigger("stop")
     rig.transition(Transition.TRANSITION_DEACTIVATE)
-    rig.let_down_by_end()
+    rig.check_released_by_end()
 
 
 @wish("refused by the lifecycle; the motion reaches its goal")
@@ -230,10 +230,10 @@ def through_the_whole_lifecycle(rig: Rig) -> None:
     rig.held()
 
 
-@wish("decelerates, holds, lets down, zeros; the process ends", own=True)
+@wish("decelerates, holds, releases, zeros; the process ends", own=True)
 def shut_down_in_motion(rig: Rig) -> None:
     """Shut down by the lifecycle in motion."""
     rig.move()
     rig.controller.transition(Transition.TRANSITION_ACTIVE_SHUTDOWN, still=False)
     rig.ended()
-    rig.let_down_by_end()
+    rig.check_released_by_end()

@@ -152,7 +152,7 @@ def test_a_silent_controller_is_replaced_within_the_timeout():
     assert "command_timeout" in rig.gate.cause
 
 
-def test_the_arm_is_held_let_down_and_released_in_time():
+def test_the_arm_is_held_and_released_in_time():
     rig, _ = passing()
     silent = rig.now
     rig.run(HOLD)
@@ -548,7 +548,7 @@ def test_warming_up_changes_nothing_and_other_settings_are_adopted_in_motion():
 
 
 @pytest.mark.parametrize("name", ["four_bar", "five_bar", "delta"])
-def test_a_mechanism_with_loops_is_held_and_let_down(name):
+def test_a_mechanism_with_loops_is_held_and_released(name):
     robot = rne.load_model(name)
     effort = np.where((robot.effort_limit > 0.0) & np.isfinite(robot.effort_limit), robot.effort_limit, 50.0)
     limits = EffortLimits(

@@ -21,7 +21,7 @@ def held(**changes) -> Rig:
     return rig
 
 
-def let_down(rig: Rig) -> None:
+def assert_released(rig: Rig) -> None:
     assert rig.mode is Mode.FAULT
     assert not rig.sent[-1].any()
     assert Mode.HOLDING not in rig.modes[rig.modes.index(Mode.STOPPING):]
@@ -42,11 +42,11 @@ def swapped(state):
     return state | {"q": state["q"][::-1].copy(), "qd": state["qd"][::-1].copy()}
 
 
-def test_a_stamp_that_stands_still_lets_the_arm_down_once():
+def test_a_stamp_that_stands_still_releases_the_arm_once():
     """A state with that stamp is usable whenever the filter begins anew; one is not a stream."""
     rig = held()
     rig.run(1.5, corrupt=frozen())
-    let_down(rig)
+    assert_released(rig)
 
 
 def test_automatic_recovery_needs_a_stream_too():
@@ -64,14 +64,14 @@ def test_automatic_recovery_needs_a_stream_too():
 def test_a_place_that_no_motion_leads_to_is_not_held_unasked(corrupt, recover_automatically):
     rig = held(recover_automatically=recover_automatically)
     rig.run(1.5, corrupt=corrupt)
-    let_down(rig)
+    assert_released(rig)
 
 
 def test_a_slipped_encoder_is_taken_for_true_when_somebody_says_so():
     rig = held()
     slip = np.array([0.05, 0.0])
     rig.run(1.5, corrupt=lambda state: state | {"q": state["q"] + 10.0 * slip})
-    let_down(rig)
+    assert_released(rig)
     rig.simulator.reset()
     rig.supervisor.recover(rig.now)
     rig.run(0.3, corrupt=lambda state: state | {"q": state["q"] + slip})
@@ -93,5 +93,5 @@ def test_late_states_are_not_held_by_unasked():
 
     rig.run(0.09, corrupt=late(75))
     rig.run(1.0, corrupt=late(150))
-    let_down(rig)
+    assert_released(rig)
     assert rig.supervisor.counters.refused[StateProblem.DELAYED] > 0

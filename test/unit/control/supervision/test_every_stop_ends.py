@@ -17,7 +17,7 @@ from rne_dynamics.control.supervision.stop_plan import StopPlan
 
 PUMA = rne.load_urdf("puma560")
 PLANAR = rne.load_urdf("planar2")
-#: Beyond the configured times: what the rate limit takes from full effort to zero, and the silence before a blind stop.
+#: Beyond the configured times: what the rate limit takes to zero, and the silence before dead reckoning.
 GRACE = 0.2
 
 

@@ -56,7 +56,7 @@ def go(rig, speed=0.6, duration=0.6):
 
 
 def peak(rig, seconds, corrupt):
-    """Largest speed in velocity limits before the arm is let down on purpose."""
+    """Largest speed in velocity limits before the arm is released on purpose."""
     peaks, limit = [0.0], rig.settings.limits.velocity
 
     def watched(state):

@@ -155,7 +155,7 @@ def test_a_stop_brakes_holds_and_lets_down(policy, moving):
         assert np.abs(r.simulator.state.qd).max() > 0.3
     r.supervisor.stop(r.now, "asked for")
     r.run(0.25)
-    assert np.abs(r.simulator.state.qd).max() < 0.1, "it stands before it is let down"
+    assert np.abs(r.simulator.state.qd).max() < 0.1, "it stands before it is released"
     r.run(0.75)
     if policy == "hold":
         assert r.mode is Mode.STOPPING
