@@ -12,6 +12,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
@@ -40,6 +41,11 @@ if number := int(WORKER[2:] or 0):  # its environment is the first one's
         os.setsid()
         os.nice(NICE)
         Path("/proc/self/autogroup").write_text(str(NICE))
+
+
+# what is right does not depend on how long it takes on a busy machine
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session")

@@ -191,7 +191,7 @@ tolerances = st.lists(st.builds(
 durations = st.builds(Duration, sec=st.integers(-(2**31), 2**31 - 1), nanosec=st.integers(0, 2**32 - 1))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300, derandomize=True)
 @given(tolerances, tolerances, durations | st.just(Duration()))
 def test_hostile_tolerances_are_refused_or_are_tolerances(path, goal, goal_time):
     message = FollowJointTrajectory.Goal(path_tolerance=path, goal_tolerance=goal, goal_time_tolerance=goal_time)

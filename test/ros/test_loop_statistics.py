@@ -23,7 +23,7 @@ def filled(durations) -> Histogram:
     return histogram
 
 
-@settings(deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(st.floats(2.0**-20, 16.0, exclude_max=True))
 def test_a_duration_lands_in_the_bin_around_it(duration):
     (k,) = np.flatnonzero(filled([duration]).counts())

@@ -64,7 +64,7 @@ def agree(reader, data):
     return isinstance(plain[0][0], Reading)
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=200)
 @given(
     st.lists(st.sampled_from([*JOINTS, "x", "gripper_left", ""]), max_size=7), st.text("fr", max_size=5),
     st.booleans(), st.booleans(), st.integers(-(2**31), 2**31 - 1),
@@ -184,7 +184,7 @@ def test_nothing_is_compiled_after_the_first_message():
     assert len(gather.signatures) == 1
 
 
-@settings(deadline=None, derandomize=True, max_examples=200)
+@settings(derandomize=True, max_examples=200)
 @given(st.lists(st.sampled_from([0.0, 1.0, np.nan, -np.inf, 2.5e-320]), max_size=6), st.text("abc,", max_size=9))
 def test_numbers_of_an_array_are_read_as_by_rclpy(numbers, label):
     reader = NumbersReader()

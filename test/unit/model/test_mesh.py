@@ -62,7 +62,7 @@ def test_round_bodies_converge_to_the_closed_forms(name: str) -> None:
     assert 3.5 < errors[0] / errors[1] < 4.7  # a polygon misses its circle by the square of the side
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(-2.0, 2.0), st.floats(-3.0, 3.0))
 def test_tetrahedra_anywhere(seed: int, shift: float, angle: float) -> None:
     """Against the closed form: a tetrahedron has the second moments of five points (its corners and its centre)."""

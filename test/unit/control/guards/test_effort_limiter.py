@@ -178,7 +178,7 @@ def test_the_wall_never_pulls_outwards():
 
 
 @given(st.floats(-1e-7, 1e-7), st.floats(-5.0, 5.0), st.floats(-40.0, 40.0))
-@settings(deadline=None, derandomize=True, max_examples=60)
+@settings(derandomize=True, max_examples=60)
 def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(beside, qd, motion):
     for where in ({"q": 0.8, "qd": qd}, {"q": 0.2, "qd": 2.0}, {"q": 0.2, "qd": -2.0}, {"q": 1.0, "qd": qd}):
         efforts = []
@@ -337,7 +337,7 @@ def any_limits(draw):
 
 
 @given(st.lists(any_limits(), min_size=1, max_size=3), st.lists(message, min_size=1, max_size=12), pair)
-@settings(deadline=None, derandomize=True, max_examples=150)
+@settings(derandomize=True, max_examples=150)
 def test_no_input_breaks_what_is_promised(limits, messages, inertia):
     made = Limiter(limits[0])
     if (np.abs(inertia) <= 1e100).all() and min(inertia) >= 0.0:

@@ -519,7 +519,7 @@ def test_a_middleware_without_numbers_is_no_reason_to_refuse(number):
 BAD = st.sampled_from(["nan", "far", "jump", "fast", "twin", "back", "none"])
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=150, derandomize=True)
 @given(st.lists(
     st.tuples(
         st.floats(1e-4, 0.02), st.floats(-1.0, 1.0), st.lists(BAD, max_size=3).filter(lambda x: x.count("fast") < 3),
@@ -551,7 +551,7 @@ NUMBERS = st.one_of(st.floats(), st.floats(-4.0, 4.0), st.floats(-20.0, 20.0))
 STAMPS = st.one_of(st.integers(), st.integers(NOW - 10**10, NOW + 10**10), st.just(0))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, derandomize=True)
 @given(st.lists(
     st.tuples(STAMPS, st.floats(-0.01, 2.0), st.lists(NUMBERS, min_size=4, max_size=4), st.booleans(),
               st.one_of(st.none(), st.integers(-2, 2**64)), st.integers(0, 19)),

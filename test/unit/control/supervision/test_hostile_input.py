@@ -74,7 +74,7 @@ def obey(rig: Rig, what: str, value: Any) -> None:
 
 
 @given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
-@hypothesis_settings(max_examples=EXAMPLES, deadline=None, derandomize=True)
+@hypothesis_settings(max_examples=EXAMPLES, derandomize=True)
 def test_any_sequence_of_states_and_wishes(events, checked):
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
     rig.moves = 0

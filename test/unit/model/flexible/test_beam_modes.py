@@ -182,7 +182,7 @@ def test_southwells_coefficient_of_a_spinning_cantilever() -> None:
     assert not modal_link(Beam("beam", 1.0, 1.0, 1.0, modes=(1, 0, 0))).shortening.any()
 
 
-@settings(deadline=None, max_examples=15)
+@settings(max_examples=15)
 @given(vector, vector, vector, st.sampled_from(["polynomial", "clamped_mass"]), vector)
 def test_the_frame_of_the_link_does_not_matter(axis, normal, origin, shapes, point) -> None:
     if np.linalg.norm(np.cross(axis, normal)) < 1e-2:
