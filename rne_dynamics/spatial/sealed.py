@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,8 @@ from rne_dynamics.spatial.jit import COMPILED, another
 
 #: What numba raises for arguments that a `Sealed` function does not take; `ValueError` for an empty list.
 ODD_ARGUMENTS = (TypeError, ValueError)
+#: One thread prepares at a time.
+_PREPARING = threading.Lock()
 
 
 class Sealed:
@@ -33,26 +36,31 @@ class Sealed:
         The compiled function.
     """
 
-    __slots__ = ("_dimensions", "_dispatcher", "call")
+    __slots__ = ("_dimensions", "_function", "_ready", "call")
 
     def __init__(self, function: Callable[..., int], *dimensions: int) -> None:
-        self._dimensions = dimensions
-        self._dispatcher: Any = None
+        self._function, self._dimensions = function, dimensions
+        self._ready = not COMPILED
         self.call: Callable[..., int] = _guarded(function, dimensions)
         if COMPILED:
-            self.call = self._dispatcher = another(function)
-            self._dispatcher._can_compile = False
+            dispatcher: Any = another(function)
+            dispatcher._can_compile = False
+            self.call = dispatcher
 
     def prepare(self) -> bool:
-        """Compile, or load from the disk; False where that was done before, and a `TypeError` means the arguments."""
-        if not COMPILED or self._dispatcher.signatures:
+        """Compile, or load from the disk; False where that was done before, and a `TypeError` means the arguments.
+
+        Other threads may call meanwhile: the dispatcher that compiles is theirs only when it compiles no more.
+        """
+        if self._ready:
             return False
-        kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
-        self._dispatcher._can_compile = True
-        try:
-            self._dispatcher.compile(f"({', '.join(kinds)})")
-        finally:
-            self._dispatcher._can_compile = False
+        with _PREPARING:
+            if not self._ready:
+                kinds = ("i8" if d == 0 else f"f8[{':, ' * (d - 1)}::1]" for d in self._dimensions)
+                dispatcher: Any = another(self._function)
+                dispatcher.compile(f"({', '.join(kinds)})")
+                dispatcher._can_compile = False
+                self.call, self._ready = dispatcher, True
         return True
 
 
