@@ -124,6 +124,16 @@ def test_a_reversal_between_straight_lines_is_refused_and_with_velocities_accept
     assert peak(given, START, slower, 0.002) < 1.0
 
 
+def test_a_corner_at_which_joints_throw_each_other_is_refused():
+    """Efforts and rates are within their limits, but joints 1 and 3 turn about nearly the same axis."""
+    given = settings(PANDA)
+    given = replace(given, limits=replace(given.limits, rate=30.0 * PANDA.effort_limit))
+    rows = np.array([[1.2, 0.21, -0.19, -0.68, 0.56, 1.37, -0.24], [1.58, 0.37, 0.43, -1.04, 0.31, 0.84, 0.02],
+                     [1.58, 0.37, 0.52, -1.04, -0.14, 0.84, -0.2]])
+    with pytest.raises(TrajectoryError, match=r"at 0\.54\d s would throw joint 'panda_joint3' by .* while the efforts"):
+        accepted(given, rows[0], table(np.array([0.0, 0.54, 0.84]), rows))
+
+
 def test_straight_lines_that_are_slow_are_accepted():
     given = settings(PANDA)
     rows = np.stack([START, START + 0.1, START, START + 0.1])
