@@ -88,3 +88,21 @@ def test_a_failure_is_told_and_spoils_no_other() -> None:
     assert good.passed, good.failure
     assert good.efforts > 10
     assert {r.fault.name for r in told} == {"nothing-at-all", "nothing-again"}
+
+
+def test_an_error_of_the_campaign_itself_is_raised_and_leaves_no_process() -> None:
+    from rne_dynamics.ros.faults.fault import Faults
+    from rne_dynamics.ros.faults.rig import Rig
+
+    faults, rigs = Faults("test"), []
+
+    @faults.fault("nothing")
+    def broken(rig: Rig) -> None:
+        """An error that should not be."""
+        rigs.append(rig)
+        raise ZeroDivisionError("by itself")
+
+    with pytest.raises(ZeroDivisionError, match="by itself"):
+        campaign.run(tuple(faults), lambda result: None, workers=1)
+    (rig,) = rigs
+    assert rig.controller.process.exit_code is not None

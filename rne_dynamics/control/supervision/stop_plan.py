@@ -111,7 +111,7 @@ class Stop:
         return max(1.0 - (now - self.down_from) / self.ramp, 0.0) if self.ramp > 0.0 else 0.0
 
     def ended_by(self, now: float, plan: StopPlan) -> Stop:
-        """The same stop where the controller is told to end meanwhile: one that would hold for ever is released."""
+        """The same stop where the controller is deactivated meanwhile: one without end is released."""
         if not math.isinf(self.down_from):
             return self
         return Stop(self.hold_from, max(self.hold_from, now) + plan.hold_time, plan.ramp_time)

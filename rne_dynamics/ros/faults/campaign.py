@@ -204,9 +204,10 @@ class Campaign:
             failure = str(error)
             if rig is not None:
                 failure = "; ".join(dict.fromkeys((failure, *rig.broken())))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 raised where the result is asked for; the processes end here
+            failure = repr(error)
             self.results[fault.name].set_exception(error)
-            raise
+            return None
         finally:
             efforts = len(rig.driver.heard) if rig is not None else 0
             if rig is not None and (failure or fault.own or self._halt.is_set()):

@@ -151,7 +151,7 @@ def uneven_lists(rig: Rig) -> None:
     rig.refused("uneven lists")
 
 
-@fault("they are nobody's; the stream counts as lost: stopped by dead reckoning, released, fault")
+@fault("they contain no known joint; the stream counts as lost: stopped by dead reckoning, released, fault")
 def empty_messages(rig: Rig) -> None:
     """Joint states become empty."""
     rig.driver.falsify = lambda message: (JointState(header=message.header),)
