@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # for type checkers and editors; at run time a name is imported when it is used
     from rne_dynamics.description.model_file import load_model
     from rne_dynamics.description.urdf import load_urdf
+    from rne_dynamics.description.urdf_writer import to_urdf
     from rne_dynamics.dynamics import compiled
     from rne_dynamics.dynamics.base_motion import BaseMotion
     from rne_dynamics.dynamics.bound import bind
     from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
     from rne_dynamics.dynamics.coriolis import coriolis_matrix
     from rne_dynamics.dynamics.forward_derivatives import ForwardDynamicsDerivatives, forward_dynamics_derivatives
+    from rne_dynamics.dynamics.free_body import FreeBody, MomentumRate, free_body, momentum_rate
     from rne_dynamics.dynamics.friction import friction_torque
     from rne_dynamics.dynamics.inverse_derivatives import InverseDynamicsDerivatives, inverse_dynamics_derivatives
     from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
@@ -29,6 +31,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
     from rne_dynamics.dynamics.regressor import inertial_parameters, regressor
     from rne_dynamics.errors import RneDynamicsError
     from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+    from rne_dynamics.model.denavit_hartenberg import DHLink, from_dh
     from rne_dynamics.model.generalized_inertia import rotor_inertia
     from rne_dynamics.model.inertia import Inertia
     from rne_dynamics.model.robot import RobotModel
@@ -54,12 +57,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "rne_dynamics.description.model_file": "load_model",
     "rne_dynamics.description.urdf": "load_urdf",
+    "rne_dynamics.description.urdf_writer": "to_urdf",
     "rne_dynamics.dynamics": "compiled",
     "rne_dynamics.dynamics.base_motion": "BaseMotion",
     "rne_dynamics.dynamics.bound": "bind",
     "rne_dynamics.dynamics.configuration": "integrate_configuration random_configuration",
     "rne_dynamics.dynamics.coriolis": "coriolis_matrix",
     "rne_dynamics.dynamics.forward_derivatives": "ForwardDynamicsDerivatives forward_dynamics_derivatives",
+    "rne_dynamics.dynamics.free_body": "FreeBody MomentumRate free_body momentum_rate",
     "rne_dynamics.dynamics.friction": "friction_torque",
     "rne_dynamics.dynamics.inverse_derivatives": "InverseDynamicsDerivatives inverse_dynamics_derivatives",
     "rne_dynamics.dynamics.jacobian": "jacobian jacobian_rate",
@@ -71,6 +76,7 @@ _HOMES = {
     "rne_dynamics.dynamics.regressor": "inertial_parameters regressor",
     "rne_dynamics.errors": "RneDynamicsError",
     "rne_dynamics.model.assembly": "assemble with_lock with_payload",
+    "rne_dynamics.model.denavit_hartenberg": "DHLink from_dh",
     "rne_dynamics.model.generalized_inertia": "rotor_inertia",
     "rne_dynamics.model.inertia": "Inertia",
     "rne_dynamics.model.robot": "RobotModel",
@@ -87,13 +93,16 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names.spli
 
 __all__ = [
     "BaseMotion",
+    "DHLink",
     "ForwardDynamicsDerivatives",
+    "FreeBody",
     "Inertia",
     "InverseDynamicsDerivatives",
     "JointReactions",
     "LagrangeTerms",
     "LinkPoses",
     "Momentum",
+    "MomentumRate",
     "Payload",
     "ReducedEquations",
     "RneDynamicsError",
@@ -110,7 +119,9 @@ __all__ = [
     "forward_dynamics",
     "forward_dynamics_derivatives",
     "forward_kinematics",
+    "free_body",
     "friction_torque",
+    "from_dh",
     "gravity_torque",
     "inertial_parameters",
     "integrate_configuration",
@@ -125,12 +136,14 @@ __all__ = [
     "load_urdf",
     "mass_matrix",
     "momentum",
+    "momentum_rate",
     "potential_energy",
     "random_configuration",
     "reduced_equations",
     "regressor",
     "rotor_inertia",
     "sweep",
+    "to_urdf",
     "with_lock",
     "with_payload",
 ]

@@ -13,8 +13,8 @@ import numpy as np
 from rne_dynamics.cli.inertia_report import describe, print_report
 from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
 from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
-from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.dynamics.composite_inertia import composite_inertia
 from rne_dynamics.errors import ArgumentError
@@ -120,7 +120,9 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 
 def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
-    robot = load_urdf(robot_source(args))
+    robot = load_model(robot_source(args))
+    if not isinstance(robot, RobotModel):
+        raise ArgumentError(f"{robot.name!r} has closed loops or flexible links; name the URDF of its tree")
     link = robot.tree.root if args.link is None else args.link
     whole = args.subtree or args.link is None
     body = composite_inertia(robot, _configuration(robot, args.at), link, None if whole else (link,))

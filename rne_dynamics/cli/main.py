@@ -20,6 +20,7 @@ COMMANDS = {
     "verify": "all formulations on random states: largest disagreement, operation counts, time each",
     "bench": "this package beside Pinocchio and MuJoCo: answers compared, then times and ratios",
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
+    "export": "the model as a URDF for other tools",
     "faults": "inject faults into a running controller and judge every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
     "warmup": "compile every kernel before anybody waits for it",

@@ -21,6 +21,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.agreement import Agreement, Disagreement, compare
@@ -67,13 +68,17 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
     source = robot_source(args)
+    machine = None
     if is_model_file(source):
         machine = load_model(source, mappings=xacro_arguments(args))
         if isinstance(machine, FlexibleArm):
             if args.base != "fixed":
                 raise ArgumentError("--base floating is for a URDF; an arm with flexible links stands on its base")
             return run_flexible(machine, args)
-    robot = load_urdf(source, base=args.base)
+    if isinstance(machine, RobotModel):
+        robot = assemble(machine.tree, base=args.base, gravity=machine.gravity)
+    else:
+        robot = load_urdf(source, base=args.base)
     bar = Progress(
         TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
         console=Console(stderr=True), transient=True,

@@ -1,14 +1,15 @@
-"""`load_model`: from a model file, a URDF and what URDF cannot say, to a robot, mechanism or flexible arm."""
+"""`load_model`: from a model file, with its URDF or Denavit–Hartenberg table, to a robot, mechanism or flexible arm."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from rne_dynamics.description.dh_table import dh_source
 from rne_dynamics.description.findings import (
     FaultyDescriptionError,
     Finding,
@@ -54,7 +55,7 @@ class ModelExamination:
     report
         Findings on the model file itself.
     urdf
-        The URDF it names; `None` where that could not be read.
+        The URDF it names, or that its Denavit–Hartenberg table stands for; `None` where that could not be read.
     values
         The entries that were understood, with their lines.
     tree
@@ -170,7 +171,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
     read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
-    urdf = _read_urdf(values["urdf"], source.name, mappings, found) if "urdf" in values else None
+    urdf = None if read is None else _read_urdf(read, source.name, mappings, found)
     tree, mechanism, arm = None, None, None
     flexible: tuple[FlexibleEntry, ...] = ()
     if urdf is not None and urdf.tree is not None and not found:
@@ -182,7 +183,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
 
 
 def urdf_source(source: SourceLike) -> Source:
-    """The URDF that a model file names; of anything but a model file, the source itself.
+    """The URDF that a model file names or describes; of anything but a model file, the source itself.
 
     Raises
     ------
@@ -194,9 +195,10 @@ def urdf_source(source: SourceLike) -> Source:
         return read
     found: list[Finding] = []
     values = collect(SCHEMA.read(read_yaml(read.data, read.name), WHOLE), found)
-    if values is None or "urdf" not in values.value:
+    described = None if values is None else collect(_described(values, read.name, None), found)
+    if described is None:
         raise refusal(Report(read.name, tuple(found)))
-    return _urdf_source(str(values.value["urdf"].value), read.name, None)
+    return described[0]
 
 
 def _build(
@@ -235,13 +237,41 @@ def _with_payload(tree: KinematicTree, payload: Payload, flexible: tuple[Flexibl
 
 
 def _read_urdf(
-    named: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
+    whole: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
 ) -> Examination | None:
-    try:
-        return examine(_urdf_source(str(named.value), file, mappings))
-    except (DescriptionError, MissingDependencyError) as fault:
-        found.append(error(named.line, "urdf", str(fault), "correct the name"))
+    described = collect(_described(whole, file, mappings), found)
+    if described is None:
         return None
+    source, tree = described
+    try:
+        examination = examine(source)
+    except DescriptionError as fault:
+        found.append(error(whole.line, "urdf", str(fault), "correct the file"))
+        return None
+    if tree is None or examination.tree is None:
+        return examination
+    return replace(examination, tree=tree)  # URDF has no word for a bound that is infinite
+
+
+def _described(
+    whole: Marked, file: str, mappings: Mapping[str, str] | None
+) -> Reading[tuple[Source, KinematicTree | None] | None]:
+    """Yield what is wrong with `urdf` or `dh`; return the URDF of the one that is given, and the tree of `dh`."""
+    values: Values = whole.value
+    if "urdf" in values and "dh" in values:
+        message = "urdf and dh are both given; one of them describes the robot"
+        yield error(values["dh"].line, WHOLE, message, "delete one of them")
+    elif "dh" in values:
+        return (yield from dh_source(values["dh"], file))
+    elif "urdf" in values:
+        try:
+            return _urdf_source(str(values["urdf"].value), file, mappings), None
+        except (DescriptionError, MissingDependencyError) as fault:
+            yield error(values["urdf"].line, "urdf", str(fault), "correct the name")
+    else:
+        message = f"urdf is missing: {SCHEMA.keys['urdf'].doc}; or dh: {SCHEMA.keys['dh'].doc}"
+        yield error(whole.line, WHOLE, message, "write `urdf: ...`")
+    return None
 
 
 def _urdf_source(name: str, file: str, mappings: Mapping[str, str] | None) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rne_dynamics.description.dh_table import TABLE
 from rne_dynamics.description.flexible_schema import FLEXIBLE
 from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, Vector
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
@@ -58,8 +59,8 @@ SCHEMA = Record(
             Name("a path, a URI or a name"),
             "the robot, or the open tree of a mechanism: path relative to this file, file:// or package:// URI, or the "
             "name of a robot that ships",
-            required=True,
         ),
+        "dh": Key(TABLE, "in place of urdf: the robot by its Denavit-Hartenberg parameters"),
         "loops": Key(ListOf(_LOOP, "loop"), "what closes the tree to a mechanism"),
         "actuated": Key(
             ListOf(Name("the name of a joint"), "joint"),

@@ -55,7 +55,8 @@ def joint_reactions_batch(
         )
 
 
-def _bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, WORK_COLUMNS)."""
     work = np.empty((q.shape[0], robot.bodies, WORK_COLUMNS))
     tau = np.empty(robot.n)
     joint_reactions_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau, work)
@@ -70,7 +71,7 @@ def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, 
     ndarray
         (force, moment) at the body frame's origin in body axes, whose z is the joint axis; shape (B, bodies, 6).
     """
-    return _bodies_work(robot, base, q, qd, qdd, wrenches)[:, :, REACTION]
+    return bodies_work(robot, base, q, qd, qdd, wrenches)[:, :, REACTION]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +193,7 @@ def joint_reactions(
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    work = _bodies_work(robot, base, positions, velocities, accelerations, loads)
+    work = bodies_work(robot, base, positions, velocities, accelerations, loads)
     need = _links_need(robot, base, work, wrenches or {}, lead)
     _gather(robot, work, need)
     wrench = np.empty((len(positions), len(robot.tree.joints), 6))

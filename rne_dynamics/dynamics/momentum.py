@@ -32,7 +32,7 @@ class Momentum(NamedTuple):
     angular: Array
 
 
-class _Bodies(NamedTuple):
+class BodySums(NamedTuple):
     """Mass, m·c and inertia about the body's origin of the chosen links, by body; the base stands last."""
 
     mass: Array
@@ -92,22 +92,10 @@ def momentum(
     Euler's second law reads Ḣ_P = M_P for a fixed point or the mass centre (theorems 4.12, 4.14),
     Ḣ_P = M_P − v_P × h and Ḣ_P^rel = M_P − m r_PC × a_P for a moving one.
     """
-    if isinstance(point, str) and point != "com":
-        raise ArgumentError(f'point is {point!r}; it must be "com", a point in the world, or None for its origin')
-    if point_velocity is not None and (point is None or isinstance(point, str)):
-        raise ArgumentError(f"point_velocity is given, but point is {point!r}; give the moving point in numbers too")
+    check_point(point, point_velocity)
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    given = {
-        name: _vectors(name, value)
-        for name, value in (("point", point), ("point_velocity", point_velocity))
-        if value is not None and not isinstance(value, str)
-    }
-    try:
-        shape = np.broadcast_shapes((*lead, 3), *(x.shape for x in given.values()))
-    except ValueError:
-        shapes = ", ".join(f"{name} {x.shape}" for name, x in given.items())
-        raise ArgumentError(f"{shapes} do not broadcast with states of leading shape {lead}") from None
-    bodies = _chosen(robot, links)
+    given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
+    bodies = chosen_links(robot, links)
     mass = float(bodies.mass.sum())
     p, h, linear, own = (x.reshape((*lead, robot.bodies, 3)) for x in _of_bodies(robot, bodies, positions, velocities))
 
@@ -119,14 +107,39 @@ def momentum(
 
     about = given.get("point", np.zeros(3))
     if isinstance(point, str):
-        if not mass > 0.0:
-            raise ModelError(f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre")
+        check_mass(robot, mass)
         about = lever(about) / mass
     # about P directly: by way of the world's origin, theorem 4.2, links far from it would lose digits
     angular = (own + np.cross(p - about[..., None, :], linear)).sum(axis=-2)
     if "point_velocity" in given:
         angular = angular - np.cross(lever(about), given["point_velocity"])
     return Momentum(np.broadcast_to(linear.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
+
+
+def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayLike | None) -> None:
+    """Refuse with `ArgumentError` a word that is not "com", and the velocity of a point that is not given."""
+    if isinstance(point, str) and point != "com":
+        raise ArgumentError(f'point is {point!r}; it must be "com", a point in the world, or None for its origin')
+    if point_velocity is not None and (point is None or isinstance(point, str)):
+        raise ArgumentError(f"point_velocity is given, but point is {point!r}; give the moving point in numbers too")
+
+
+def check_mass(robot: RobotModel, mass: float) -> None:
+    """Refuse with `ModelError` the mass centre of links without mass."""
+    if not mass > 0.0:
+        raise ModelError(f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre")
+
+
+def world_vectors(
+    lead: tuple[int, ...], **values: ArrayLike | str | None
+) -> tuple[dict[str, Array], tuple[int, ...]]:
+    """Those that are given in numbers, and the shape (…, 3) of the answer; `ArgumentError` where they do not fit."""
+    given = {name: _vectors(name, v) for name, v in values.items() if v is not None and not isinstance(v, str)}
+    try:
+        return given, np.broadcast_shapes((*lead, 3), *(x.shape for x in given.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in given.items())
+        raise ArgumentError(f"{shapes} do not broadcast with states of leading shape {lead}") from None
 
 
 def _vectors(name: str, value: ArrayLike) -> Array:
@@ -136,7 +149,7 @@ def _vectors(name: str, value: ArrayLike) -> Array:
     return array
 
 
-def _chosen(robot: RobotModel, links: Iterable[str] | None) -> _Bodies:
+def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:
     """The chosen links' inertia body by body."""
     body, mass, moment, inertia = robot.link_inertias
     if isinstance(links, str):
@@ -146,13 +159,13 @@ def _chosen(robot: RobotModel, links: Iterable[str] | None) -> _Bodies:
         robot.link(name)
     wanted = set(names)
     chosen = np.array([name in wanted for name in robot.link_names])
-    total = _Bodies(np.zeros(robot.bodies + 1), np.zeros((robot.bodies + 1, 3)), np.zeros((robot.bodies + 1, 3, 3)))
+    total = BodySums(np.zeros(robot.bodies + 1), np.zeros((robot.bodies + 1, 3)), np.zeros((robot.bodies + 1, 3, 3)))
     for sums, terms in zip(total, (mass, moment, inertia), strict=True):
         np.add.at(sums, body[chosen], terms[chosen])  # body −1, the base, is the last place
     return total
 
 
-def _of_bodies(robot: RobotModel, bodies: _Bodies, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
+def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
     """Of every moving body its origin, m c from there, linear momentum and angular momentum about its origin.
 
     Each (B, bodies, 3), world axes; velocities from `body_motions_kernel`.
@@ -229,7 +242,7 @@ def _composites(robot: RobotModel, q: Array) -> tuple[Array, Array, Array, Array
     poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
     body_poses_batch(robot.topology, robot.parameters, q, poses)
     R, p = poses[..., ROTATION:POSITION].reshape(*poses.shape[:2], 3, 3), poses[..., POSITION:]
-    bodies = _chosen(robot, None)
+    bodies = chosen_links(robot, None)
     m, inertia = bodies.mass[:-1].copy(), bodies.inertia[:-1]
     own = (R @ bodies.moment[:-1, :, None])[..., 0]
     p = p - ((m[:, None] * p + own).sum(axis=1, keepdims=True) + bodies.moment[-1]) / robot.mass

@@ -72,6 +72,34 @@ class Inertia(Rebuilt):
             raise ModelError(f"inertia {inertia.tolist()} is not symmetric")
         object.__setattr__(self, "inertia", inertia)
 
+    @classmethod
+    def from_origin(cls, mass: float, com: ArrayLike, about_origin: ArrayLike) -> Inertia:
+        """A body whose inertia is known about the origin of its frame.
+
+        Parameters
+        ----------
+        mass, com
+            As for the class.
+        about_origin
+            Inertia about the frame's origin along its axes, kg·m²; shape (3, 3), symmetric.
+
+        Raises
+        ------
+        ModelError
+            What the class refuses, and an inertia smaller than that of the mass alone at its distance: no body has it.
+        """
+        point = cls(mass, np.asarray(com, dtype=np.float64))
+        given = frozen_array(about_origin, (3, 3), "inertia about the origin")
+        body = cls(mass, point.com, given - point.about_origin)
+        least = float(np.linalg.eigvalsh(body.inertia)[0])
+        if least < -1e-6 * np.abs(given).max():
+            raise ModelError(
+                f"inertia about the origin {given.tolist()} leaves the principal moment {least:.4g} kg m^2 about the "
+                f"mass centre of {body.mass:g} kg at {body.com.tolist()}; it must not be negative; check whether the "
+                "inertia was meant about the mass centre"
+            )
+        return body
+
     @property
     def first_moment(self) -> Array:
         """m·c, kg·m; shape (3,)."""

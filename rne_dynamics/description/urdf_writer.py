@@ -1,0 +1,141 @@
+"""URDF text of a robot: the inverse of `load_urdf`, for any kinematic tree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from xml.sax.saxutils import quoteattr
+
+import numpy as np
+
+from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
+
+#: Written for a bound that is infinite where URDF demands a number.
+_UNBOUNDED = 1e9
+_BOUNDED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
+
+
+def to_urdf(robot: RobotModel | KinematicTree) -> str:
+    """The URDF of a robot, for other tools.
+
+    Parameters
+    ----------
+    robot
+        A model, whose payload and locked joints are part of what is written, or a tree.
+
+    Returns
+    -------
+    str
+        Links with their inertia, joints with placement, axis, limits, friction and mimic, and a <transmission> with the
+        reflected rotor inertia (ratio 1) for every joint that has one. `load_urdf` reads the same numbers back, except
+        that rotations pass through roll, pitch and yaw (round-off). A revolute joint without position limits is written
+        as continuous, other missing bounds as ±1e9.
+
+    Raises
+    ------
+    ModelError
+        Coulomb friction that differs by direction: URDF has one number for both.
+
+    Notes
+    -----
+    URDF has no word for gravity and for a base that floats: give both again where the file is read. Shapes, materials
+    and whatever else the description had are not in the model and not written. Most tools do not read rotor inertias:
+    set them there (``armature`` in MuJoCo, ``model.armature`` in Pinocchio).
+    """
+    tree = robot.tree if isinstance(robot, RobotModel) else robot
+    lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(tree.name)}>"]
+    for link in tree.links:
+        if link.inertia is None:
+            lines.append(f"  <link name={quoteattr(link.name)}/>")
+        else:
+            body = inertial_xml(link.inertia, indent="    ")
+            lines += [f"  <link name={quoteattr(link.name)}>", body, "  </link>"]
+    for joint in tree.joints:
+        lines += _joint(joint)
+    for joint in tree.joints:
+        if joint.rotor_inertia > 0.0:
+            lines += _transmission(joint)
+    return "\n".join([*lines, "</robot>", ""])
+
+
+def rpy_of(R: Array) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation, R = Rz(yaw) Ry(pitch) Rx(roll); rad.
+
+    Accurate to round-off everywhere: pitch and roll are read off Rz(−yaw) R, so that an ill-defined yaw near a pitch of
+    a right angle is made good by the roll.
+    """
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return roll, pitch, yaw
+
+
+def _joint(joint: TreeJoint) -> Iterator[str]:
+    kind = joint.kind
+    if kind is JointKind.REVOLUTE and math.isinf(joint.limits.lower) and math.isinf(joint.limits.upper):
+        kind = JointKind.CONTINUOUS
+    yield f'  <joint name={quoteattr(joint.name)} type="{kind.value}">'
+    yield f'    <origin xyz="{_numbers(joint.position)}" rpy="{_numbers(rpy_of(joint.rotation))}"/>'
+    yield f"    <parent link={quoteattr(joint.parent)}/>"
+    yield f"    <child link={quoteattr(joint.child)}/>"
+    if kind not in (JointKind.FIXED, JointKind.FLOATING):
+        yield f'    <axis xyz="{_numbers(joint.axis)}"/>'
+        limit = _limits(joint, bounded=kind in _BOUNDED)
+        if limit:
+            yield f"    <limit {limit}/>"
+        yield from _dynamics(joint)
+    if joint.mimic is not None:
+        m = joint.mimic
+        ratio = f'multiplier="{_number(m.multiplier)}" offset="{_number(m.offset)}"'
+        yield f"    <mimic joint={quoteattr(m.joint)} {ratio}/>"
+    yield "  </joint>"
+
+
+def _limits(joint: TreeJoint, *, bounded: bool) -> str:
+    """The attributes of <limit>; none where nothing is bounded and the kind of joint needs no bounds."""
+    values = vars(joint.limits)
+    if not bounded and math.isinf(values["effort"]) and math.isinf(values["velocity"]):
+        return ""
+    names = ("lower", "upper", "effort", "velocity") if bounded else ("effort", "velocity")
+    return " ".join(f'{name}="{_number(min(max(values[name], -_UNBOUNDED), _UNBOUNDED))}"' for name in names)
+
+
+def _dynamics(joint: TreeJoint) -> Iterator[str]:
+    friction = joint.friction
+    if friction.coulomb_forward != friction.coulomb_backward:
+        raise ModelError(
+            f"joint {joint.name!r}: Coulomb friction is {friction.coulomb_forward:g} forward and "
+            f"{friction.coulomb_backward:g} backward; URDF has one number for both directions; set both to one value "
+            "before writing, and keep the two in a model file"
+        )
+    if friction.viscous > 0.0 or friction.coulomb_forward > 0.0:
+        yield f'    <dynamics damping="{_number(friction.viscous)}" friction="{_number(friction.coulomb_forward)}"/>'
+
+
+def _transmission(joint: TreeJoint) -> Iterator[str]:
+    name = quoteattr(joint.name)
+    yield f"  <transmission name={quoteattr(joint.name + '_drive')}>"
+    yield "    <type>transmission_interface/SimpleTransmission</type>"
+    yield (
+        f"    <joint name={name}><hardwareInterface>hardware_interface/EffortJointInterface</hardwareInterface></joint>"
+    )
+    yield f"    <actuator name={quoteattr(joint.name + '_motor')}>"
+    yield "      <mechanicalReduction>1</mechanicalReduction>"
+    yield f"      <motorInertia>{_number(joint.rotor_inertia)}</motorInertia>"
+    yield "    </actuator>"
+    yield "  </transmission>"
+
+
+def _numbers(values: Iterable[float]) -> str:
+    return " ".join(_number(value) for value in np.asarray(list(values)))
+
+
+def _number(value: float) -> str:
+    """The shortest text that reads back as the same number."""
+    number = float(value) + 0.0  # no −0
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
