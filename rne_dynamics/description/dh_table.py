@@ -102,6 +102,8 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
     def number(key: str, absent: float = 0.0) -> float:
         return float(row[key].value) if key in row else absent
 
+    if "com" in row and "mass" not in row:
+        raise ModelError("com is given, but no mass; a mass centre needs a mass")
     inertia = None
     if "mass" in row or "inertia" in row:
         xx, xy, xz, yy, yz, zz = row["inertia"].value if "inertia" in row else (0.0,) * 6
@@ -109,8 +111,6 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
         com = np.array(row["com"].value if "com" in row else (0.0, 0.0, 0.0))
         about_origin = row.get("inertia_about", Marked("com", 0)).value == "origin"
         inertia = (Inertia.from_origin if about_origin else Inertia)(number("mass"), com, tensor)
-    elif "com" in row:
-        raise ModelError("com is given, but no mass; a mass centre needs a mass")
     bounds = (("lower", -math.inf), ("upper", math.inf), ("velocity", math.inf), ("effort", math.inf))
     limits = Limits(*(number(key, absent) for key, absent in bounds))
     if limits.lower > limits.upper:

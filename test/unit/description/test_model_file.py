@@ -175,7 +175,7 @@ def test_shipped_names() -> None:
 SCHEMA_FAULTS = {
     "unknown key": (
         ("actuated:", "actuator:"),
-        "<text>:2: the file: key 'actuator' is unknown; known: urdf, loops, actuated, posture, flexible, payload, "
+        "<text>:2: the file: key 'actuator' is unknown; known: urdf, dh, loops, actuated, posture, flexible, payload, "
         "friction, rotors, gravity; write 'actuated'",
     ),
     "unknown key far from all": (

@@ -1,0 +1,153 @@
+"""Free-body diagrams: what acts on a link against the rate of its momentum, and both against other libraries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pinocchio as pin
+import pytest
+from support.arms import floating_arm, gripper
+from support.errors import relative_error
+from support.pinocchio_oracle import Oracle
+from support.robots import robot
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.errors import ArgumentError, ModelError
+
+MODELS = (
+    ("puma560", "fixed"),
+    ("gripper", "fixed"),
+    ("floating_arm", "floating"),
+    ("panda.urdf", "fixed"),
+    ("talos_full_v2.urdf", "floating"),
+)
+
+
+def model(name: str, base: str) -> rne.RobotModel:
+    if name == "gripper":
+        return gripper()
+    return floating_arm() if name == "floating_arm" else robot(name, base)
+
+
+def state(robot: rne.RobotModel, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rne.random_configuration(robot, rng), rng.normal(size=robot.n), rng.normal(size=robot.n)
+
+
+def derivative(f, h: float = 4e-3) -> np.ndarray:
+    """Sixth-order differences at 0."""
+    return sum(w * (f(k * h) - f(-k * h)) for k, w in {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}.items()) / h
+
+
+@pytest.mark.parametrize(("name", "base"), MODELS)
+def test_the_rate_is_the_derivative_of_momentum_about_any_point(name: str, base: str) -> None:
+    """About a fixed point, the mass centre and a point that moves (theorems 4.11 to 4.16), for part of the robot."""
+    robot = model(name, base)
+    q, qd, qdd = state(robot, 1)
+    links = [str(x) for x in np.random.default_rng(1).permutation(robot.link_names)[: len(robot.link_names) // 2]]
+    links.append(max(robot.tree.links, key=lambda x: x.inertia.mass if x.inertia else 0.0).name)
+    P, v_P = np.array([0.3, -0.2, 0.5]), np.array([1.0, 2.0, -0.7])
+
+    def momentum(t: float, point) -> np.ndarray:
+        there = rne.integrate_configuration(robot, q, t * qd + 0.5 * t * t * qdd)
+        return np.concatenate(rne.momentum(robot, there, qd + t * qdd, point, links=links))
+
+    def check(found: rne.MomentumRate, point_at) -> None:
+        expected = derivative(lambda t: momentum(t, point_at(t)))
+        assert relative_error(np.concatenate(found), expected, scale=10.0) < 1e-8
+
+    check(rne.momentum_rate(robot, q, qd, qdd, links=links), lambda t: None)
+    check(rne.momentum_rate(robot, q, qd, qdd, P, links=links), lambda t: P)
+    check(rne.momentum_rate(robot, q, qd, qdd, "com", links=links), lambda t: "com")
+    check(rne.momentum_rate(robot, q, qd, qdd, P, links=links, point_velocity=v_P), lambda t: P + t * v_P)
+
+
+@pytest.mark.parametrize(("name", "base"), MODELS)
+def test_every_link_obeys_eulers_laws(name: str, base: str) -> None:
+    """Weight, load and reactions together are the rate of momentum: fixed links, loads and all, about any point."""
+    robot = model(name, base)
+    q, qd, qdd = state(robot, 2)
+    rng = np.random.default_rng(2)
+    loads = {str(link): 10.0 * rng.normal(size=6) for link in robot.link_names[:: max(1, robot.n // 3)]}
+    size = 10.0 + 9.81 * robot.mass
+    for k, link in enumerate(robot.link_names):
+        massive = (robot.tree.link(link).inertia or rne.Inertia()).mass > 0.0
+        point = "com" if massive and k % 2 else rng.normal(size=3)
+        found = rne.free_body(robot, q, qd, qdd, link, point, wrenches=loads)
+        assert relative_error(found.total, np.concatenate(found.rate), scale=size) < 1e-12
+        neighbours = {j.name for j in robot.tree.joints if link in (j.parent, j.child)}
+        assert set(found.joints) == neighbours
+
+
+def test_the_rate_of_the_whole_robot_agrees_with_pinocchio() -> None:
+    path = wheel_urdf("talos_full_v2.urdf")
+    robot = rne.load_urdf(path, base="floating")
+    oracle = Oracle(robot, path)
+    q, qd, qdd = state(robot, 3)
+    motion = oracle.q(q), oracle.G @ qd, oracle.G @ qdd
+    dh = pin.computeCentroidalMomentumTimeVariation(oracle.model, oracle.data, *motion)
+    found = rne.momentum_rate(robot, q, qd, qdd, "com")
+    assert relative_error(np.concatenate(found), np.concatenate([dh.linear, dh.angular])) < 1e-11
+
+
+def test_action_is_reaction_and_the_axis_carries_the_effort() -> None:
+    """Both links of a joint show one wrench with opposite signs; along the axis it is the effort less the rotor's."""
+    robot = rne.load_urdf("puma560")
+    q, qd, qdd = state(robot, 4)
+    P = np.array([0.1, 0.2, 0.9])
+    upper = rne.free_body(robot, q, qd, qdd, "link2", P)
+    forearm = rne.free_body(robot, q, qd, qdd, "link3", P)
+    assert relative_error(upper.joints["joint3"], -forearm.joints["joint3"]) < 1e-12
+    drive = (rne.inverse_dynamics(robot, q, qd, qdd) - rne.rotor_inertia(robot) * qdd)[2]
+    pose = rne.forward_kinematics(robot, q)["link3"]
+    axis = pose[:3, :3] @ robot.tree.joint("joint3").axis
+    at_elbow = rne.free_body(robot, q, qd, qdd, "link3", pose[:3, 3]).joints["joint3"]
+    assert at_elbow[3:] @ axis == pytest.approx(drive, rel=1e-12)
+
+
+def test_at_rest_the_base_carries_the_weight() -> None:
+    robot = rne.load_urdf("panda")
+    still = np.zeros(robot.n)
+    root = rne.free_body(robot, robot.neutral, still, still, robot.tree.root, None)
+    assert root.base[:3] == pytest.approx([0.0, 0.0, 9.81 * robot.mass])
+    assert np.abs(np.concatenate(root.rate)).max() == 0.0
+    assert np.abs(root.total).max() < 1e-11 * np.abs(root.base).max()
+    above = rne.free_body(robot, robot.neutral, still, still, robot.tree.depth_first[2].child)
+    assert np.abs(above.base).max() == 0.0
+
+
+def test_a_batch_is_its_rows() -> None:
+    robot = floating_arm()
+    rng = np.random.default_rng(5)
+    q = np.array([[rne.random_configuration(robot, rng) for _ in range(3)] for _ in range(2)])
+    qd, qdd, P = rng.normal(size=(2, 3, robot.n)), rng.normal(size=(3, robot.n)), rng.normal(size=(2, 1, 3))
+    link = robot.link_names[-1]
+    loads = {link: rng.normal(size=(2, 3, 6))}
+    whole = rne.free_body(robot, q, qd, qdd, link, P, wrenches=loads)
+    for i in range(2):
+        for j in range(3):
+            one = rne.free_body(robot, q[i, j], qd[i, j], qdd[j], link, P[i, 0], wrenches={link: loads[link][i, j]})
+            for field in ("point", "gravity", "base", "load", "total"):
+                assert relative_error(getattr(whole, field)[i, j], getattr(one, field), scale=1.0) < 1e-13
+            assert relative_error(whole.rate.angular[i, j], one.rate.angular, scale=1.0) < 1e-13
+    points = rng.normal(size=(4, 3))  # one state, several points
+    several = rne.free_body(robot, q[0, 0], qd[0, 0], qdd[0], link, points)
+    assert several.total.shape == (4, 6)
+    assert relative_error(several.total, np.concatenate(several.rate, axis=-1), scale=1.0) < 1e-12
+
+
+def test_wrong_requests_are_named() -> None:
+    robot = rne.load_urdf("puma560")
+    zero = np.zeros(6)
+    with pytest.raises(ModelError, match="link named 'linc2'"):
+        rne.free_body(robot, zero, zero, zero, "linc2")
+    with pytest.raises(ModelError, match="no mass"):
+        rne.free_body(robot, zero, zero, zero, "base_link")
+    with pytest.raises(ArgumentError, match="point is 'here'"):
+        rne.momentum_rate(robot, zero, zero, zero, "here")
+    with pytest.raises(ArgumentError, match="point_velocity is given"):
+        rne.momentum_rate(robot, zero, zero, zero, "com", point_velocity=np.zeros(3))
+    with pytest.raises(ArgumentError, match="do not broadcast"):
+        rne.momentum_rate(robot, np.zeros((2, 6)), zero, zero, np.zeros((3, 3)))
+    with pytest.raises(ArgumentError, match="finite"):
+        rne.free_body(robot, zero, zero, zero, "link2", [np.nan, 0.0, 0.0])
