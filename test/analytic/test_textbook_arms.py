@@ -19,7 +19,6 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLin
 
 ARMS = tuple((name, general) for name in KINDS for general in (False, True))
 arms = pytest.mark.parametrize(("name", "general"), ARMS, ids=[f"{n}{'-general' * g}" for n, g in ARMS])
-G = np.array([0.0, 0.0, -9.81])
 TOLERANCE = 1e-12
 
 
@@ -61,23 +60,9 @@ def along(q, qd, qdd):
 
 
 def loads(robot: rne.RobotModel, q, qd, qdd, link: str, point) -> tuple[np.ndarray, np.ndarray]:
-    """Free body of a link: sum of all forces on it and of their moments about `point`, in frame 0.
-
-    What its own joint exerts, less what it exerts through the joints it carries, and its weight.
-    """
-    poses, reactions = rne.forward_kinematics(robot, q), rne.joint_reactions(robot, q, qd, qdd)
-    body = inertia_of(robot, link)
-    centre = poses[link][:3, :3] @ body.com + poses[link][:3, 3]
-    force = body.mass * G
-    moment = np.cross(centre - point, force)
-    for joint in robot.tree.joints:
-        if link in (joint.child, joint.parent):
-            sign = 1.0 if joint.child == link else -1.0
-            R, p = poses[joint.child][:3, :3], poses[joint.child][:3, 3]
-            f, n = R @ reactions[joint.name][:3], R @ reactions[joint.name][3:]
-            force = force + sign * f
-            moment = moment + sign * (n + np.cross(p - point, f))
-    return force, moment
+    """Free body of a link: sum of all forces on it and of their moments about `point`, in frame 0."""
+    total = rne.free_body(robot, q, qd, qdd, link, point).total
+    return total[:3], total[3:]
 
 
 @arms
