@@ -87,8 +87,13 @@ def transitions(members: tuple[Member, ...], phi: np.ndarray) -> tuple[list[np.n
     return A, dA
 
 
-def equations(members: tuple[Member, ...], q: np.ndarray, qd: np.ndarray, gravity: np.ndarray) -> Equations:
-    """The chain's W and V with the parts of V, (10)–(54)."""
+def equations(
+    members: tuple[Member, ...], q: np.ndarray, qd: np.ndarray, gravity: np.ndarray, slips: tuple[str, ...] = ()
+) -> Equations:
+    """The chain's W and V with the parts of V, (10)–(54).
+
+    The equations named in `slips` are taken as the print or its scan has them, mistakes and all.
+    """
     n = len(members)
     phi, x, phi_rate, x_rate = q[0::2], q[1::2], qd[0::2], qd[1::2]
     A, dA = transitions(members, phi)
@@ -108,7 +113,8 @@ def equations(members: tuple[Member, ...], q: np.ndarray, qd: np.ndarray, gravit
     def alpha(beta, gamma, delta, x, j: int, i: int) -> np.ndarray:
         """(16), (17): −Σ R_kj + Σ S_kj."""
         R = sum((np.cross(beta[j], delta[k]) for k in range(j + 1, i + 1)), np.zeros(3))
-        return -R + sum(np.cross(beta[j], gamma[k] * x[k]) for k in range(j, i + 1))
+        first = 0 if "(16)" in slips and j < i else j
+        return -R + sum(np.cross(beta[j], gamma[k] * x[k]) for k in range(first, i + 1))
 
     def alpha_derivative(d_beta, d_gamma, d_delta, dx, j: int, i: int) -> np.ndarray:
         """(37), (38), (48), (49), (51): each factor of (17) differentiated."""
@@ -144,15 +150,22 @@ def equations(members: tuple[Member, ...], q: np.ndarray, qd: np.ndarray, gravit
             """Of M^(i) and Ñ^(i), for derivatives of the transition matrices and of x."""
             d_beta, d_gamma, d_delta = chain(d_A)
             dM = linear(lambda j, i: alpha_derivative(d_beta, d_gamma, d_delta, dx, j, i), d_gamma, i)
-            # (34), (45): −A⁻¹ dA A⁻¹ β + A⁻¹ dβ
-            dN = angular(lambda j, i: inverse @ (d_beta[j] - d_A[i + 1] @ inverse @ beta[j]), i)
-            return dM, dN
+
+            def turning(j: int, i: int) -> np.ndarray:
+                """(34), (45): −A⁻¹ dA A⁻¹ β + A⁻¹ dβ."""
+                of_time = d_A is A_rate
+                change = d_A[i] @ members[j].e_before if "(45)" in slips and not of_time else d_beta[j]
+                back = np.linalg.inv(A[j + 1]) if "(34)" in slips and of_time else inverse
+                return back @ change - inverse @ d_A[i + 1] @ inverse @ beta[j]
+
+            return dM, angular(turning, i)
 
         def of_Z(dM, dN, M=M, N=N, m=m, J=J) -> np.ndarray:
             """(33), (42)."""
             return m * (dM.T @ M + M.T @ dM) + dN.T @ J @ N + N.T @ J @ dN
 
-        W_dot += of_Z(*derivatives(A_rate, x_rate))  # (32)
+        by_time = derivatives(A_rate, x_rate)
+        W_dot += of_Z(by_time[0], N if "(33)" in slips else by_time[1])  # (32)
         for s in range(i + 1):
             by_phi = derivatives([dA[k][s] for k in range(n + 1)], np.zeros(n))
             by_x = derivatives([np.zeros((3, 3))] * (n + 1), np.eye(n)[s])  # (50), (51)
@@ -166,5 +179,5 @@ def equations(members: tuple[Member, ...], q: np.ndarray, qd: np.ndarray, gravit
             r = sum(gamma[h] * x[h] for h in range(i, k + 1)) - sum(delta[h] for h in range(i + 1, k + 1))
             weight = members[k].mass * gravity
             Y[2 * i] += weight @ np.cross(beta[i], r)  # (52)
-            Y[2 * i + 1] += weight @ gamma[i]  # (54), along r_ii⁰ (printed as e_i)
+            Y[2 * i + 1] += weight @ (beta[i] if "(54)" in slips else gamma[i])  # (54), along r_ii⁰
     return Equations(W, Y + dT_dq - W_dot @ qd, W_dot, dT_dq, Y)  # (29)
