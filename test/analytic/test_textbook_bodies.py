@@ -259,3 +259,20 @@ def test_4_24_no_torque_inside_changes_momentum() -> None:
     h = 1e-4
     rate = (momenta(h) - momenta(-h)) / (2 * h)
     assert np.abs(rate).max() < 1e-6 * np.abs(momenta(0.0)).max()
+
+
+def test_example_4_13_free_bodies_of_the_satellite() -> None:
+    """Three diagrams without weight or support: each obeys Euler's laws, and together nothing acts on them."""
+    robot = satellite(MAIN, PANEL, M, MP, D)
+    rng = np.random.default_rng(413)
+    q, qd = satellite_state(robot, 0.4, -0.9), rng.normal(size=8)
+    qdd = rne.forward_dynamics(robot, q, qd, [0, 0, 0, 0, 0, 0, 0.8, -0.5])
+    bodies = {link: rne.free_body(robot, q, qd, qdd, link, None) for link in ("bus", "left", "right")}
+    assert set(bodies["bus"].joints) == {"left_joint", "right_joint"}
+    for link, body in bodies.items():
+        assert relative_error(body.total, np.concatenate(body.rate), scale=1.0) < TOLERANCE
+        assert not body.gravity.any()
+        assert np.abs(body.base).max() < 1e-11 * np.abs(bodies["bus"].total).max()
+        if link != "bus":
+            assert relative_error(body.total, -bodies["bus"].joints[f"{link}_joint"]) < TOLERANCE
+    assert np.abs(sum(body.total for body in bodies.values())).max() < 1e-11 * np.abs(bodies["bus"].total).max()

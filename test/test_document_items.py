@@ -1,0 +1,81 @@
+"""Every page of a source document lists the document's items, and every item names a test that exists.
+
+The tests named are looked up in their files' syntax trees, so that a test that is renamed or removed is found here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = {
+    "000": "formulations.md",
+    "001": "textbook.md",
+    "002": "closed_loops.md",
+    "003": "flexible.md",
+    "004": "lagrange.md",
+}
+HEADING = "## The document, item by item"
+HEADER = "| in the document | shown by |"
+REFERENCE = re.compile(r"`(test/[\w/]+\.py)::(test_\w+)`")
+
+pages = pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+
+
+def section(page: str) -> list[str]:
+    """The lines of the section, without its heading."""
+    lines = (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines()
+    assert lines.count(HEADING) == 1, f"docs/{page} has {lines.count(HEADING)} sections {HEADING!r}; it must have one"
+    begin = lines.index(HEADING) + 1
+    rest = [k for k, line in enumerate(lines[begin:], begin) if line.startswith("## ")]
+    return lines[begin : rest[0] if rest else None]
+
+
+def rows(page: str) -> list[tuple[str, str]]:
+    """The rows of the section's table: what is in the document, what shows it."""
+    table = [line.strip() for line in section(page) if line.strip().startswith("|")]
+    assert table, f"docs/{page}: the section has no table"
+    assert table[0] == HEADER, f"docs/{page}: the table begins with {table[0]!r}; it must begin with {HEADER!r}"
+    assert re.fullmatch(r"\|[ :-]+\|[ :-]+\|", table[1]), f"docs/{page}: no line of dashes below the table's header"
+    found = []
+    for line in table[2:]:
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        assert len(cells) == 2, f"docs/{page}: the row {line!r} has {len(cells)} cells; it must have two"
+        found.append((cells[0], cells[1]))
+    return found
+
+
+@cache
+def functions(file: str) -> frozenset[str]:
+    """Names of the functions that a test file defines, in classes too."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+
+
+@pages
+def test_every_item_names_tests_that_exist(page: str) -> None:
+    for item, shown_by in rows(page):
+        assert item, f"docs/{page}: a row names no item"
+        references = REFERENCE.findall(shown_by)
+        assert references, f"docs/{page}: {item!r} names no test"
+        assert shown_by.count("::") == len(references), f"docs/{page}: {item!r} names a test in another form: {shown_by}"
+        for file, name in references:
+            assert (ROOT / file).is_file(), f"docs/{page}: {item!r} names {file}, which is not there"
+            assert name in functions(file), f"docs/{page}: {item!r} names {file}::{name}, which is not there"
+
+
+@pages
+def test_no_item_is_listed_twice(page: str) -> None:
+    items = [item for item, _ in rows(page)]
+    assert len(set(items)) == len(items), f"docs/{page}: {[x for x in items if items.count(x) > 1]}"
+
+
+def test_all_problems_of_the_textbook_are_listed() -> None:
+    """Document 001 states problems 4.1 to 4.45, a row each."""
+    listed = [m[1] for item, _ in rows("textbook.md") if (m := re.match(r"Problem (4\.\d+)\b", item))]
+    assert listed == [f"4.{k}" for k in range(1, 46)]
