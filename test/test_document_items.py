@@ -63,7 +63,7 @@ def test_every_item_names_tests_that_exist(page: str) -> None:
         assert item, f"docs/{page}: a row names no item"
         references = REFERENCE.findall(shown_by)
         assert references, f"docs/{page}: {item!r} names no test"
-        assert shown_by.count("::") == len(references), f"docs/{page}: {item!r} names a test in another form: {shown_by}"
+        assert shown_by.count("::") == len(references), f"docs/{page}: {item!r}: another form than `file::test`"
         for file, name in references:
             assert (ROOT / file).is_file(), f"docs/{page}: {item!r} names {file}, which is not there"
             assert name in functions(file), f"docs/{page}: {item!r} names {file}::{name}, which is not there"

@@ -6,14 +6,12 @@ import itertools
 from math import cos, pi, sin
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from analytic.denavit_hartenberg import Link, inverse_dynamics
 from support.errors import relative_error
+from support.other_tools import in_mujoco, in_pinocchio
 
 import rne_dynamics as rne
-from rne_dynamics.benchmarking.peers.mujoco import MujocoModel
-from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.denavit_hartenberg import Convention
 
@@ -121,28 +119,13 @@ def test_random_tables_against_their_matrices(convention: Convention, seed: int)
 def test_written_urdfs_are_the_same_arms_in_pinocchio_and_mujoco(convention: Convention, seed: int) -> None:
     robot = rne.from_dh(random_table(seed), convention=convention)
     text = rne.to_urdf(robot)
-    agree(robot, text, seed)
+    assert in_pinocchio(robot, text, seed) < 1e-12
+    assert in_mujoco(robot, text, seed) < 1e-12
     again = rne.load_urdf(text)
     assert again.joint_names == robot.joint_names
     q, qd, qdd = np.random.default_rng(seed).uniform(-1.0, 1.0, (3, robot.n))
     tau = rne.inverse_dynamics(robot, q, qd, qdd)
     assert relative_error(rne.inverse_dynamics(again, q, qd, qdd), tau) < 1e-13
-
-
-def agree(robot: rne.RobotModel, text: str, seed: int) -> None:
-    """Inverse and forward dynamics of Pinocchio and MuJoCo for a URDF, with the rotors they do not read."""
-    theirs = PinocchioModel(robot, pin.buildModelFromXML(text))
-    mujoco = MujocoModel(robot, text, "Euler", 1e-3, bare=True)
-    rng = np.random.default_rng(seed)
-    for _ in range(3):
-        q, qd, qdd = rng.uniform(-2.0, 2.0, (3, robot.n))
-        tau = rne.inverse_dynamics(robot, q, qd, qdd)
-        found = theirs.G.T @ pin.rnea(theirs.model, theirs.data, theirs.q(q), theirs.G @ qd, theirs.G @ qdd)
-        assert relative_error(found, tau) < 1e-12
-        # MuJoCo diagonalises inertias and solves for accelerations, so the condition of M counts
-        condition = np.linalg.cond(rne.mass_matrix(robot, q))
-        acceleration = rne.forward_dynamics(robot, q, qd, tau)
-        assert relative_error(mujoco.acceleration(q, qd, tau), acceleration, scale=1.0) < 1e-14 * condition + 1e-12
 
 
 # Corke and Armstrong-Hélouvry 1994, standard convention, as published (the pedestal of 0.672 m apart): d, a, alpha,
@@ -263,10 +246,7 @@ def test_both_tables_of_the_puma_reach_the_same_places() -> None:
 def test_published_pumas_written_for_other_tools(make) -> None:
     """Pinocchio alone: no body has link 3's published moments, 0.066 + 0.0125 < 0.086, so MuJoCo refuses them."""
     robot = make()
-    theirs = PinocchioModel(robot, pin.buildModelFromXML(rne.to_urdf(robot)))
-    for q, qd, qdd in np.random.default_rng(7).uniform(-3.0, 3.0, (10, 3, 6)):
-        tau = pin.rnea(theirs.model, theirs.data, theirs.q(q), theirs.G @ qd, theirs.G @ qdd)
-        assert relative_error(theirs.G.T @ tau, rne.inverse_dynamics(robot, q, qd, qdd)) < 1e-12
+    assert in_pinocchio(robot, rne.to_urdf(robot), 7) < 1e-12
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
+from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.ros.machine import load_machine
 
 TABLE = """\
 dh:
@@ -117,8 +119,11 @@ def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsy
     assert np.array_equal(rne.friction_torque(again, qd), rne.friction_torque(robot, qd))
 
 
-def test_nodes_publish_the_urdf_it_stands_for(file: Path) -> None:
-    """What the nodes take as robot_description, for viewers."""
+def test_nodes_take_it_and_publish_the_urdf_it_stands_for(file: Path) -> None:
+    """The parameter `model`, some joints locked, and what viewers get as robot_description."""
+    described = load_machine(str(file), "", ["waist", "joint3"], [])
+    assert rigid(described.machine).joint_names == ("waist", "joint3")
+    assert described.locked == {"joint2": 0.0}
     read = urdf_source(file)
     assert read.name == f"{file} (as URDF)"
     assert rne.load_urdf(read.data.decode()).joint_names == ("waist", "joint2", "joint3")

@@ -6,19 +6,17 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pinocchio as pin
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.arms import gripper
 from support.errors import relative_error
+from support.other_tools import in_mujoco, in_pinocchio
 from support.robots import WHEEL
 from support.robots import robot as loaded
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.benchmarking.peers.mujoco import MujocoModel
-from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf_tree import rotation_rpy
@@ -73,14 +71,8 @@ def test_other_tools_read_the_same_dynamics(name: str) -> None:
     if robot.has_mimic:
         robot = rne.assemble(replace(robot.tree, joints=tuple(replace(j, mimic=None) for j in robot.tree.joints)))
     text = rne.to_urdf(robot)
-    theirs = PinocchioModel(robot, pin.buildModelFromXML(text))
-    mujoco = MujocoModel(robot, text, "Euler", 1e-3, bare=True)
-    for q, qd, qdd in np.random.default_rng(2).uniform(-1.0, 1.0, (5, 3, robot.n)):
-        tau = rne.inverse_dynamics(robot, q, qd, qdd)
-        found = pin.rnea(theirs.model, theirs.data, theirs.q(q), theirs.G @ qd, theirs.G @ qdd)
-        assert relative_error(theirs.G.T @ found, tau) < 1e-12
-        condition = np.linalg.cond(rne.mass_matrix(robot, q))
-        assert relative_error(mujoco.acceleration(q, qd, tau), qdd, scale=1.0) < 1e-12 + 1e-15 * condition
+    assert in_pinocchio(robot, text, 2) < 1e-12
+    assert in_mujoco(robot, text, 2) < 1e-12
 
 
 def test_every_kind_of_joint_odd_names_and_missing_bounds() -> None:
