@@ -9,8 +9,9 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
+from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file, read_source
-from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.robot import RobotModel
@@ -83,14 +84,15 @@ def wheel_file(name: str) -> Path | None:
 
 
 def load(name: str) -> BenchRobot:
-    """One robot by whatever `load_urdf` takes for it."""
+    """One robot by whatever `load_urdf` takes for it, or a model file of an open arm, whose URDF peers are given."""
     source = read_source(name)
-    if is_model_file(source):
-        raise ArgumentError(f"{name} is a model file; peers read no such thing: name a robot's URDF")
-    model = assemble(_without_mimics(load_urdf(source).tree))
+    arm = load_model(source)
+    if not isinstance(arm, RobotModel):
+        raise ArgumentError(f"{name} has closed loops or flexible links, which peers do not read: name a robot's URDF")
+    model = assemble(_without_mimics(arm.tree))
     if model.n == 0:
         raise ArgumentError(f"{name} has no joint that moves: there is nothing to time")
-    return BenchRobot(model, source.data.decode(source.encoding or "utf-8"))
+    return BenchRobot(model, to_urdf(arm) if is_model_file(source) else source.data.decode(source.encoding or "utf-8"))
 
 
 def _without_mimics(tree: KinematicTree) -> KinematicTree:

@@ -33,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
     machine = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
     if not isinstance(machine, RobotModel):
         raise ArgumentError(
-            f"{source.name} describes closed loops or flexible links, which URDF cannot say; export the URDF that the "
-            "model file names"
+            f"{source.name} describes closed loops or flexible links, which URDF cannot say; name the URDF of its tree"
         )
     text = to_urdf(machine)
     if args.out is None:

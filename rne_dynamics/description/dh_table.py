@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
 
 import numpy as np
 
-from rne_dynamics.description.findings import Reading, error
+from rne_dynamics.description.findings import Finding, Reading, error, warning
 from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Record, Vector
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
@@ -21,6 +21,7 @@ from rne_dynamics.model.tree import KinematicTree, Limits
 #: Stands behind the name of a model file: lines are those of the URDF that its table stands for.
 WRITTEN = " (as URDF)"
 
+_RIGHT = math.pi / 2.0
 _ROW = Record(
     {
         "name": Key(Name(), "the link's name; link3 for the third row if not given"),
@@ -77,11 +78,11 @@ def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] 
     given: Mapping[str, Marked] = table.value
     rows = []
     for number, row in enumerate(given["links"].value, 1):
+        yield from _rounded_angles(row.value, number)
         try:
             rows.append(_link(row.value))
         except ModelError as fault:
-            name = row.value["name"].value if "name" in row.value else f"link{number}"
-            yield error(row.line, f"dh link {name!r}", str(fault), "correct the row")
+            yield error(row.line, _where(row.value, number), str(fault), "correct the row")
     if len(rows) < len(given["links"].value):
         return None
     tool = None
@@ -126,6 +127,20 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
         name=row["name"].value if "name" in row else None,
         joint=row["joint"].value if "joint" in row else None,
     )
+
+
+def _rounded_angles(row: Mapping[str, Marked], number: int) -> Iterator[Finding]:
+    """Yield right angles that were written with too few digits, such as 1.5708."""
+    for key in ("alpha", "theta"):
+        value = row[key].value if key in row else 0.0
+        exact = round(value / _RIGHT) * _RIGHT
+        if value != exact and value in [round(exact, digits) for digits in range(2, 12)]:
+            message = f"is {value:g}, which is {abs(value - exact):.1g} rad off a multiple of a right angle"
+            yield warning(row[key].line, f"{_where(row, number)} {key}", message, f"write {exact!r} if that is meant")
+
+
+def _where(row: Mapping[str, Marked], number: int) -> str:
+    return f"dh link {row['name'].value if 'name' in row else f'link{number}'!r}"
 
 
 def _stem(file: str) -> str:

@@ -174,7 +174,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
     urdf = None if read is None else _read_urdf(read, source.name, mappings, found)
     tree, mechanism, arm = None, None, None
     flexible: tuple[FlexibleEntry, ...] = ()
-    if urdf is not None and urdf.tree is not None and not found:
+    if urdf is not None and urdf.tree is not None and not any(f.severity is Severity.ERROR for f in found):
         if "flexible" in values:
             flexible = collect(read_flexible(values, urdf.tree, source.name), found)
         tree, mechanism, arm = _build(values, urdf.tree, flexible, line_of(root), found)

@@ -38,7 +38,8 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     Raises
     ------
     ModelError
-        Coulomb friction that differs by direction: URDF has one number for both.
+        Coulomb friction that differs by direction: URDF has one number for both. A mechanism with closed loops or an
+        arm with flexible links, which URDF cannot say.
 
     Notes
     -----
@@ -47,6 +48,10 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     set them there (``armature`` in MuJoCo, ``model.armature`` in Pinocchio).
     """
     tree = robot.tree if isinstance(robot, RobotModel) else robot
+    if not isinstance(tree, KinematicTree):
+        raise ModelError(
+            f"{tree.name!r} is a {type(tree).__name__}; URDF describes trees of rigid links; write its `.robot` instead"
+        )
     lines = ['<?xml version="1.0"?>', f"<robot name={quoteattr(tree.name)}>"]
     for link in tree.links:
         if link.inertia is None:

@@ -101,5 +101,5 @@ def test_its_attitude_too(spin) -> None:
 def test_the_differential_algebraic_equations_turn_alike() -> None:
     """The same body in maximal coordinates, Runge–Kutta steps of 1 ms."""
     robot, spin = stone(), STARTS[0]
-    log = simulate_maximal(robot, body_states(robot, robot.neutral, start(spin)), 0.2, 1e-3, record_every=100)
+    log = simulate_maximal(robot, body_states(robot, robot.neutral, start(spin)), 0.1, 1e-3, record_every=50)
     assert np.abs(log.qd[:, 3:] @ TURN - jacobi(spin, log.time)).max() < 1e-10

@@ -80,7 +80,7 @@ def test_a_missed_goal_is_an_exit_code_only_where_asked(monkeypatch, capsys):
         (["nothing"], "there is no section 'nothing'"),
         (["--repeats", "0"], "--repeats is 0"),
         (["--robot", "no_such_robot"], "no_such_robot"),
-        (["--robot", "four_bar"], "is a model file"),
+        (["--robot", "four_bar"], "has closed loops or flexible links"),
     ],
 )
 def test_faulty_arguments_are_one_line(arguments, words, capsys):

@@ -10,6 +10,7 @@ import pytest
 from support.errors import relative_error
 
 import rne_dynamics as rne
+from rne_dynamics.benchmarking.robots import load
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
@@ -92,7 +93,7 @@ def test_as_text_and_named_after_its_file(tmp_path: Path) -> None:
         "check {} --json",
         "inertia robot {} --link slide",
         "simulate {} --free --no-friction --seconds 0.01 --json",
-        "verify {} --states 2 --json",
+        pytest.param("verify {} --states 2 --json", marks=pytest.mark.slow),
     ],
 )
 def test_every_command_takes_it(command: str, file: Path, capsys) -> None:
@@ -105,6 +106,30 @@ def test_check_finds_what_the_table_leaves_out(file: Path, capsys) -> None:
     told = json.loads(capsys.readouterr().out)
     assert told["urdf"]["file"] == f"{file} (as URDF)"
     assert "joint 'joint3'" in {f["element"] for f in told["urdf"]["findings"]}  # continuous, without <limit>
+
+
+def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) -> None:
+    """Calibrated angles, which are near a right one, are left alone."""
+    angles = (1.5708, -1.57, 3.14159, 1.5701, 1e-4, 1.5707963267948966)
+    rows = "".join(f"    - {{alpha: {x}, mass: 1}}\n" for x in angles)
+    file = tmp_path / "arm.yaml"
+    file.write_text(f"dh:\n  convention: modified\n  links:\n{rows}")
+    assert main(["check", str(file), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(f["severity"], f["line"], f["element"]) for f in found] == [
+        ("warning", 4, "dh link 'link1' alpha"),
+        ("warning", 5, "dh link 'link2' alpha"),
+        ("warning", 6, "dh link 'link3' alpha"),
+    ]
+    assert "is 1.5708, which is 4e-06 rad off" in found[0]["message"]
+    assert found[0]["mend"] == "write 1.5707963267948966 if that is meant"
+    assert rne.load_model(file).n == 6
+
+
+def test_the_bench_gives_peers_its_urdf(file: Path) -> None:
+    file.write_text(TABLE.replace("coulomb_forward: 1, coulomb_backward: 2", "coulomb: 1"))
+    arm = load(str(file))
+    assert rne.load_urdf(arm.text).joint_names == arm.model.joint_names
 
 
 def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsys) -> None:
@@ -155,6 +180,7 @@ def test_loops_on_a_table() -> None:
         (("mass: 1.5, com", "com"), ":9: dh link 'link3': com is given, but no mass"),
         (("inertia: [0.11, 0.001, 0, 0.08", "inertia: [0.011, 0.001, 0, 0.08"), ":5: dh link 'link1': inertia about"),
         (("lower: 0, upper: 0.4", "lower: 1, upper: 0.4"), ":7: dh link 'slide': lower is 1, above upper"),
+        (("convention: standard", "convention: standard\n  gravity: 9.81"), ":3: dh: key 'gravity' is unknown"),
         (("name: slide", "name: link1"), ":2: dh: robot 'bench': link 'link1' is there twice"),
     ],
 )

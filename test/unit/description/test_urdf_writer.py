@@ -41,7 +41,14 @@ def one_friction(tree: KinematicTree) -> KinematicTree:
     return replace(tree, joints=tuple(replace(j, friction=f) for j, f in zip(tree.joints, both, strict=True)))
 
 
-@pytest.mark.parametrize("name", [*shipped_robots(), *WHEEL, "gripper"])
+def whole_list() -> list[object]:
+    """Shipped robots, those of the wheel (large ones slow), and a gripper that mimics."""
+    large = ("baxter.urdf", "icub_reduced.urdf", "talos_full_v2.urdf", "tiago_dual.urdf")
+    marked = [pytest.param(name, marks=pytest.mark.slow) if name in large else name for name in WHEEL]
+    return [*shipped_robots(), *marked, "gripper"]
+
+
+@pytest.mark.parametrize("name", whole_list())
 def test_what_is_written_reads_back(name: str) -> None:
     robot = rne.assemble(one_friction(gripper().tree)) if name == "gripper" else loaded(name)
     text = rne.to_urdf(robot)
@@ -104,6 +111,12 @@ def test_friction_by_direction_is_refused() -> None:
     joint = replace(tree.joints[0], friction=Friction(0.1, 1.0, 2.0))
     with pytest.raises(ModelError, match="joint 'joint1': Coulomb friction is 1 forward and 2 backward; URDF has one"):
         rne.to_urdf(replace(tree, joints=(joint, *tree.joints[1:])))
+
+
+@pytest.mark.parametrize("name", ["pantograph", "flexible_beam"])
+def test_what_urdf_cannot_say_is_refused(name: str) -> None:
+    with pytest.raises(ModelError, match="URDF describes trees of rigid links"):
+        rne.to_urdf(rne.load_model(name))
 
 
 def test_the_command(tmp_path, capsys) -> None:
