@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from rich.table import Table
@@ -15,9 +16,10 @@ from rich.text import Text
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
-from rne_dynamics.description.findings import Report, Severity
+from rne_dynamics.description.findings import Finding, Report, Severity
 from rne_dynamics.description.lint import lint
 from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.sources import Source, is_model_file
 
 EXAMPLES = """\
@@ -45,7 +47,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the robot, print the findings, and return the exit code."""
     source = robot_source(args)
-    reports, freedoms = check_model(source, xacro_arguments(args)) if is_model_file(source) else ([lint(source)], None)
+    reports, freedoms = (
+        check_model(source, xacro_arguments(args)) if is_model_file(source) else ([check_urdf(source)], None)
+    )
     if args.json:
         told = as_json(reports[0])
         if is_model_file(source):
@@ -62,6 +66,13 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def check_urdf(source: Source) -> Report:
+    """The report on a URDF, with what another reader says of it."""
+    report = lint(source)
+    refused = refusal_of_urdf_parser_py(source) if report.ok else None
+    return report if refused is None else _with(report, [refused])
+
+
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
     """Reports on a model file and, if it can be read, on its URDF; freedoms of a mechanism whose loops close."""
     examination = examine_model(source, mappings)
@@ -71,12 +82,16 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
     about_urdf = urdf.report
     if examination.mechanism is not None:
         found, freedoms = lint_mechanism(examination.mechanism, examination.values)
-        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+        report = _with(report, found)
         about_urdf = without_passive_efforts(about_urdf, examination.mechanism)
     if examination.arm is not None:
         found = lint_flexible(examination.arm, examination.flexible)
-        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+        report = _with(report, found)
     return [report, about_urdf], freedoms
+
+
+def _with(report: Report, found: Iterable[Finding]) -> Report:
+    return Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
 
 
 def as_json(report: Report) -> dict[str, object]:

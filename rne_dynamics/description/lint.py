@@ -69,7 +69,7 @@ def examine(source: Source) -> Examination:
     tree = None
     if not any(f.severity is Severity.ERROR for f in found):
         try:
-            tree = build_tree(outline, rotors, source.name)
+            tree = build_tree(outline, rotors)
         except ModelError as fault:  # something the checks above do not know yet
             found.append(error(root.line, "<robot>", str(fault), "correct the description"))
         else:

@@ -18,13 +18,9 @@ SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 MOST_ELEMENTS = 100_000
 DEEPEST = 100
 _BOM = b"\xef\xbb\xbf"
-# as xml.sax.saxutils, which would bring Python's HTTP client with it
-_QUOTED = str.maketrans({
-    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
-})  # fmt: skip
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Element:
     """One XML element; filled while reading, not changed afterwards.
 
@@ -54,12 +50,10 @@ class Element:
 
     def first(self, tag: str) -> Element | None:
         """The first child of a tag, `None` where there is none."""
-        return next(self.all(tag), None)
-
-
-def quoted(value: str) -> str:
-    """An attribute's value with its quotes."""
-    return f'"{value.translate(_QUOTED)}"'
+        for child in self.children:
+            if child.tag == tag:
+                return child
+        return None
 
 
 def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
@@ -133,7 +127,8 @@ class _Reader:
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
-        depth = len(self.open) + self.skipping
+        opened = self.open
+        depth = len(opened) + self.skipping
         if self.count > MOST_ELEMENTS or depth >= DEEPEST:
             much = (
                 f"more than {MOST_ELEMENTS} elements" if depth < DEEPEST else f"elements nested deeper than {DEEPEST}"
@@ -145,25 +140,29 @@ class _Reader:
             self.skipping += 1
             return
         element = Element(tag, attributes, self.parser.CurrentLineNumber)
-        if self.open:
-            self.open[-1].children.append(element)
-        else:
+        if not opened:
             self.root = element
-        if tag in SKIPPED and self.open:
+            opened.append(element)
+            return
+        opened[-1].children.append(element)
+        if tag in SKIPPED:
             self.skipping = 1
+            self.parser.CharacterDataHandler = None
         else:
-            self.open.append(element)
+            opened.append(element)
 
     def _end(self, _tag: str) -> None:
         if self.skipping:
             self.skipping -= 1
+            if not self.skipping:
+                self.parser.CharacterDataHandler = self._text
         else:
             element = self.open.pop()
             element.text = element.text.strip()
 
     def _text(self, text: str) -> None:
         # only leaves carry values; long runs in the wrong place are not worth keeping
-        if not self.skipping and self.open and len(self.open[-1].text) < 1000:
+        if self.open and len(self.open[-1].text) < 1000:
             self.open[-1].text += text[:1000]
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_declarations: bool | int) -> None:

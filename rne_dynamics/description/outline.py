@@ -217,9 +217,15 @@ def lint_children(
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:
     """Yield attributes that are not known and look like one that is known and missing."""
     for attribute in element.attributes:
-        missing = [k for k in known if k not in element.attributes]
-        near = get_close_matches(attribute.lower(), missing, n=1, cutoff=0.7)
-        if attribute not in known and near:
+        if attribute in known:
+            continue
+        # names of too different lengths cannot be alike, and most that are unknown here are meant for other tools
+        alike = [
+            k for k in known
+            if k not in element.attributes and 2 * min(len(k), len(attribute)) >= 0.7 * (len(k) + len(attribute))
+        ]  # fmt: skip
+        near = alike and get_close_matches(attribute.lower(), alike, n=1, cutoff=0.7)
+        if near:
             yield warning(
                 element.line,
                 where,

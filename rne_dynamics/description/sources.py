@@ -116,10 +116,11 @@ def find(source: str | os.PathLike[str]) -> Path:
     if isinstance(source, str):
         if _URI.match(name):
             return resolve_uri(name)
-        if name in shipped_models():
-            return share_file(f"urdf/{name}.yaml")
-        if name in shipped_robots():
-            return share_file(f"urdf/{name}.urdf")
+        if not os.path.dirname(name):  # otherwise it is no bare name, and the folders need not be read
+            if name in shipped_models():
+                return share_file(f"urdf/{name}.yaml")
+            if name in shipped_robots():
+                return share_file(f"urdf/{name}.urdf")
     path = Path(name)
     if "\0" in name:
         raise DescriptionError(f"{name!r} has a null character in it; give a path, XML text, a URI or a robot's name")

@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 
-from rne_dynamics.description.clean import clean_text
-from rne_dynamics.description.findings import collect
-from rne_dynamics.description.markup import read_markup
-from rne_dynamics.description.outline import read_outline
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
@@ -209,15 +205,6 @@ def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
     text = arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))
     done = subprocess.run([sys.executable, "-c", code], input=text, text=True, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_urdf_parser_py_gets_text_that_both_its_lines_take() -> None:
-    # lxml, under urdf_parser_py 1.2, refuses a str with an encoding declaration
-    root = read_markup(arm_and(REFUSED_BY_URDF_PARSER_PY).encode(), "f")
-    text = clean_text(collect(read_outline(root, "f"), []))
-    assert text.startswith("<robot ")
-    for tag in ("material", "gazebo", "transmission", "visual", "collision", "safety_controller", "note"):
-        assert tag not in text
 
 
 def test_a_long_chain_is_no_matter_of_recursion() -> None:
