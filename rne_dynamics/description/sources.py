@@ -116,7 +116,7 @@ def find(source: str | os.PathLike[str]) -> Path:
     if isinstance(source, str):
         if _URI.match(name):
             return resolve_uri(name)
-        if not os.path.dirname(name):  # otherwise it is no bare name, and the folders need not be read
+        if os.sep not in name:  # otherwise no robot that ships is meant, and the folders need not be read
             if name in shipped_models():
                 return share_file(f"urdf/{name}.yaml")
             if name in shipped_robots():

@@ -9,7 +9,7 @@ from rne_dynamics.description.findings import Reading, error
 from rne_dynamics.description.markup import Element
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-#: The characters of plain numbers with blanks between them: of words made of these, `float` accepts what `_NUMBER` does.
+#: Plain numbers with blanks between them: of words made of these characters, `float` accepts what `_NUMBER` does.
 _PLAIN = re.compile(r"[-+.0-9eE \t\r\n]*")
 _WRONG_LOCALE = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 #: Nothing on a robot is larger in SI units; beyond it, products of numbers leave the finite ones.
