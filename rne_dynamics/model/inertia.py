@@ -129,7 +129,7 @@ class Inertia(Rebuilt):
 def _computed(mass: float, com: Array, inertia: Array) -> Inertia:
     """A body computed from checked ones: symmetric by construction, its mass not negative, in arrays of its own.
 
-    Only an overflow can make it wrong, which is refused as from a caller. This takes a quarter of the time of all checks.
+    Only an overflow can make it wrong, which is refused as from a caller. A quarter of the time of all checks.
     """
     if com.shape != (3,) or not all(map(math.isfinite, (mass, *com.tolist(), *inertia.ravel().tolist()))):
         return Inertia(mass, com, inertia)
