@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from rich.table import Table
 from rich.text import Text
@@ -91,7 +91,7 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
 
 
 def _with(report: Report, found: Iterable[Finding]) -> Report:
-    return Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+    return replace(report, findings=tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -99,6 +99,8 @@ def as_json(report: Report) -> dict[str, object]:
     return {
         "file": report.file,
         "ok": report.ok,
+        "repairs": len(report.repairs),
+        "repairable": report.repairable,
         "counts": {severity.value: len(report.of(severity)) for severity in Severity},
         "findings": [{**asdict(f), "severity": f.severity.value} for f in report.findings],
     }
@@ -113,6 +115,8 @@ def _print(report: Report) -> None:
             table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.mend)
         out.print(table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
+    if report.repairable:
+        counts[-1] += "; loads with --lenient"
     print(f"{report.file}: {', '.join(counts) or 'nothing to mend'}")
 
 

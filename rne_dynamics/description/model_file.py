@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +87,7 @@ def load_model(
     payload: Payload | None = None,
     lock: Mapping[str, float] | None = None,
     mappings: Mapping[str, str] | None = None,
+    lenient: bool = False,
 ) -> AnyMachine:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
@@ -102,6 +103,8 @@ def load_model(
         Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
     mappings
         Arguments for xacro by name, for the URDF.
+    lenient
+        As for `load_urdf`, for the URDF.
 
     Returns
     -------
@@ -124,8 +127,8 @@ def load_model(
     The keys of the file, their units and meaning are declared in `rne_dynamics.description.model_schema`.
     """
     if not names_model_file(source):
-        return load_urdf(source, payload=payload, lock=lock, mappings=mappings)
-    examination = examine_model(read_source(source), mappings)
+        return load_urdf(source, payload=payload, lock=lock, mappings=mappings, lenient=lenient)
+    examination = examine_model(read_source(source, lenient=lenient), mappings)
     if examination.urdf is not None and not examination.urdf.report.ok:
         raise refusal(examination.urdf.report)
     if examination.urdf is None or examination.tree is None:
@@ -170,7 +173,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
     read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
-    urdf = _read_urdf(values["urdf"], source.name, mappings, found) if "urdf" in values else None
+    urdf = _read_urdf(values["urdf"], source, mappings, found) if "urdf" in values else None
     tree, mechanism, arm = None, None, None
     flexible: tuple[FlexibleEntry, ...] = ()
     if urdf is not None and urdf.tree is not None and not found:
@@ -235,10 +238,10 @@ def _with_payload(tree: KinematicTree, payload: Payload, flexible: tuple[Flexibl
 
 
 def _read_urdf(
-    named: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
+    named: Marked, model: Source, mappings: Mapping[str, str] | None, found: list[Finding]
 ) -> Examination | None:
     try:
-        return examine(_urdf_source(str(named.value), file, mappings))
+        return examine(replace(_urdf_source(str(named.value), model.name, mappings), lenient=model.lenient))
     except (DescriptionError, MissingDependencyError) as fault:
         found.append(error(named.line, "urdf", str(fault), "correct the name"))
         return None

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from rne_dynamics.description.lint_joints import LIMITED
+from rne_dynamics.description.lint_joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint_structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import JointOutline, LinkOutline, Outline
+from rne_dynamics.description.outline import POSITION, JointOutline, LinkOutline, Outline
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
@@ -81,6 +81,20 @@ def _link(link: LinkOutline) -> TreeLink:
     return TreeLink(link.name, Inertia(mass, com, inertia))
 
 
+def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
+    """Position limits; of a joint that moves, those of <limit> and <safety_controller> together."""
+    if joint.kind not in LIMITED:
+        return -math.inf, math.inf
+    lower, upper = _number(limit, "lower", 0.0), _number(limit, "upper", 0.0)
+    if POSITION in joint.unbounded:
+        lower, upper = -math.inf, math.inf
+    safety = joint.element.first("safety_controller")
+    if safety is None:
+        return lower, upper
+    soft = _number(safety, "soft_lower_limit", -math.inf), _number(safety, "soft_upper_limit", math.inf)
+    return narrowed_limits(lower, upper, *soft) or (lower, upper)
+
+
 def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     element, kind = joint.element, joint.kind
     origin = element.first("origin")
@@ -90,13 +104,11 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     limits, dynamics = Limits(), element.first("dynamics")
     limit = element.first("limit")
     if limit is not None:
-        bounded = kind in LIMITED
-        limits = Limits(
-            lower=_number(limit, "lower", 0.0) if bounded else -math.inf,
-            upper=_number(limit, "upper", 0.0) if bounded else math.inf,
-            velocity=_number(limit, "velocity", math.inf),
-            effort=_number(limit, "effort", math.inf),
+        lower, upper = _range(joint, limit)
+        velocity, effort = (
+            math.inf if name in joint.unbounded else _number(limit, name, math.inf) for name in ("velocity", "effort")
         )
+        limits = Limits(lower, upper, velocity, effort)
     coulomb = _number(dynamics, "friction", 0.0)
     mimic = element.first("mimic") if mimic_holds(outline, joint) else None
     follows = None

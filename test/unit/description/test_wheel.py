@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
@@ -24,6 +25,15 @@ from rne_dynamics.model.tree import JointKind
 
 def name(path: Path) -> str:
     return f"{path.parents[1].name}-{path.stem}"
+
+
+def soft_limits(path: Path) -> dict[str, tuple[float, float]]:
+    """Of the joints that have some, by name."""
+    return {
+        joint.get("name", ""): (float(safety.attrib["soft_lower_limit"]), float(safety.attrib["soft_upper_limit"]))
+        for joint in ElementTree.parse(path).getroot().iter("joint")
+        if (safety := joint.find("safety_controller")) is not None and "soft_lower_limit" in safety.attrib
+    }
 
 
 def test_all_files_are_accounted_for() -> None:
@@ -51,13 +61,15 @@ def test_joints_limits_friction_and_masses_are_those_of_pinocchio(path: Path) ->
     robot = load_urdf(path)
     model = pin.buildModelFromUrdf(str(path))
     moving = [joint for joint in robot.tree.joints if joint.kind is not JointKind.FIXED]
+    soft = soft_limits(path)  # which Pinocchio does not read
     assert {joint.name for joint in moving} == set(model.names[1:])
     for joint in moving:
         theirs = model.joints[model.getJointId(joint.name)]
         iq, iv = theirs.idx_q, theirs.idx_v
         if joint.kind is not JointKind.CONTINUOUS:
-            assert joint.limits.lower == model.lowerPositionLimit[iq]
-            assert joint.limits.upper == model.upperPositionLimit[iq]
+            low, high = soft.get(joint.name, (-np.inf, np.inf))
+            assert joint.limits.lower == max(low, model.lowerPositionLimit[iq])
+            assert joint.limits.upper == min(high, model.upperPositionLimit[iq])
         if np.isfinite(joint.limits.effort):
             assert joint.limits.effort == model.upperEffortLimit[iv]
             assert joint.limits.velocity == model.upperVelocityLimit[iv]
