@@ -73,6 +73,25 @@ def test_bounds_that_are_missing() -> None:
     assert (model.lower[0], model.effort_limit[0], model.velocity_limit[0]) == (0.0, math.inf, 4.0)
 
 
+SOFT = 'velocity="4"/><safety_controller k_velocity="10"'
+
+
+@pytest.mark.parametrize(
+    ("soft", "lower", "upper"),
+    [
+        ('soft_lower_limit="-0.5" soft_upper_limit="1.5"', -0.5, 1.5),
+        ('soft_lower_limit="-5" soft_upper_limit="5"', -1.0, 2.0),
+        ('soft_upper_limit="1.5"', -1.0, 1.5),
+        ("", -1.0, 2.0),
+        ('soft_lower_limit="1" soft_upper_limit="1"', -1.0, 2.0),
+        ('soft_lower_limit="2.5" soft_upper_limit="3"', -1.0, 2.0),
+    ],
+)
+def test_soft_limits_narrow_the_position_limits(soft: str, lower: float, upper: float) -> None:
+    model = load_urdf(arm(('velocity="4"', f"{SOFT} {soft}")))
+    assert (model.lower[0], model.upper[0]) == (lower, upper)
+
+
 def test_a_continuous_joint_has_no_position_bounds_whatever_it_says() -> None:
     model = load_urdf(arm(("revolute", "continuous")))
     assert (model.lower[0], model.upper[0], model.effort_limit[0]) == (-math.inf, math.inf, 30.0)
