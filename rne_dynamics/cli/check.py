@@ -13,14 +13,16 @@ from dataclasses import asdict, replace
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.description.findings import Finding, Report, Severity
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import examine_model
 from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.sources import Source, is_model_file
+from rne_dynamics.model.assembly import assemble
 
 EXAMPLES = """\
 examples:
@@ -67,10 +69,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_urdf(source: Source) -> Report:
-    """The report on a URDF, with what another reader says of it."""
-    report = lint(source)
-    refused = refusal_of_urdf_parser_py(source) if report.ok else None
-    return report if refused is None else _with(report, [refused])
+    """The report on a URDF, with what its dynamics and another reader say of it."""
+    examination = examine(source)
+    report = examination.report
+    if examination.tree is None or examination.outline is None:
+        return report
+    refused = refusal_of_urdf_parser_py(source)
+    found = lint_dynamics(assemble(examination.tree), examination.outline)
+    return _with(report, [*found, *([] if refused is None else [refused])])
 
 
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
@@ -84,6 +90,9 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
         found, freedoms = lint_mechanism(examination.mechanism, examination.values)
         report = _with(report, found)
         about_urdf = without_passive_efforts(about_urdf, examination.mechanism)
+    elif examination.tree is not None and urdf.outline is not None:
+        robot = assemble(examination.tree, gravity=examination.gravity)
+        about_urdf = _with(about_urdf, lint_dynamics(robot, urdf.outline))
     if examination.arm is not None:
         found = lint_flexible(examination.arm, examination.flexible)
         report = _with(report, found)

@@ -31,10 +31,13 @@ class Examination:
         All findings.
     tree
         `None` where there are errors.
+    outline
+        The elements behind the tree, for their lines.
     """
 
     report: Report
     tree: KinematicTree | None
+    outline: Outline | None = None
 
 
 def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None, lenient: bool = False) -> Report:
@@ -80,7 +83,7 @@ def examine(source: Source) -> Examination:
     findings = tuple(sorted(found, key=lambda f: f.line))
     if any(f.severity is Severity.ERROR for f in findings):
         return _refused(source, findings)
-    return Examination(Report(source.name, findings, repairs), tree)
+    return Examination(Report(source.name, findings, repairs), tree, outline)
 
 
 def _refused(source: Source, findings: tuple[Finding, ...]) -> Examination:

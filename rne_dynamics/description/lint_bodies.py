@@ -18,6 +18,9 @@ _VAST = 3.0
 _DUMMY = 1e-4
 #: A moving link that outweighs all other moving ones together this many times has its mass in other units.
 _OUTWEIGHS = 20.0
+#: A link that is so many times longer than those beside it, and at least so long (m), is in other units than they are.
+_OUTREACHES = 100.0
+_LONG = 1.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
@@ -33,6 +36,7 @@ def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
             yield from _lint_massless(outline, joint, weighs[joint.child], moved[joint.child])
     for name, group in led.items():
         yield from _lint_felt(outline, tree.joint(name), group, moved)
+    yield from _lint_lengths(outline, tree, own)
     yield from _lint_proportion(outline, tree, own)
 
 
@@ -91,6 +95,32 @@ def _lint_felt(
             f"joint {joint.name!r} moves no {what}: forward dynamics has no answer for it",
             "add the <inertial>, make the joint fixed, or lock it",
         )
+
+
+def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
+    """Yield joints placed far beyond what the joints before and after them, and the mass centres there, reach."""
+    length = {joint.name: math.hypot(*joint.position.tolist()) for joint in tree.joints}
+    if max(length.values(), default=0.0) < _LONG:
+        return
+    beside: dict[str, list[str]] = {link.name: [] for link in tree.links}
+    for joint in tree.joints:
+        for link in (joint.parent, joint.child):
+            beside[link].append(joint.name)
+    for joint in tree.joints:
+        if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
+            continue  # where the whole robot stands is no length of a link
+        around = [length[x] for end in (joint.parent, joint.child) for x in beside[end] if x != joint.name]
+        centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
+        longest = max(*around, *centres)
+        if 0.0 < longest * _OUTREACHES <= length[joint.name]:
+            origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
+            yield warning(
+                origin.line,
+                f"joint {joint.name!r} <origin>",
+                f"is {length[joint.name]:.4g} m from the joint before it, and nothing beside it reaches beyond "
+                f"{longest:.3g} m",
+                "convert from millimetres if that is what it is",
+            )
 
 
 def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:

@@ -76,6 +76,12 @@ class ModelExamination:
     arm: FlexibleArm | None = None
 
     @property
+    def gravity(self) -> tuple[float, float, float]:
+        """In world axes, m/s²."""
+        given: tuple[float, float, float] = self.values.get("gravity", _GRAVITY).value
+        return given
+
+    @property
     def ok(self) -> bool:
         """Whether `load_model` takes the file."""
         return self.report.ok and self.urdf is not None and self.urdf.report.ok

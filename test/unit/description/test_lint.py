@@ -201,6 +201,12 @@ WARNINGS = {
     "centre_in_millimetres": (
         arm(("0.1 0 0", "100 0 0")), 4, "link 'upper' <inertial> <origin>", "100 m from", "millimetres",
     ),
+    "link_in_millimetres": (
+        robot(*TWO, link("c"), joint("j1", "a", "b", inside='<origin xyz="0 0 0.3"/>'),
+              joint("j2", "b", "c", inside='<origin\nxyz="0 300 0"/>')),
+        6, "joint 'j2' <origin>", "300 m from the joint before it, and nothing beside it reaches beyond 0.3 m",
+        "millimetres",
+    ),
     "inertia_missing": (
         arm((f"      <inertia {INERTIA}/>\n", "\n")), 4, "link 'upper' <inertia>", "point mass", "add <inertia>",
     ),
@@ -307,6 +313,19 @@ def test_checks_go_on_after_the_first_fault() -> None:
     assert [f.line for f in lint(text).of(Severity.ERROR)] == [3, 5, 11, 13, 14]
     with pytest.raises(DescriptionError, match=r"and 4 more: `rne check` lists them"):
         load_urdf(text)
+
+
+def test_long_links_are_no_fault_where_their_neighbours_are_long_or_they_place_the_robot() -> None:
+    def links(first: str, second: str, kind: str = "revolute") -> str:
+        return robot(
+            *TWO, link("c"), joint("j1", "a", "b", kind, f'<origin xyz="{first}"/>'),
+            joint("j2", "b", "c", inside=f'<origin xyz="{second}"/>'),
+        )  # fmt: skip
+
+    assert lint(links("0 0 0.3", "0 29 0")).findings == ()
+    assert lint(links("0 0 0.001", "0 0.9 0")).findings == ()
+    assert lint(links("0 0 300", "0 0.3 0", "fixed")).findings == ()
+    assert [f.line for f in lint(links("0 0 300", "0 0.3 0")).findings] == [5]
 
 
 def test_rounded_inertias_are_not_reported() -> None:
