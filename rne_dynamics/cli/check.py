@@ -30,6 +30,7 @@ examples:
   rne check my_arm.urdf
   rne check pantograph                                the model file, its URDF, and the mechanism they make
   rne check package://my_arm_description/urdf/arm.urdf.xacro --arg tool:=gripper
+  rne check my_arm.urdf --lenient                     what can be repaired as warnings, as it would then be read
   ros2 param get --hide-type /robot_state_publisher robot_description | rne check -
 
 exit code: 0 without errors, 1 with errors (with --strict also with warnings). Lines of a .xacro file are those of the

@@ -6,10 +6,10 @@ Every repair is a warning with its line. What is not listed here stays an error.
 |---|---|---|
 | ``<xacro:...>`` in a plain URDF | nothing | urdfdom, Pinocchio |
 | an element that may be there once, twice | the first | urdfdom, Pinocchio |
-| blanks before the XML declaration | a file without them (`read_markup`) | PyBullet |
-| ``lower`` above ``upper`` | no position limits | PyBullet |
-| an ``effort`` or ``velocity`` of -1 | no limit | PyBullet |
-| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom since URDF 1.2 |
+| blanks before the XML declaration | a file without them (`read_markup`) | urdfdom, Pinocchio, MuJoCo |
+| ``lower`` above ``upper`` | no position limits | PyBullet, MuJoCo |
+| an ``effort`` or ``velocity`` of -1 | no limit | who writes it so; Pinocchio refuses it |
+| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom in files of URDF 1.1; others ignore it |
 """
 
 from __future__ import annotations
