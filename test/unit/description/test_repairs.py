@@ -106,7 +106,10 @@ def test_the_model_is_that_of_the_file_without_the_fault(case: str, caplog: pyte
         np.testing.assert_allclose(body.inertia, R @ np.diag([0.02, 0.03, 0.04]) @ R.T, atol=1e-17)
 
 
-@pytest.mark.parametrize("case", ["axis_twice", "two_origins", "two_inertials", "xacro_in_a_joint", "xacro_at_the_top", "blank_line_first"])
+@pytest.mark.parametrize(
+    "case",
+    ["axis_twice", "two_origins", "two_inertials", "xacro_in_a_joint", "xacro_at_the_top", "blank_line_first"],
+)
 def test_pinocchio_reads_the_same(case: str) -> None:
     ours, theirs = load_urdf(REPAIRED[case][0], lenient=True), pin.buildModelFromXML(REPAIRED[case][0])
     q = np.array([0.7])
