@@ -84,7 +84,7 @@ def _felt(robot: RobotModel, q: Array) -> Array:
         try:
             felt[row, moving] = 1.0 / np.diagonal(np.linalg.inv(matrix))
         except np.linalg.LinAlgError:
-            continue  # a motion without inertia, which `lint_bodies` tells
+            continue  # a motion without inertia, which `lint_bodies` reports
     known = np.isfinite(felt).any(axis=0)
     median = np.full(robot.n, np.nan)
     median[known] = np.nanmedian(felt[:, known], axis=0)

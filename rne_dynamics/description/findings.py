@@ -19,7 +19,7 @@ class Severity(Enum):
     ERROR = "error"
     #: The file loads, and would mislead a controller or a simulation.
     WARNING = "warning"
-    #: Right as it stands, and maybe not what was meant.
+    #: Correct, and maybe not what was meant.
     NOTE = "note"
 
 

@@ -18,7 +18,7 @@ _VAST = 3.0
 _DUMMY = 1e-4
 #: A moving link that outweighs all other moving ones together this many times has its mass in other units.
 _OUTWEIGHS = 20.0
-#: A link that is so many times longer than those beside it, and at least so long (m), is in other units than they are.
+#: A link so many times longer than its neighbours, and at least so long (m), is in other units than they are.
 _OUTREACHES = 100.0
 _LONG = 1.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
@@ -102,14 +102,14 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
     length = {joint.name: math.hypot(*joint.position.tolist()) for joint in tree.joints}
     if max(length.values(), default=0.0) < _LONG:
         return
-    beside: dict[str, list[str]] = {link.name: [] for link in tree.links}
+    joined: dict[str, list[str]] = {link.name: [] for link in tree.links}
     for joint in tree.joints:
         for link in (joint.parent, joint.child):
-            beside[link].append(joint.name)
+            joined[link].append(joint.name)
     for joint in tree.joints:
         if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
-            continue  # where the whole robot stands is no length of a link
-        around = [length[x] for end in (joint.parent, joint.child) for x in beside[end] if x != joint.name]
+            continue  # the place of the whole robot is no length of a link
+        around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
         centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
         longest = max(*around, *centres)
         if 0.0 < longest * _OUTREACHES <= length[joint.name]:
@@ -117,7 +117,7 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
             yield warning(
                 origin.line,
                 f"joint {joint.name!r} <origin>",
-                f"is {length[joint.name]:.4g} m from the joint before it, and nothing beside it reaches beyond "
+                f"is {length[joint.name]:.4g} m from the joint before it; neighbouring links reach at most "
                 f"{longest:.3g} m",
                 "convert from millimetres if that is what it is",
             )

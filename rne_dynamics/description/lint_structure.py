@@ -51,7 +51,7 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
 
 
 def _missing_root(outline: Outline) -> str | None:
-    """Name of the link that all others hang on and that is not there; `None` where there is a root, or several lack."""
+    """Name of the missing link that all others descend from; `None` where there is a root, or several are missing."""
     children = {joint.child for joint in outline.joints.values()}
     missing = {joint.parent for joint in outline.joints.values()} - set(outline.links)
     return missing.pop() if len(missing) == 1 and children >= set(outline.links) else None
@@ -68,7 +68,7 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
                 f"is a second root beside {roots[0]!r}: no joint has it as child; there must be one root",
                 f"add a joint with child {name!r}, or delete the link",
             )
-    # what hangs on a link that does not exist is told there
+    # descendants of a missing link are no loop: `_lint_ends` reports that link
     orphans = [j.child for j in outline.joints.values() if j.parent not in outline.links]
     reached = _reached(outline, [*roots, *orphans])
     lost = [name for name in outline.links if name not in reached]

@@ -8,8 +8,8 @@ Every repair is a warning with its line. What is not listed here stays an error.
 | an element that may be there once, twice | the first | urdfdom, Pinocchio |
 | blanks before the XML declaration | a file without them (`read_markup`) | urdfdom, Pinocchio, MuJoCo |
 | ``lower`` above ``upper`` | no position limits | PyBullet, MuJoCo |
-| an ``effort`` or ``velocity`` of -1 | no limit | who writes it so; Pinocchio refuses it |
-| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom in files of URDF 1.1; others ignore it |
+| an ``effort`` or ``velocity`` of -1 | no limit | (Pinocchio refuses it) |
+| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom in files of URDF 1.1 |
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Fi
 def _without_xacro(element: Element, where: str) -> Iterator[Finding]:
     for child in element.children:
         if child.tag.startswith(_XACRO):
-            message = "is a xacro element in a plain URDF; it is ignored, and what it stands for is missing"
+            message = "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing"
             yield warning(child.line, f"{where}<{child.tag}>", message, "give the .xacro file, or delete the element")
     element.children = [child for child in element.children if not child.tag.startswith(_XACRO)]
 
@@ -127,6 +127,6 @@ def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
     for name in ("effort", "velocity"):
         if value.get(name) == -1.0:
             absent.add(name)
-            message = f"{name} is -1, which stands for none: it has no bound"
+            message = f"{name} is -1, which means none: it has no bound"
             yield warning(limit.line, where, message, f'write {name}="..." from the data sheet')
     return frozenset(absent)

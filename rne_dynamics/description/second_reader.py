@@ -21,11 +21,11 @@ def refusal_of_urdf_parser_py(source: Source) -> Finding | None:
     """A note with the reason why urdf_parser_py refuses a description that `load_urdf` takes; `None` if it reads it."""
     from urdf_parser_py.urdf import URDF  # here alone: importing it takes longer than reading a robot
 
-    chatter = io.StringIO()  # it prints what it does not know
+    chatter = io.StringIO()  # unknown tags are printed
     try:
         with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
             URDF.from_xml_string(source.data)
-    except Exception as refusal:  # noqa: BLE001 - it lets through whatever its conversions raise
+    except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
         said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
         place = _PLACE.search(said[0])
         root = read_markup(source.data, source.name, source.encoding)

@@ -99,7 +99,7 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     element, kind = joint.element, joint.kind
     origin = element.first("origin")
     R, p = rotation_rpy(*_numbers(origin, "rpy", _ZERO)), np.array(_numbers(origin, "xyz", _ZERO))
-    if kind in (JointKind.FIXED, JointKind.FLOATING):  # whatever else is there means nothing and was not checked
+    if kind in (JointKind.FIXED, JointKind.FLOATING):  # other elements mean nothing here and were not checked
         return TreeJoint(joint.name, kind, joint.parent, joint.child, R, p, rotor_inertia=rotor)
     limits, dynamics = Limits(), element.first("dynamics")
     limit = element.first("limit")

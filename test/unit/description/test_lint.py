@@ -204,7 +204,7 @@ WARNINGS = {
     "link_in_millimetres": (
         robot(*TWO, link("c"), joint("j1", "a", "b", inside='<origin xyz="0 0 0.3"/>'),
               joint("j2", "b", "c", inside='<origin\nxyz="0 300 0"/>')),
-        6, "joint 'j2' <origin>", "300 m from the joint before it, and nothing beside it reaches beyond 0.3 m",
+        6, "joint 'j2' <origin>", "300 m from the joint before it; neighbouring links reach at most 0.3 m",
         "millimetres",
     ),
     "inertia_missing": (

@@ -45,7 +45,7 @@ REPAIRED = {
         arm(('lower="-1"', 'lower="3"')), 14, "joint 'shoulder' <limit>", "lower is 3, above upper, which is 2",
     ),
     "effort_of_minus_one": (
-        arm(('effort="30"', 'effort="-1"')), 14, "joint 'shoulder' <limit>", "effort is -1, which stands for none",
+        arm(('effort="30"', 'effort="-1"')), 14, "joint 'shoulder' <limit>", "effort is -1, which means none",
     ),
     "velocity_of_minus_one": (
         arm(('velocity="4"', 'velocity="-1.0"')), 14, "joint 'shoulder' <limit>", "velocity is -1",
