@@ -54,7 +54,8 @@ def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Fin
                 f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
                 f"{share:.1f} % of random postures",
-                "correct masses or limit; springs, counterweights and weightlessness are not in a URDF",
+                "correct the masses, or the limit if it is the motor's before its gears; springs, counterweights and "
+                "weightlessness are not in a URDF",
             )
 
 

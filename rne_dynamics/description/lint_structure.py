@@ -58,7 +58,8 @@ def _missing_root(outline: Outline) -> str | None:
 
 
 def _lint_tree(outline: Outline) -> Iterator[Finding]:
-    children = {j.child for j in outline.joints.values()}
+    # faulty joints, which `outline.joints` lacks, count too: they are reported as such
+    children = {child.attributes.get("link") for joint in outline.element.all("joint") for child in joint.all("child")}
     roots = [name for name in outline.links if name not in children]
     if len(roots) > 1:
         for name in roots[1:]:
@@ -69,7 +70,8 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
                 f"add a joint with child {name!r}, or delete the link",
             )
     # descendants of a missing link are no loop: `_lint_ends` reports that link
-    orphans = [j.child for j in outline.joints.values() if j.parent not in outline.links]
+    attached = {j.child for j in outline.joints.values() if j.parent in outline.links}
+    orphans = [name for name in outline.links if name in children and name not in attached]
     reached = _reached(outline, [*roots, *orphans])
     lost = [name for name in outline.links if name not in reached]
     if lost:

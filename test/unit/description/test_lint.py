@@ -303,6 +303,11 @@ def test_a_missing_root_is_one_finding_and_no_loop() -> None:
     assert ["'d', 'e' form a loop" in f.message for f in more.findings] == [False, True]
 
 
+def test_the_child_of_a_faulty_joint_is_no_second_root() -> None:
+    report = lint(arm(("revolute", "spherical")))
+    assert [(f.line, f.element) for f in report.findings] == [(9, "joint 'shoulder'")]
+
+
 def test_checks_go_on_after_the_first_fault() -> None:
     text = arm(
         ("0 1 0", "0 0 0"),
