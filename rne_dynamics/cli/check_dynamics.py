@@ -14,9 +14,10 @@ from rne_dynamics.dynamics.configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.plants import gravity_torque, mass_matrix
+from rne_dynamics.spatial.jit import COMPILED
 
 #: Random postures inside the limits; of mass matrices, which take longer, fewer.
-_POSTURES, _MATRICES = 1000, 25
+_POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)
 #: Effort limits are exceeded by more than this part: digits.
 _NOTICED = 0.01
 #: Joint states per second that a controller gets at best, 1/s.
@@ -64,7 +65,7 @@ def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Findi
     felt, units = _felt(robot, q), effort_units(robot)
     for k, joint in _driven(robot, outline):
         damping, fastest = felt[k] * _RATE / SAFETY, robot.velocity_limit[k]
-        if 0.0 < fastest < np.inf and damping * fastest < _USABLE * robot.effort_limit[k]:
+        if 0.0 < fastest < np.inf and 0.0 <= damping * fastest < _USABLE * robot.effort_limit[k]:
             unit, per = units[k], "s/m" if units[k] == "N" else "s/rad"
             yield warning(
                 joint.element.line,
