@@ -28,7 +28,7 @@ def refusal_of_urdf_parser_py(source: Source) -> Finding | None:
     except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
         said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
         place = _PLACE.search(said[0])
-        root = read_markup(source.data, source.name, source.encoding)
+        root = read_markup(source.data, source.name, source.encoding, [] if source.lenient else None)
         line, element = root.line, "<robot>"
         if place is not None:
             tag, name = place.groups()
