@@ -67,5 +67,8 @@ GOALS = {
         "closed-loop simulation of a Panda at 1 ms with RK4 and computed torque, against mujoco.mj_step alone at 1 ms",
         "at least 2× faster", 2.0,
     ),
+    "loading": Goal(
+        "load_urdf of a path, checks included, against pin.buildModelFromUrdf", "at most 8× slower", 8.0, slower=True
+    ),
     "scaling": Goal("time per link at n = 1000 over n = 10", "at most 1.3", 1.3, slower=True),
 }  # fmt: skip

@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from dataclasses import asdict
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
-from rne_dynamics.description.findings import Report, Severity
-from rne_dynamics.description.lint import lint
+from rne_dynamics.description.findings import Finding, Report, Severity
+from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.sources import Source, is_model_file
+from rne_dynamics.model.assembly import assemble
 
 EXAMPLES = """\
 examples:
@@ -26,6 +30,7 @@ examples:
   rne check my_arm.urdf
   rne check pantograph                                the model file, its URDF, and the mechanism they make
   rne check package://my_arm_description/urdf/arm.urdf.xacro --arg tool:=gripper
+  rne check my_arm.urdf --lenient                     what can be repaired as warnings, as it would then be read
   ros2 param get --hide-type /robot_state_publisher robot_description | rne check -
 
 exit code: 0 without errors, 1 with errors (with --strict also with warnings). Lines of a .xacro file are those of the
@@ -45,7 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check the robot, print the findings, and return the exit code."""
     source = robot_source(args)
-    reports, freedoms = check_model(source, xacro_arguments(args)) if is_model_file(source) else ([lint(source)], None)
+    reports, freedoms = (
+        check_model(source, xacro_arguments(args)) if is_model_file(source) else ([check_urdf(source)], None)
+    )
     if args.json:
         told = as_json(reports[0])
         if is_model_file(source):
@@ -62,6 +69,17 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+def check_urdf(source: Source) -> Report:
+    """The report on a URDF, with what its dynamics and another reader say of it."""
+    examination = examine(source)
+    report = examination.report
+    if examination.tree is None or examination.outline is None:
+        return report
+    refused = refusal_of_urdf_parser_py(source)
+    found = lint_dynamics(assemble(examination.tree), examination.outline)
+    return _with(report, [*found, *([] if refused is None else [refused])])
+
+
 def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
     """Reports on a model file and, if it can be read, on its URDF; freedoms of a mechanism whose loops close."""
     examination = examine_model(source, mappings)
@@ -71,12 +89,19 @@ def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report],
     about_urdf = urdf.report
     if examination.mechanism is not None:
         found, freedoms = lint_mechanism(examination.mechanism, examination.values)
-        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+        report = _with(report, found)
         about_urdf = without_passive_efforts(about_urdf, examination.mechanism)
+    elif examination.tree is not None and urdf.outline is not None:
+        robot = assemble(examination.tree, gravity=examination.gravity)
+        about_urdf = _with(about_urdf, lint_dynamics(robot, urdf.outline))
     if examination.arm is not None:
         found = lint_flexible(examination.arm, examination.flexible)
-        report = Report(report.file, tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
+        report = _with(report, found)
     return [report, about_urdf], freedoms
+
+
+def _with(report: Report, found: Iterable[Finding]) -> Report:
+    return replace(report, findings=tuple(sorted((*report.findings, *found), key=lambda f: f.line)))
 
 
 def as_json(report: Report) -> dict[str, object]:
@@ -84,6 +109,8 @@ def as_json(report: Report) -> dict[str, object]:
     return {
         "file": report.file,
         "ok": report.ok,
+        "repairs": len(report.repairs),
+        "repairable": report.repairable,
         "counts": {severity.value: len(report.of(severity)) for severity in Severity},
         "findings": [{**asdict(f), "severity": f.severity.value} for f in report.findings],
     }
@@ -98,6 +125,8 @@ def _print(report: Report) -> None:
             table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.mend)
         out.print(table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
+    if report.repairable:
+        counts[-1] += "; loads with --lenient"
     print(f"{report.file}: {', '.join(counts) or 'nothing to mend'}")
 
 

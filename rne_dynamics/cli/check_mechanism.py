@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
@@ -76,7 +77,7 @@ def without_passive_efforts(report: Report, mechanism: Mechanism) -> Report:
     """The URDF's findings but those that a joint without a motor has no effort."""
     passive = {f"joint {name!r} <limit>" for name in mechanism.passive_names}
     kept = (f for f in report.findings if not (f.element in passive and f.message.startswith("effort is")))
-    return Report(report.file, tuple(kept))
+    return replace(report, findings=tuple(kept))
 
 
 def _open_loops(given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:

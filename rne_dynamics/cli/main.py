@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from rne_dynamics.cli.compile_status import compile_status
+from rne_dynamics.cli.shown_repairs import shown_repairs
 from rne_dynamics.errors import RneDynamicsError
 
 #: Subcommands and what each does; the module of that name in this folder is imported only when it is used.
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.configure(sub)
     try:
         parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
-        with compile_status():
+        with compile_status(), shown_repairs(parsed):
             code: int = module.run(parsed)
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)

@@ -31,6 +31,11 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
         dest="mappings",
         help="argument for a .xacro file; may be given several times",
     )
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="repair faults of a URDF that other readers take, each with a warning (`rne check ROBOT --lenient`)",
+    )
 
 
 def robot_source(args: argparse.Namespace) -> Source:
@@ -39,8 +44,9 @@ def robot_source(args: argparse.Namespace) -> Source:
     Arguments for xacro are used up here, except those of a model file, which are for the URDF it names.
     """
     if args.robot == "-":
-        return read_stdin()
-    return read_source(args.robot, {} if names_model_file(args.robot) else xacro_arguments(args))
+        return read_source(read_stdin(), lenient=args.lenient)
+    mappings = {} if names_model_file(args.robot) else xacro_arguments(args)
+    return read_source(args.robot, mappings, lenient=args.lenient)
 
 
 def xacro_arguments(args: argparse.Namespace) -> dict[str, str]:

@@ -19,7 +19,7 @@ class Severity(Enum):
     ERROR = "error"
     #: The file loads, and would mislead a controller or a simulation.
     WARNING = "warning"
-    #: Harmless as it stands, and maybe not what was meant.
+    #: Correct, and maybe not what was meant.
     NOTE = "note"
 
 
@@ -66,10 +66,16 @@ class Report:
         What was read: a path, or ``<text>``, ``<stdin>``.
     findings
         In the order of their lines.
+    repairs
+        Those of them that tell of a repair; without ``lenient`` there is none.
+    repairable
+        Whether what is refused loads with ``lenient``.
     """
 
     file: str
     findings: tuple[Finding, ...]
+    repairs: tuple[Finding, ...] = ()
+    repairable: bool = False
 
     def of(self, severity: Severity) -> tuple[Finding, ...]:
         """The findings of one severity."""
@@ -92,12 +98,15 @@ class FaultyDescriptionError(DescriptionError):
         The finding.
     more
         How many further errors were found.
+    repairable
+        Whether the description loads with ``lenient``.
     """
 
-    def __init__(self, file: str, finding: Finding, more: int = 0) -> None:
+    def __init__(self, file: str, finding: Finding, more: int = 0, *, repairable: bool = False) -> None:
         where = f"{file}:{finding.line}" if finding.line else file
         rest = f" (and {more} more: `rne check` lists them)" if more else ""
-        super().__init__(f"{where}: {finding}{rest}")
+        lenient = "; or load it with lenient=True (--lenient), which repairs it with warnings" if repairable else ""
+        super().__init__(f"{where}: {finding}{rest}{lenient}")
         self.file = file
         self.finding = finding
 

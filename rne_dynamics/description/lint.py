@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Report, Severity, collect, error
@@ -13,6 +13,7 @@ from rne_dynamics.description.lint_links import lint_link
 from rne_dynamics.description.lint_structure import lint_structure
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.outline import Outline, read_outline
+from rne_dynamics.description.repairs import repaired
 from rne_dynamics.description.sources import Source, SourceLike, read_source
 from rne_dynamics.description.transmissions import read_rotors
 from rne_dynamics.description.urdf_tree import build_tree
@@ -30,13 +31,16 @@ class Examination:
         All findings.
     tree
         `None` where there are errors.
+    outline
+        The elements behind the tree, for their lines.
     """
 
     report: Report
     tree: KinematicTree | None
+    outline: Outline | None = None
 
 
-def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None) -> Report:
+def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None, lenient: bool = False) -> Report:
     """All that is wrong or doubtful in a description.
 
     Faults that make reading on impossible (faulty XML) are findings like all others; further faults are sought
@@ -44,7 +48,7 @@ def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None) -> Re
 
     Parameters
     ----------
-    source, mappings
+    source, mappings, lenient
         As for `load_urdf`.
 
     Raises
@@ -52,30 +56,40 @@ def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None) -> Re
     DescriptionError
         There is no such file or robot.
     """
-    return examine(read_source(source, mappings)).report
+    return examine(read_source(source, mappings, lenient=lenient)).report
 
 
 def examine(source: Source) -> Examination:
     """Read and check a description; see `lint`."""
     found: list[Finding] = []
     try:
-        root = read_markup(source.data, source.name, source.encoding)
+        root = read_markup(source.data, source.name, source.encoding, found if source.lenient else None)
     except FaultyDescriptionError as fault:
-        return Examination(Report(source.name, (fault.finding,)), None)
-    outline = collect(read_outline(root, _stem(source.name)), found)
+        return _refused(source, (fault.finding,))
+    unbounded = collect(repaired(root), found) if source.lenient else {}
+    repairs = tuple(found)
+    outline = collect(read_outline(root, _stem(source.name), unbounded), found)
     if outline.element.tag == "robot":
         found.extend(_lint_parts(outline))
     rotors = collect(read_rotors(outline), found)
     tree = None
     if not any(f.severity is Severity.ERROR for f in found):
         try:
-            tree = build_tree(outline, rotors, source.name)
+            tree = build_tree(outline, rotors)
         except ModelError as fault:  # something the checks above do not know yet
             found.append(error(root.line, "<robot>", str(fault), "correct the description"))
         else:
             found.extend(lint_bodies(outline, tree))
-    report = Report(source.name, tuple(sorted(found, key=lambda f: f.line)))
-    return Examination(report, tree if report.ok else None)
+    findings = tuple(sorted(found, key=lambda f: f.line))
+    if any(f.severity is Severity.ERROR for f in findings):
+        return _refused(source, findings)
+    return Examination(Report(source.name, findings, repairs), tree, outline)
+
+
+def _refused(source: Source, findings: tuple[Finding, ...]) -> Examination:
+    """A description that has errors, and whether it would load with repairs."""
+    repairable = not source.lenient and examine(replace(source, lenient=True)).report.ok
+    return Examination(Report(source.name, findings, (), repairable), None)
 
 
 def _lint_parts(outline: Outline) -> Iterator[Finding]:

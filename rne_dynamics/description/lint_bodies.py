@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,38 +18,43 @@ _VAST = 3.0
 _DUMMY = 1e-4
 #: A moving link that outweighs all other moving ones together this many times has its mass in other units.
 _OUTWEIGHS = 20.0
+#: A link so many times longer than its neighbours, and at least so long (m), is in other units than they are.
+_OUTREACHES = 100.0
+_LONG = 1.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
 def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
     """Yield joints that move nothing or a negative inertia, and links with inertia out of all proportion."""
     own = {link.name: link.inertia or Inertia() for link in tree.links}
-    rigid, moved = _accumulated(tree, own)
+    weighs, moved = _accumulated(tree, own)
     led: dict[str, list[tuple[TreeJoint, float]]] = {}
     for joint in tree.depth_first:
         if joint.kind is not JointKind.FIXED:
             leader = tree.leader(joint)
             led.setdefault(leader.joint, []).append((joint, leader.multiplier))
-            yield from _lint_massless(outline, joint, rigid[joint.child], moved[joint.child])
+            yield from _lint_massless(outline, joint, weighs[joint.child], moved[joint.child])
     for name, group in led.items():
         yield from _lint_felt(outline, tree.joint(name), group, moved)
+    yield from _lint_lengths(outline, tree, own)
     yield from _lint_proportion(outline, tree, own)
 
 
-def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str, Inertia], dict[str, Inertia]]:
-    """For each link, in its frame: it and what is fixed to it, and it and all that comes after it at zero."""
-    rigid, moved = dict(own), dict(own)
+def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str, bool], dict[str, Inertia]]:
+    """For each link: whether it or what is fixed to it has inertia; it and all that comes after it, in its frame."""
+    weighs = {name: inertia.mass > 0.0 or bool(inertia.inertia.any()) for name, inertia in own.items()}
+    moved = dict(own)
     for joint in reversed(tree.depth_first):
         if joint.kind is JointKind.FIXED:
-            rigid[joint.parent] += rigid[joint.child].moved(joint.rotation, joint.position)
+            weighs[joint.parent] |= weighs[joint.child]
         moved[joint.parent] += moved[joint.child].moved(joint.rotation, joint.position)
-    return rigid, moved
+    return weighs, moved
 
 
-def _lint_massless(outline: Outline, joint: TreeJoint, body: Inertia, moved: Inertia) -> Iterator[Finding]:
+def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Inertia) -> Iterator[Finding]:
     """Yield a moving body without inertia that carries some."""
     link = outline.links[joint.child]
-    if body.mass == 0.0 and not body.inertia.any() and moved.mass > 0.0:
+    if not weighs and moved.mass > 0.0:
         what = "has no <inertial>" if link.element.first("inertial") is None else "has no mass"
         # a link with a shape was meant to weigh something; one without is how URDF writes joints of several axes
         shape = link.element.first("visual") or link.element.first("collision")
@@ -91,11 +97,37 @@ def _lint_felt(
         )
 
 
+def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
+    """Yield joints placed far beyond what the joints before and after them, and the mass centres there, reach."""
+    length = {joint.name: math.hypot(*joint.position.tolist()) for joint in tree.joints}
+    if max(length.values(), default=0.0) < _LONG:
+        return
+    joined: dict[str, list[str]] = {link.name: [] for link in tree.links}
+    for joint in tree.joints:
+        for link in (joint.parent, joint.child):
+            joined[link].append(joint.name)
+    for joint in tree.joints:
+        if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
+            continue  # the place of the whole robot is no length of a link
+        around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
+        centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
+        longest = max(*around, *centres)
+        if 0.0 < longest * _OUTREACHES <= length[joint.name]:
+            origin = outline.joints[joint.name].element.first("origin") or outline.joints[joint.name].element
+            yield warning(
+                origin.line,
+                f"joint {joint.name!r} <origin>",
+                f"is {length[joint.name]:.4g} m from the joint before it; neighbouring links reach at most "
+                f"{longest:.3g} m",
+                "convert from millimetres if that is what it is",
+            )
+
+
 def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
     reach: dict[str, float] = {tree.root: 0.0}
     for joint in tree.depth_first:
-        reach[joint.child] = reach[joint.parent] + float(np.linalg.norm(joint.position))
-    farthest = max(1.0, *(reach[name] + float(np.linalg.norm(i.com)) for name, i in own.items()))
+        reach[joint.child] = reach[joint.parent] + math.hypot(*joint.position.tolist())
+    farthest = max(1.0, *(reach[name] + math.hypot(*i.com.tolist()) for name, i in own.items()))
     total = sum(i.mass for i in own.values())
     moving = {name: i.mass for name, i in own.items() if name != tree.root and i.mass > 0.0}
     total_moving = sum(moving.values())
@@ -111,7 +143,7 @@ def _lint_proportion(outline: Outline, tree: KinematicTree, own: dict[str, Inert
     for name, inertia in own.items():
         if inertia.mass <= _DUMMY * total:
             continue
-        gyration = float(np.sqrt(max(0.0, np.trace(inertia.inertia) / (2.0 * inertia.mass))))
+        gyration = math.sqrt(max(0.0, sum(inertia.inertia.diagonal().tolist()) / (2.0 * inertia.mass)))
         if gyration > _VAST * farthest:
             element = outline.links[name].element
             yield warning(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rne_dynamics.description.findings import Finding, Reading, collect, error, warning
 from rne_dynamics.description.lint_structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.description.outline import POSITION, JointOutline, Outline
 from rne_dynamics.description.strict_numbers import read_number, read_numbers
 from rne_dynamics.model.tree import JointKind
 
@@ -80,7 +80,7 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
 
 
 def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] | None]:
-    """Yield what is wrong with <limit>; return the range of a joint that has one.
+    """Yield what is wrong with <limit> and the soft limits; return the range of a joint that has one.
 
     A joint that mimics (`follows`) is driven by its leader; bounds it lacks mislead nobody.
     """
@@ -98,9 +98,12 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
         )
         return None
     for attribute in ("effort", "velocity"):
-        yield from _lint_bound(limit, attribute, where, follows)
+        if attribute not in joint.unbounded:
+            yield from _lint_bound(limit, attribute, where, follows)
     if joint.kind not in LIMITED:
         return None
+    if POSITION in joint.unbounded:
+        return (yield from _lint_soft_limits(joint, -math.inf, math.inf))
     bounds: list[float | None] = []
     for attribute in ("lower", "upper"):
         if attribute not in limit.attributes:
@@ -138,7 +141,39 @@ def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] |
             f"lower is {lower:g} and upper {upper:g} {unit}, more than {most:.4g} {unit}",
             f"convert from {mistaken} if that is what they are",
         )
-    return lower, upper
+    return (yield from _lint_soft_limits(joint, lower, upper))
+
+
+def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Reading[tuple[float, float]]:
+    """Yield what is wrong with the soft limits of <safety_controller>; return the range that they leave."""
+    safety = joint.element.first("safety_controller")
+    if safety is None:
+        return lower, upper
+    where, soft = f"{joint.where} <safety_controller>", [-math.inf, math.inf]
+    for k, attribute in enumerate(("soft_lower_limit", "soft_upper_limit")):
+        if attribute in safety.attributes:
+            value = yield from read_number(safety, attribute, where, largest=math.inf)
+            if value is None:
+                return lower, upper
+            soft[k] = value
+    narrowed = narrowed_limits(lower, upper, soft[0], soft[1])
+    if narrowed is None:
+        if lower < upper:
+            yield warning(
+                safety.line,
+                where,
+                f"the soft limits {soft[0]:g} to {soft[1]:g} leave nothing of the joint's range {lower:g} to "
+                f"{upper:g}; they are ignored",
+                "write soft limits inside the range, or delete them",
+            )
+        return lower, upper
+    return narrowed
+
+
+def narrowed_limits(lower: float, upper: float, soft_lower: float, soft_upper: float) -> tuple[float, float] | None:
+    """The part of a joint's range inside its soft limits; `None` where that is no range."""
+    low, high = max(lower, soft_lower), min(upper, soft_upper)
+    return (low, high) if low < high else None
 
 
 def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> Iterator[Finding]:

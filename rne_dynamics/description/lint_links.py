@@ -94,17 +94,17 @@ def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]
             "add <inertia> with the values about the mass centre",
         )
         return None
-    values: list[float | None] = []
+    values: list[float] = []
     for name in MOMENTS:
         if name not in element.attributes:
             yield error(
                 element.line, where, f"{name} is missing; all of {', '.join(MOMENTS)} are needed", f'write {name}="..."'
             )
-            values.append(None)
-        else:
-            values.append((yield from read_number(element, name, where)))
-    read = tuple(v for v in values if v is not None)
-    return read if len(read) == len(MOMENTS) else None
+            continue
+        value = yield from read_number(element, name, where)
+        if value is not None:
+            values.append(value)
+    return tuple(values) if len(values) == len(MOMENTS) else None
 
 
 def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float, ...]) -> Iterator[Finding]:
@@ -116,10 +116,10 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
     size = max(abs(low), abs(high))
     tolerance = _ROUND_OFF * max(size, _SMALL * mass)
     shown = f"{low:.4g}, {middle:.4g}, {high:.4g} kg m^2"
-    negative = [
-        f"{name} is {value:g}" for name, value in (("ixx", ixx), ("iyy", iyy), ("izz", izz)) if value < -tolerance
-    ]
-    if negative:
+    if min(ixx, iyy, izz) < -tolerance:
+        negative = [
+            f"{name} is {value:g}" for name, value in (("ixx", ixx), ("iyy", iyy), ("izz", izz)) if value < -tolerance
+        ]
         yield error(
             element.line, where, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"
         )

@@ -21,13 +21,16 @@ def lint_structure(outline: Outline) -> Iterator[Finding]:
 
 def _lint_ends(outline: Outline) -> Iterator[Finding]:
     parent_joint: dict[str, JointOutline] = {}
+    root = _missing_root(outline)
     for joint in outline.joints.values():
         for end, link in (("parent", joint.parent), ("child", joint.child)):
             if link not in outline.links:
                 element = joint.element.first(end) or joint.element
                 near = _near(link, outline.links)
                 hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
-                yield error(element.line, f"{joint.where} <{end}>", f"there is no link {link!r}", f"{hint}add the link")
+                what = f"there is no link {link!r}" + (", which is the root of the robot" if link == root else "")
+                mend = f'{hint}add the link: <link name="{link}"/>'
+                yield error(element.line, f"{joint.where} <{end}>", what, mend)
         if joint.parent == joint.child:
             yield error(
                 joint.element.line,
@@ -47,8 +50,16 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
         parent_joint.setdefault(joint.child, joint)
 
 
+def _missing_root(outline: Outline) -> str | None:
+    """Name of the missing link that all others descend from; `None` where there is a root, or several are missing."""
+    children = {joint.child for joint in outline.joints.values()}
+    missing = {joint.parent for joint in outline.joints.values()} - set(outline.links)
+    return missing.pop() if len(missing) == 1 and children >= set(outline.links) else None
+
+
 def _lint_tree(outline: Outline) -> Iterator[Finding]:
-    children = {j.child for j in outline.joints.values()}
+    # faulty joints, which `outline.joints` lacks, count too: they are reported as such
+    children = {child.attributes.get("link") for joint in outline.element.all("joint") for child in joint.all("child")}
     roots = [name for name in outline.links if name not in children]
     if len(roots) > 1:
         for name in roots[1:]:
@@ -58,16 +69,10 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
                 f"is a second root beside {roots[0]!r}: no joint has it as child; there must be one root",
                 f"add a joint with child {name!r}, or delete the link",
             )
-    by_parent: dict[str, list[JointOutline]] = {}
-    for joint in outline.joints.values():
-        by_parent.setdefault(joint.parent, []).append(joint)
-    reached = set(roots)
-    waiting = list(roots)
-    while waiting:
-        for joint in by_parent.get(waiting.pop(), []):
-            if joint.child not in reached:
-                reached.add(joint.child)
-                waiting.append(joint.child)
+    # descendants of a missing link are no loop: `_lint_ends` reports that link
+    attached = {j.child for j in outline.joints.values() if j.parent in outline.links}
+    orphans = [name for name in outline.links if name in children and name not in attached]
+    reached = _reached(outline, [*roots, *orphans])
     lost = [name for name in outline.links if name not in reached]
     if lost:
         shown = ", ".join(map(repr, lost[:6])) + (", ..." if len(lost) > 6 else "")
@@ -77,6 +82,20 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
             f"the joints between {shown} form a loop; they must form a tree",
             "cut the loop at one joint",
         )
+
+
+def _reached(outline: Outline, start: Collection[str]) -> set[str]:
+    """Some links and all that the joints connect to them as descendants."""
+    by_parent: dict[str, list[JointOutline]] = {}
+    for joint in outline.joints.values():
+        by_parent.setdefault(joint.parent, []).append(joint)
+    reached, waiting = set(start), list(start)
+    while waiting:
+        for joint in by_parent.get(waiting.pop(), []):
+            if joint.child not in reached:
+                reached.add(joint.child)
+                waiting.append(joint.child)
+    return reached
 
 
 def _lint_mimics(outline: Outline) -> Iterator[Finding]:

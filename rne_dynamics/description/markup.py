@@ -7,10 +7,10 @@ refuses declarations of entities: a URDF has no use for them, and they can grow 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.parsers import expat
 
-from rne_dynamics.description.findings import FaultyDescriptionError, error
+from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Severity, error
 
 #: Elements that say nothing about the dynamics; they are kept without their insides.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
@@ -18,15 +18,12 @@ SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
 MOST_ELEMENTS = 100_000
 DEEPEST = 100
 _BOM = b"\xef\xbb\xbf"
-# as xml.sax.saxutils, which would bring Python's HTTP client with it
-_QUOTED = str.maketrans({
-    "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\n": "&#10;", "\r": "&#13;", "\t": "&#9;",
-})  # fmt: skip
+_BLANKS = "has blanks before the XML declaration"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Element:
-    """One XML element; filled while reading, not changed afterwards.
+    """One XML element; filled while reading, changed afterwards by `repairs` alone.
 
     Parameters
     ----------
@@ -54,15 +51,15 @@ class Element:
 
     def first(self, tag: str) -> Element | None:
         """The first child of a tag, `None` where there is none."""
-        return next(self.all(tag), None)
+        for child in self.children:
+            if child.tag == tag:
+                return child
+        return None
 
 
-def quoted(value: str) -> str:
-    """An attribute's value with its quotes."""
-    return f'"{value.translate(_QUOTED)}"'
-
-
-def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
+def read_markup(
+    data: bytes, file: str, encoding: str | None = None, repairs: list[Finding] | None = None
+) -> Element:
     """The root element of an XML document.
 
     Parameters
@@ -73,6 +70,8 @@ def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
         Its name, for messages.
     encoding
         Overrides what the document declares; for text that was a Python string.
+    repairs
+        Where a list is given, blanks before the XML declaration are skipped and a warning is appended to it.
 
     Raises
     ------
@@ -80,36 +79,42 @@ def read_markup(data: bytes, file: str, encoding: str | None = None) -> Element:
         An empty document, text before the XML declaration, faulty XML, an encoding that does not fit, declarations
         of entities or an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
     """
-    _check_beginning(data, file)
     reader = _Reader(file)
+    fault_at_start = _fault_at_start(data)
+    if fault_at_start is not None:
+        if repairs is None or fault_at_start.message != _BLANKS:
+            raise FaultyDescriptionError(file, fault_at_start)
+        repairs.append(replace(fault_at_start, severity=Severity.WARNING))
+        text = data.removeprefix(_BOM).lstrip()
+        reader.skipped = data.count(b"\n", 0, len(data) - len(text))
+        data = text
     try:
         reader.parse(data, encoding)
     except expat.ExpatError as fault:
-        raise _translated(fault, file) from None
+        raise _translated(fault, file, reader.skipped) from None
     except (LookupError, ValueError) as fault:  # encodings that Python does not know, or not one byte a character
         raise FaultyDescriptionError(file, error(1, "XML declaration", str(fault), "save the file as UTF-8")) from None
     return reader.root
 
 
-def _check_beginning(data: bytes, file: str) -> None:
+def _fault_at_start(data: bytes) -> Finding | None:
     if not data.removeprefix(_BOM).strip():
-        raise FaultyDescriptionError(
-            file, error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file")
-        )
+        return error(1, "file", "is empty; a URDF has one <robot> element", "give a URDF file")
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return  # UTF-16, which expat reads by itself
+        return None  # UTF-16, which expat reads by itself
     text = data.removeprefix(_BOM)
     start = text.find(b"<")
     before = text if start < 0 else text[:start]
     declared = text.startswith(b"<?xml", max(start, 0))
     if not before.strip() and not (before and declared):
-        return
+        return None
+    if not before.strip():
+        return error(1, "file", _BLANKS, "delete everything before it")
     shown = before.strip()[:40].decode("utf-8", "replace")
-    line = 1 + before[: len(before) - len(before.lstrip())].count(b"\n") if shown else 1
-    what = f"has the text {shown!r}" if shown else "has blanks"
+    line = 1 + before[: len(before) - len(before.lstrip())].count(b"\n")
     where = " before the XML declaration" if declared else " where the first element must begin"
     mend = "delete everything before it" if start >= 0 else "give a URDF file; this is not XML"
-    raise FaultyDescriptionError(file, error(line, "file", what + where, mend))
+    return error(line, "file", f"has the text {shown!r}{where}", mend)
 
 
 class _Reader:
@@ -119,6 +124,7 @@ class _Reader:
         self.file = file
         self.count = 0
         self.skipping = 0
+        self.skipped = 0  # lines before what is parsed
         self.open: list[Element] = []
         self.root = Element("", {}, 1)
 
@@ -131,39 +137,49 @@ class _Reader:
         self.parser.StartDoctypeDeclHandler = self._doctype
         self.parser.Parse(data, True)
 
+    @property
+    def line(self) -> int:
+        """Where the parser is, in the whole document."""
+        return self.parser.CurrentLineNumber + self.skipped
+
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
         self.count += 1
-        depth = len(self.open) + self.skipping
+        opened = self.open
+        depth = len(opened) + self.skipping
         if self.count > MOST_ELEMENTS or depth >= DEEPEST:
             much = (
                 f"more than {MOST_ELEMENTS} elements" if depth < DEEPEST else f"elements nested deeper than {DEEPEST}"
             )
             raise FaultyDescriptionError(
-                self.file, error(self.parser.CurrentLineNumber, f"<{tag}>", f"{much}", "this is no robot")
+                self.file, error(self.line, f"<{tag}>", f"{much}", "this is no robot")
             )
         if self.skipping:
             self.skipping += 1
             return
-        element = Element(tag, attributes, self.parser.CurrentLineNumber)
-        if self.open:
-            self.open[-1].children.append(element)
-        else:
+        element = Element(tag, attributes, self.line)
+        if not opened:
             self.root = element
-        if tag in SKIPPED and self.open:
+            opened.append(element)
+            return
+        opened[-1].children.append(element)
+        if tag in SKIPPED:
             self.skipping = 1
+            self.parser.CharacterDataHandler = None
         else:
-            self.open.append(element)
+            opened.append(element)
 
     def _end(self, _tag: str) -> None:
         if self.skipping:
             self.skipping -= 1
+            if not self.skipping:
+                self.parser.CharacterDataHandler = self._text
         else:
             element = self.open.pop()
             element.text = element.text.strip()
 
     def _text(self, text: str) -> None:
         # only leaves carry values; long runs in the wrong place are not worth keeping
-        if not self.skipping and self.open and len(self.open[-1].text) < 1000:
+        if self.open and len(self.open[-1].text) < 1000:
             self.open[-1].text += text[:1000]
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_declarations: bool | int) -> None:
@@ -171,7 +187,7 @@ class _Reader:
             raise FaultyDescriptionError(
                 self.file,
                 error(
-                    self.parser.CurrentLineNumber,
+                    self.line,
                     f"<!DOCTYPE {name}>",
                     "declares entities or an external document type, which are refused: they can expand without bound "
                     "and read other files",
@@ -192,9 +208,10 @@ _MENDS = {
 }
 
 
-def _translated(fault: expat.ExpatError, file: str) -> FaultyDescriptionError:
+def _translated(fault: expat.ExpatError, file: str, skipped: int) -> FaultyDescriptionError:
     what = expat.ErrorString(fault.code) or "not well-formed"
     mend = _MENDS.get(
         what, "correct the XML at this place (quotes around values, &lt; for <, &amp; for &; saved as UTF-8)"
     )
-    return FaultyDescriptionError(file, error(fault.lineno, "XML", f"{what} (column {fault.offset + 1})", mend))
+    line = fault.lineno + skipped
+    return FaultyDescriptionError(file, error(line, "XML", f"{what} (column {fault.offset + 1})", mend))

@@ -77,6 +77,12 @@ class ModelExamination:
     arm: FlexibleArm | None = None
 
     @property
+    def gravity(self) -> tuple[float, float, float]:
+        """In world axes, m/s²."""
+        given: tuple[float, float, float] = self.values.get("gravity", _GRAVITY).value
+        return given
+
+    @property
     def ok(self) -> bool:
         """Whether `load_model` takes the file."""
         return self.report.ok and self.urdf is not None and self.urdf.report.ok
@@ -88,6 +94,7 @@ def load_model(
     payload: Payload | None = None,
     lock: Mapping[str, float] | None = None,
     mappings: Mapping[str, str] | None = None,
+    lenient: bool = False,
 ) -> AnyMachine:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
@@ -103,6 +110,8 @@ def load_model(
         Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
     mappings
         Arguments for xacro by name, for the URDF.
+    lenient
+        As for `load_urdf`, for the URDF.
 
     Returns
     -------
@@ -125,8 +134,8 @@ def load_model(
     The keys of the file, their units and meaning are declared in `rne_dynamics.description.model_schema`.
     """
     if not names_model_file(source):
-        return load_urdf(source, payload=payload, lock=lock, mappings=mappings)
-    examination = examine_model(read_source(source), mappings)
+        return load_urdf(source, payload=payload, lock=lock, mappings=mappings, lenient=lenient)
+    examination = examine_model(read_source(source, lenient=lenient), mappings)
     if examination.urdf is not None and not examination.urdf.report.ok:
         raise refusal(examination.urdf.report)
     if examination.urdf is None or examination.tree is None:
@@ -171,7 +180,7 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
         return ModelExamination(Report(source.name, (fault.finding,)), None, {}, None, None)
     read = collect(SCHEMA.read(root, WHOLE), found)
     values: Values = {} if read is None else read.value
-    urdf = None if read is None else _read_urdf(read, source.name, mappings, found)
+    urdf = None if read is None else _read_urdf(read, source, mappings, found)
     tree, mechanism, arm = None, None, None
     flexible: tuple[FlexibleEntry, ...] = ()
     if urdf is not None and urdf.tree is not None and not any(f.severity is Severity.ERROR for f in found):
@@ -237,14 +246,14 @@ def _with_payload(tree: KinematicTree, payload: Payload, flexible: tuple[Flexibl
 
 
 def _read_urdf(
-    whole: Marked, file: str, mappings: Mapping[str, str] | None, found: list[Finding]
+    whole: Marked, model: Source, mappings: Mapping[str, str] | None, found: list[Finding]
 ) -> Examination | None:
-    described = collect(_described(whole, file, mappings), found)
+    described = collect(_described(whole, model.name, mappings), found)
     if described is None:
         return None
     source, tree = described
     try:
-        examination = examine(source)
+        examination = examine(replace(source, lenient=model.lenient))
     except DescriptionError as fault:
         found.append(error(whole.line, "urdf", str(fault), "correct the file"))
         return None

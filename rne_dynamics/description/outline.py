@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from types import MappingProxyType
 
 from rne_dynamics.description.findings import Finding, Reading, error, warning
 from rne_dynamics.description.markup import Element
@@ -25,7 +26,12 @@ JOINT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "limit": ("lower", "upper", "effort", "velocity"),
     "dynamics": ("damping", "friction"),
     "mimic": ("joint", "multiplier", "offset"),
+    "safety_controller": ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity"),
 }
+#: The limits of a joint that repairs declare absent, by its name: of `POSITION`, "effort" and "velocity".
+Unbounded = Mapping[str, frozenset[str]]
+POSITION = "position"
+_NONE: Unbounded = MappingProxyType({})
 _KNOWN_AT_TOP = ("link", "joint", "transmission", "material", "gazebo", "ros2_control", "sensor")
 
 
@@ -44,13 +50,14 @@ class LinkOutline:
 
 @dataclass(frozen=True, eq=False)
 class JointOutline:
-    """A joint: what it connects, and its element."""
+    """A joint: what it connects, its element, and which of its limits count as absent."""
 
     name: str
     kind: JointKind
     parent: str
     child: str
     element: Element
+    unbounded: frozenset[str] = frozenset()
 
     @property
     def where(self) -> str:
@@ -78,7 +85,7 @@ class Outline:
     joints: dict[str, JointOutline]
 
 
-def read_outline(root: Element, default_name: str) -> Reading[Outline]:
+def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE) -> Reading[Outline]:
     """Yield what is wrong with names and required elements; return what can be used.
 
     Parameters
@@ -87,6 +94,8 @@ def read_outline(root: Element, default_name: str) -> Reading[Outline]:
         Root element of the document.
     default_name
         Name for a robot that has none.
+    unbounded
+        Limits that count as absent.
     """
     links: dict[str, LinkOutline] = {}
     joints: dict[str, JointOutline] = {}
@@ -111,7 +120,7 @@ def read_outline(root: Element, default_name: str) -> Reading[Outline]:
         elif element.tag == "joint":
             named = yield from _name(element, "joint", joints)
             if named is not None:
-                joint = yield from _joint(element, named)
+                joint = yield from _joint(element, named, unbounded.get(named, frozenset()))
                 if joint is not None:
                     joints[named] = joint
         else:
@@ -141,12 +150,7 @@ def _name(element: Element, kind: str, known: Mapping[str, LinkOutline | JointOu
 
 def _foreign(element: Element) -> Iterator[Finding]:
     if element.tag.startswith("xacro:"):
-        yield error(
-            element.line,
-            f"<{element.tag}>",
-            "is a xacro element in what is read as plain URDF",
-            "give the .xacro file by its path, or expand it first with `xacro`",
-        )
+        yield _xacro(element, "")
     elif element.tag not in _KNOWN_AT_TOP:
         near = get_close_matches(element.tag.lower(), ("link", "joint", "transmission"), n=1, cutoff=0.75)
         if near:
@@ -158,7 +162,16 @@ def _foreign(element: Element) -> Iterator[Finding]:
             )
 
 
-def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
+def _xacro(element: Element, where: str) -> Finding:
+    return error(
+        element.line,
+        f"{where}<{element.tag}>",
+        "is a xacro element in what is read as plain URDF",
+        "give the .xacro file by its path, or expand it first with `xacro`",
+    )
+
+
+def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[JointOutline | None]:
     where = f"joint {name!r}"
     kinds = [k.value for k in JointKind]
     kind = element.attributes.get("type", "").strip()
@@ -186,7 +199,7 @@ def _joint(element: Element, name: str) -> Reading[JointOutline | None]:
             )
             usable = False
         ends.append(link)
-    return JointOutline(name, JointKind(kind), ends[0], ends[1], element) if usable else None
+    return JointOutline(name, JointKind(kind), ends[0], ends[1], element, unbounded) if usable else None
 
 
 def lint_children(
@@ -204,22 +217,30 @@ def lint_children(
                 "delete one of them",
             )
         seen.setdefault(child.tag, child.line)
-        if child.tag not in known:
+        if child.tag in known:
+            yield from misspelt_attributes(child, place, known[child.tag])
+        elif child.tag.startswith("xacro:"):
+            yield _xacro(child, f"{where} ")
+        else:
             near = get_close_matches(child.tag.lower(), known, n=1, cutoff=0.8)
             if near:
                 yield warning(
                     child.line, place, "is no URDF element and is ignored", f"write <{near[0]}> if it is meant"
                 )
-            continue
-        yield from misspelt_attributes(child, place, known[child.tag])
 
 
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:
     """Yield attributes that are not known and look like one that is known and missing."""
     for attribute in element.attributes:
-        missing = [k for k in known if k not in element.attributes]
-        near = get_close_matches(attribute.lower(), missing, n=1, cutoff=0.7)
-        if attribute not in known and near:
+        if attribute in known:
+            continue
+        # names of too different lengths cannot be alike, and most that are unknown here are meant for other tools
+        alike = [
+            k for k in known
+            if k not in element.attributes and 2 * min(len(k), len(attribute)) >= 0.7 * (len(k) + len(attribute))
+        ]  # fmt: skip
+        near = alike and get_close_matches(attribute.lower(), alike, n=1, cutoff=0.7)
+        if near:
             yield warning(
                 element.line,
                 where,

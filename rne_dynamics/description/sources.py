@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Union
@@ -37,17 +37,22 @@ class Source:
         The XML document, or the YAML of a model file.
     encoding
         Overrides the encoding the document declares; `None` where the document is to be believed.
+    lenient
+        Whether to repair what `rne_dynamics.description.repairs` lists, in a URDF or in the one a model file names.
     """
 
     name: str
     data: bytes
     encoding: str | None = None
+    lenient: bool = False
 
 
 SourceLike = Union[str, bytes, "os.PathLike[str]", Source]
 
 
-def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -> Source:
+def read_source(
+    source: SourceLike, mappings: Mapping[str, str] | None = None, *, lenient: bool = False
+) -> Source:
     """Read a description, expanding xacro where the file's name ends in ``.xacro``.
 
     Parameters
@@ -57,12 +62,19 @@ def read_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -
         that ships, which wins over a file of that very name (write ``./name`` for the file).
     mappings
         Arguments for xacro by name.
+    lenient
+        See `Source`; one that is lenient stays so.
 
     Raises
     ------
     DescriptionError
         Nothing there, not readable, larger than `MOST_BYTES`, or arguments for what is not xacro.
     """
+    read = _read(source, mappings)
+    return replace(read, lenient=True) if lenient else read
+
+
+def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
     if isinstance(source, Source):
         return source
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
@@ -116,10 +128,11 @@ def find(source: str | os.PathLike[str]) -> Path:
     if isinstance(source, str):
         if _URI.match(name):
             return resolve_uri(name)
-        if name in shipped_models():
-            return share_file(f"urdf/{name}.yaml")
-        if name in shipped_robots():
-            return share_file(f"urdf/{name}.urdf")
+        if os.sep not in name:  # otherwise no robot that ships is meant, and the folders need not be read
+            if name in shipped_models():
+                return share_file(f"urdf/{name}.yaml")
+            if name in shipped_robots():
+                return share_file(f"urdf/{name}.urdf")
     path = Path(name)
     if "\0" in name:
         raise DescriptionError(f"{name!r} has a null character in it; give a path, XML text, a URI or a robot's name")

@@ -9,6 +9,8 @@ from rne_dynamics.description.findings import Reading, error
 from rne_dynamics.description.markup import Element
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+#: Plain numbers with blanks between them: of words made of these characters, `float` accepts what `_NUMBER` does.
+_PLAIN = re.compile(r"[-+.0-9eE \t\r\n]*")
 _WRONG_LOCALE = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
 #: Nothing on a robot is larger in SI units; beyond it, products of numbers leave the finite ones.
 LARGEST = 1e12
@@ -39,6 +41,9 @@ def read_numbers(
         Largest magnitude allowed.
     """
     text = element.attributes[attribute]
+    values = _plain_numbers(text, count, largest)
+    if values is not None:
+        return values
     words = text.split()
     allowed = "one finite number" if count == 1 else f"{count} finite numbers with blanks between them"
     found = f"{attribute} is {_short(text)}; it must be {allowed}"
@@ -58,16 +63,31 @@ def read_numbers(
     if len(words) != count:
         yield error(element.line, where, f"{found}, not {len(words)}", f"give {count}" if words else "give the value")
         return None
-    values = tuple(float(word) for word in words)
-    if max(abs(v) for v in values) > largest:
-        yield error(element.line, where, f"{found}, at most {largest:g} in size", "give it in SI units (m, kg, s, rad)")
+    yield error(element.line, where, f"{found}, at most {largest:g} in size", "give it in SI units (m, kg, s, rad)")
+    return None
+
+
+def _plain_numbers(text: str, count: int, largest: float) -> tuple[float, ...] | None:
+    """The numbers where nothing is wrong with them, which is nearly always; `None` otherwise."""
+    if _PLAIN.fullmatch(text) is None:
         return None
+    try:
+        values = tuple(map(float, text.split()))
+    except ValueError:
+        return None
+    if len(values) != count:
+        return None
+    for value in values:
+        if not -largest <= value <= largest or math.isinf(value):
+            return None
     return values
 
 
 def read_number(element: Element, attribute: str, where: str, *, largest: float = LARGEST) -> Reading[float | None]:
     """As `read_numbers`, for one number."""
-    values = yield from read_numbers(element, attribute, 1, where, largest=largest)
+    values = _plain_numbers(element.attributes[attribute], 1, largest)
+    if values is None:
+        values = yield from read_numbers(element, attribute, 1, where, largest=largest)
     return None if values is None else values[0]
 
 

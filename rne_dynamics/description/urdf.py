@@ -27,6 +27,7 @@ def load_urdf(
     base: Base = "fixed",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     mappings: Mapping[str, str] | None = None,
+    lenient: bool = False,
 ) -> RobotModel:
     """Load a robot.
 
@@ -44,6 +45,9 @@ def load_urdf(
         In world axes, m/s²; shape (3,).
     mappings
         Arguments for xacro by name.
+    lenient
+        Whether to repair faults that other readers take, each with a warning on the logger and in `rne check`:
+        `rne_dynamics.description.repairs` lists them. Read the warnings before such a model drives an arm.
 
     Returns
     -------
@@ -63,11 +67,11 @@ def load_urdf(
     Notes
     -----
     Links without inertia are massless. Limits that are not given are infinite, except `lower` and `upper`, which
-    URDF takes as 0. A mimic of a joint that does not exist is ignored. Rotor inertia and gear ratio come from
-    <transmission> elements, see `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo tags are not
-    read at all.
+    URDF takes as 0; the soft limits of <safety_controller> narrow them. A mimic of a joint that does not exist is
+    ignored. Rotor inertia and gear ratio come from <transmission> elements, see
+    `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo tags are not read at all.
     """
-    read = read_source(source, mappings)
+    read = read_source(source, mappings, lenient=lenient)
     if not read.name.startswith("<") and is_model_file(read):
         raise DescriptionError(f"{read.name} is a model file, not a URDF; load it with rne_dynamics.load_model")
     tree = accepted(examine(read))
@@ -87,11 +91,12 @@ def accepted(examination: Examination) -> KinematicTree:
     if warnings:
         _log.warning("%s: %d warnings, `rne check` lists them", report.file, len(warnings))
     for finding in warnings:
-        _log.info("%s:%d: %s", report.file, finding.line, finding)
+        level = logging.WARNING if finding in report.repairs else logging.INFO
+        _log.log(level, "%s:%d: %s", report.file, finding.line, finding)
     return examination.tree
 
 
 def refusal(report: Report) -> FaultyDescriptionError:
     """The error for a report that has errors: its first one."""
     errors = report.of(Severity.ERROR)
-    return FaultyDescriptionError(report.file, errors[0], len(errors) - 1)
+    return FaultyDescriptionError(report.file, errors[0], len(errors) - 1, repairable=report.repairable)

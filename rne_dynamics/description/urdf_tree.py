@@ -1,22 +1,20 @@
-"""From urdf_parser_py's robot to the kinematic tree."""
+"""From a checked outline to the kinematic tree."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from urdf_parser_py.urdf import URDF
 
-from rne_dynamics.description.clean import clean_text
-from rne_dynamics.description.outline import Outline
-from rne_dynamics.errors import DescriptionError
+from rne_dynamics.description.lint_joints import LIMITED, narrowed_limits
+from rne_dynamics.description.lint_structure import mimic_holds
+from rne_dynamics.description.markup import Element
+from rne_dynamics.description.outline import POSITION, JointOutline, LinkOutline, Outline
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
+_ZERO = (0.0, 0.0, 0.0)
 _X = (1.0, 0.0, 0.0)
 
 
@@ -32,76 +30,91 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
     )
 
 
-def build_tree(outline: Outline, rotors: Mapping[str, float], file: str) -> KinematicTree:
+def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
     """The tree of an outline that has no error.
 
     Parameters
     ----------
     outline
-        Checked links and joints.
+        Checked links and joints: every number that is read here is known to be one.
     rotors
         Reflected rotor inertia by joint name.
-    file
-        The description's name, for messages.
 
     Raises
     ------
-    DescriptionError
-        urdf_parser_py refuses what the checks let through.
     ModelError
         The tree contradicts itself.
     """
-    chatter = io.StringIO()  # nothing is expected; should a new version speak, it does so here and not on the terminal
-    try:
-        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
-            robot = URDF.from_xml_string(clean_text(outline))
-    except Exception as error:
-        said = " ".join(str(error).split())
-        raise DescriptionError(f"{file}: urdf_parser_py cannot read it: {said}; run `rne check` on it") from error
     return KinematicTree(
         outline.name,
-        tuple(TreeLink(link.name, _inertia(link.inertial)) for link in robot.links),
-        tuple(_joint(joint, rotors.get(joint.name, 0.0)) for joint in robot.joints),
+        tuple(_link(link) for link in outline.links.values()),
+        tuple(_joint(outline, joint, rotors.get(joint.name, 0.0)) for joint in outline.joints.values()),
     )
 
 
-def _pose(origin: Any) -> tuple[Array, Array]:
-    if origin is None:
-        return np.eye(3), np.zeros(3)
-    rpy: Sequence[float] = origin.rpy or (0.0, 0.0, 0.0)
-    return rotation_rpy(*rpy), np.array(origin.xyz or (0.0, 0.0, 0.0), dtype=np.float64)
+def _numbers(element: Element | None, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
+    text = None if element is None else element.attributes.get(attribute)
+    return default if text is None else tuple(map(float, text.split()))
 
 
-def _inertia(inertial: Any) -> Inertia | None:
+def _number(element: Element | None, attribute: str, default: float) -> float:
+    text = None if element is None else element.attributes.get(attribute)
+    return default if text is None else float(text)
+
+
+def _link(link: LinkOutline) -> TreeLink:
+    inertial = link.element.first("inertial")
     if inertial is None:
-        return None
-    R, com = _pose(inertial.origin)
-    if inertial.inertia is None:
-        return Inertia(inertial.mass, com)
-    turned = R @ np.array(inertial.inertia.to_matrix(), dtype=np.float64) @ R.T
-    return Inertia(inertial.mass, com, 0.5 * (turned + turned.T))
+        return TreeLink(link.name)
+    mass = _number(inertial.first("mass"), "value", 0.0)
+    origin, moments = inertial.first("origin"), inertial.first("inertia")
+    com = np.array(_numbers(origin, "xyz", _ZERO))
+    if moments is None:
+        return TreeLink(link.name, Inertia(mass, com))
+    xx, xy, xz, yy, yz, zz = (float(moments.attributes[key]) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    rpy = _numbers(origin, "rpy", _ZERO)
+    if any(rpy):
+        R = rotation_rpy(*rpy)
+        turned = R @ inertia @ R.T
+        inertia = 0.5 * (turned + turned.T)
+    return TreeLink(link.name, Inertia(mass, com, inertia))
 
 
-def _joint(joint: Any, rotor: float) -> TreeJoint:
-    kind = JointKind(joint.type)
-    R, p = _pose(joint.origin)
-    limits = Limits()
-    if joint.limit is not None:
-        bounded = kind in (JointKind.REVOLUTE, JointKind.PRISMATIC)
-        limits = Limits(
-            lower=joint.limit.lower if bounded else -math.inf,
-            upper=joint.limit.upper if bounded else math.inf,
-            velocity=joint.limit.velocity,
-            effort=joint.limit.effort,
+def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
+    """Position limits; of a joint that moves, those of <limit> and <safety_controller> together."""
+    if joint.kind not in LIMITED:
+        return -math.inf, math.inf
+    lower, upper = _number(limit, "lower", 0.0), _number(limit, "upper", 0.0)
+    if POSITION in joint.unbounded:
+        lower, upper = -math.inf, math.inf
+    safety = joint.element.first("safety_controller")
+    if safety is None:
+        return lower, upper
+    soft = _number(safety, "soft_lower_limit", -math.inf), _number(safety, "soft_upper_limit", math.inf)
+    return narrowed_limits(lower, upper, *soft) or (lower, upper)
+
+
+def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
+    element, kind = joint.element, joint.kind
+    origin = element.first("origin")
+    R, p = rotation_rpy(*_numbers(origin, "rpy", _ZERO)), np.array(_numbers(origin, "xyz", _ZERO))
+    if kind in (JointKind.FIXED, JointKind.FLOATING):  # other elements mean nothing here and were not checked
+        return TreeJoint(joint.name, kind, joint.parent, joint.child, R, p, rotor_inertia=rotor)
+    limits, dynamics = Limits(), element.first("dynamics")
+    limit = element.first("limit")
+    if limit is not None:
+        lower, upper = _range(joint, limit)
+        velocity, effort = (
+            math.inf if name in joint.unbounded else _number(limit, name, math.inf) for name in ("velocity", "effort")
         )
-    friction = Friction()
-    if joint.dynamics is not None:
-        coulomb = joint.dynamics.friction or 0.0
-        friction = Friction(joint.dynamics.damping or 0.0, coulomb, coulomb)
-    mimic = None
-    if joint.mimic is not None:
-        multiplier = 1.0 if joint.mimic.multiplier is None else joint.mimic.multiplier
-        mimic = Mimic(joint.mimic.joint, multiplier, joint.mimic.offset or 0.0)
+        limits = Limits(lower, upper, velocity, effort)
+    coulomb = _number(dynamics, "friction", 0.0)
+    mimic = element.first("mimic") if mimic_holds(outline, joint) else None
+    follows = None
+    if mimic is not None:
+        multiplier, offset = _number(mimic, "multiplier", 1.0), _number(mimic, "offset", 0.0)
+        follows = Mimic(mimic.attributes["joint"], multiplier, offset)
     return TreeJoint(
         joint.name,
         kind,
@@ -109,9 +122,9 @@ def _joint(joint: Any, rotor: float) -> TreeJoint:
         joint.child,
         R,
         p,
-        np.array(_X if joint.axis is None else joint.axis, dtype=np.float64),
+        np.array(_numbers(element.first("axis"), "xyz", _X)),
         limits,
-        friction,
+        Friction(_number(dynamics, "damping", 0.0), coulomb, coulomb),
         rotor,
-        mimic,
+        follows,
     )

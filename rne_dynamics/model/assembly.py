@@ -25,6 +25,7 @@ _KIND = {
     JointKind.PRISMATIC: layout.PRISMATIC,
     JointKind.FLOATING: layout.FLOATING,
 }
+_UPPER = np.triu_indices(3)
 _FLOATING_NAMES = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z")
 
 
@@ -171,17 +172,19 @@ def _bodies_of(
 def _pack(
     tree: KinematicTree, base: Base, gravity: Array, bodies: list[_Body], frames: Mapping[str, LinkFrame]
 ) -> RobotModel:
-    inertia = [Inertia() for _ in bodies]
-    root_inertia = Inertia()
+    nothing = Inertia()
+    inertia = [nothing] * len(bodies)
+    root_inertia = nothing
     for link in tree.links:
         if link.inertia is None:
             continue
         frame = frames[link.name]
         there = link.inertia.moved(frame.rotation, frame.position)
         if frame.body < 0:
-            root_inertia = root_inertia + there
+            root_inertia = there if root_inertia is nothing else root_inertia + there
         else:
-            inertia[frame.body] = inertia[frame.body] + there
+            first = inertia[frame.body] is nothing
+            inertia[frame.body] = there if first else inertia[frame.body] + there
 
     names: list[str] = []
     limits: list[Limits] = []
@@ -210,7 +213,7 @@ def _pack(
         row[layout.PLACEMENT : layout.PLACEMENT + 3] = body.position
         row[layout.MASS] = inertia[i].mass
         row[layout.MOMENT : layout.MOMENT + 3] = inertia[i].first_moment
-        row[layout.INERTIA : layout.INERTIA + 6] = about[np.triu_indices(3)]
+        row[layout.INERTIA : layout.INERTIA + 6] = about[_UPPER]
         row[layout.ROTOR] = body.rotor
         row[layout.MULTIPLIER] = body.leads.multiplier
         row[layout.OFFSET] = body.leads.offset

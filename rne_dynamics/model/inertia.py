@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,9 +19,9 @@ def frozen_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     array = np.array(value, dtype=np.float64)
     if array.shape != shape:
         raise ModelError(f"{what} has shape {array.shape}; it must be {shape}")
-    if not np.isfinite(array).all():
+    if not all(map(math.isfinite, array.ravel().tolist())):  # of few numbers; NumPy's own way takes three times as long
         raise ModelError(f"{what} is {array.tolist()}; every number must be finite")
-    array.flags.writeable = False
+    array.setflags(write=False)
     return array
 
 
@@ -63,12 +64,14 @@ class Inertia(Rebuilt):
 
     def __post_init__(self) -> None:
         mass = float(self.mass)
-        if not np.isfinite(mass) or mass < 0.0:
+        if not math.isfinite(mass) or mass < 0.0:
             raise ModelError(f"mass is {mass} kg; it must be finite and not negative")
         object.__setattr__(self, "mass", mass)
         object.__setattr__(self, "com", frozen_array(self.com, (3,), "com"))
         inertia = frozen_array(self.inertia, (3, 3), "inertia")
-        if np.abs(inertia - inertia.T).max() > 1e-9 * np.abs(inertia).max():
+        xx, xy, xz, yx, yy, yz, zx, zy, zz = inertia.ravel().tolist()
+        largest = max(abs(xx), abs(yy), abs(zz), abs(xy), abs(xz), abs(yz), abs(yx), abs(zx), abs(zy))
+        if max(abs(xy - yx), abs(xz - zx), abs(yz - zy)) > 1e-9 * largest:
             raise ModelError(f"inertia {inertia.tolist()} is not symmetric")
         object.__setattr__(self, "inertia", inertia)
 
@@ -125,8 +128,7 @@ class Inertia(Rebuilt):
         Parallel axis theorem in matrix form, I_P = I_C − m c̃ c̃ with c from the point to the mass centre, then the
         rotation law, Rᵀ I_P R (section 4.2.3 of the textbook chapter, theorems 4.9 and 4.6).
         """
-        c = skew(self.com - frozen_array(point, (3,), "point"))
-        inertia: Array = self.inertia - self.mass * c @ c
+        inertia: Array = self.inertia + _of_point_mass(self.mass, self.com - frozen_array(point, (3,), "point"))
         if axes is None:
             return inertia
         R = rotation_matrix(axes, "axes")
@@ -138,7 +140,7 @@ class Inertia(Rebuilt):
         """The same body seen from frame A, where the present frame sits at ``R_AB = R``, ``p_AB = p``."""
         rotation = np.asarray(R, dtype=np.float64)
         turned = rotation @ self.inertia @ rotation.T
-        return Inertia(self.mass, rotation @ self.com + np.asarray(p), 0.5 * (turned + turned.T))
+        return _computed(self.mass, rotation @ self.com + np.asarray(p), 0.5 * (turned + turned.T))
 
     def __add__(self, other: Inertia) -> Inertia:
         """Both bodies as one; both must be given in the same frame."""
@@ -146,8 +148,29 @@ class Inertia(Rebuilt):
         if mass == 0.0:
             return Inertia(0.0, np.zeros(3), self.inertia + other.inertia)
         com = (self.first_moment + other.first_moment) / mass
-        total = np.zeros((3, 3))
-        for body in (self, other):
-            c = skew(body.com - com)
-            total += body.inertia - body.mass * c @ c
-        return Inertia(mass, com, 0.5 * (total + total.T))
+        # about the common mass centre two point masses are as one, the reduced mass at their distance
+        reduced = self.mass * (other.mass / mass)
+        total = self.inertia + other.inertia + _of_point_mass(reduced, self.com - other.com)
+        return _computed(mass, com, 0.5 * (total + total.T))
+
+
+def _computed(mass: float, com: Array, inertia: Array) -> Inertia:
+    """A body computed from checked ones: symmetric by construction, its mass not negative, in arrays of its own.
+
+    Only an overflow can make it wrong, which is refused as from a caller. A quarter of the time of all checks.
+    """
+    if com.shape != (3,) or not all(map(math.isfinite, (mass, *com.tolist(), *inertia.ravel().tolist()))):
+        return Inertia(mass, com, inertia)
+    body = object.__new__(Inertia)
+    com.setflags(write=False)
+    inertia.setflags(write=False)
+    for name, value in (("mass", mass), ("com", com), ("inertia", inertia)):
+        object.__setattr__(body, name, value)
+    return body
+
+
+def _of_point_mass(mass: float, c: Array) -> Array:
+    """Inertia of a point mass at `c`, −m c̃ c̃ = m (cᵀc 1 − c cᵀ), kg·m²; shape (3, 3)."""
+    x, y, z = c.tolist()
+    xx, yy, zz, xy, xz, yz = mass * x * x, mass * y * y, mass * z * z, -mass * x * y, -mass * x * z, -mass * y * z
+    return np.array([[yy + zz, xy, xz], [xy, xx + zz, yz], [xz, yz, xx + yy]])

@@ -53,6 +53,10 @@ ERRORS = {
         arm(('child link="upper"', 'child link="lower"')), 11, "joint 'shoulder' <child>", "no link 'lower'",
         "add the link",
     ),
+    "missing_root": (
+        robot(*TWO, link("c"), joint("j1", "world", "a"), joint("j2", "a", "b"), joint("j3", "b", "c")),
+        5, "joint 'j1' <parent>", "no link 'world', which is the root", '<link name="world"/>',
+    ),
     "two_parents": (
         robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'",
         "delete",
@@ -76,6 +80,18 @@ ERRORS = {
     ),
     "xacro_element": (
         arm_and("<xacro:macro/>"), 17, "<xacro:macro>", "xacro element", "give the .xacro file",
+    ),
+    "xacro_in_a_joint": (
+        arm(('<axis xyz="0 1 0"/>', '<xacro:axis_of_shoulder/>')), 13, "joint 'shoulder' <xacro:axis_of_shoulder>",
+        "xacro element", "give the .xacro file",
+    ),
+    "xacro_in_an_inertial": (
+        arm(('<mass value="2"/>', '<mass value="2"/><xacro:box/>')), 5, "link 'upper' <inertial> <xacro:box>",
+        "xacro element", "give the .xacro file",
+    ),
+    "soft_limit_no_number": (
+        arm(('velocity="4"/>', 'velocity="4"/><safety_controller soft_lower_limit="low"/>')), 14,
+        "joint 'shoulder' <safety_controller>", "soft_lower_limit is 'low'", "as a number",
     ),
     "zero_axis": (arm(("0 1 0", "0 0 0")), 13, "joint 'shoulder' <axis>", "'0 0 0'", "make the joint fixed"),
     "axis_without_xyz": (arm((' xyz="0 1 0"', "")), 13, "joint 'shoulder' <axis>", "xyz is missing", 'xyz="0 0 1"'),
@@ -170,6 +186,10 @@ WARNINGS = {
     "velocity_zero": (arm(('velocity="4"', 'velocity="0"')), 14, "joint 'shoulder' <limit>", "velocity is 0",
         "data sheet"),
     "cannot_move": (arm(('upper="2"', 'upper="-1"')), 14, "joint 'shoulder' <limit>", "cannot move", "write the range"),
+    "soft_limits_beyond_the_range": (
+        arm(('velocity="4"/>', 'velocity="4"/><safety_controller soft_lower_limit="2" soft_upper_limit="3"/>')), 14,
+        "joint 'shoulder' <safety_controller>", "2 to 3 leave nothing of the joint's range -1 to 2", "inside the range",
+    ),
     "limits_in_degrees": (arm(('upper="2"', 'upper="180"')), 14, "joint 'shoulder' <limit>", "180 rad", "from degrees"),
     "limits_in_millimetres": (
         arm(("revolute", "prismatic"), ('upper="2"', 'upper="600"')), 14, "joint 'shoulder' <limit>", "600 m",
@@ -180,6 +200,12 @@ WARNINGS = {
         "write the mass"),
     "centre_in_millimetres": (
         arm(("0.1 0 0", "100 0 0")), 4, "link 'upper' <inertial> <origin>", "100 m from", "millimetres",
+    ),
+    "link_in_millimetres": (
+        robot(*TWO, link("c"), joint("j1", "a", "b", inside='<origin xyz="0 0 0.3"/>'),
+              joint("j2", "b", "c", inside='<origin\nxyz="0 300 0"/>')),
+        6, "joint 'j2' <origin>", "300 m from the joint before it; neighbouring links reach at most 0.3 m",
+        "millimetres",
     ),
     "inertia_missing": (
         arm((f"      <inertia {INERTIA}/>\n", "\n")), 4, "link 'upper' <inertia>", "point mass", "add <inertia>",
@@ -268,6 +294,20 @@ def test_the_sample_arm_has_no_finding() -> None:
     assert ARM.splitlines()[LINE["limit"] - 1].strip().startswith("<limit")
 
 
+def test_a_missing_root_is_one_finding_and_no_loop() -> None:
+    report = lint(ERRORS["missing_root"][0])
+    assert [(f.line, f.element) for f in report.findings] == [(5, "joint 'j1' <parent>")]
+    # a loop that hangs on nothing is one all the same
+    lines = ERRORS["missing_root"][0].replace("</robot>", "")
+    more = lint("\n".join([lines, link("d"), link("e"), joint("k", "d", "e"), joint("l", "e", "d"), "</robot>"]))
+    assert ["'d', 'e' form a loop" in f.message for f in more.findings] == [False, True]
+
+
+def test_the_child_of_a_faulty_joint_is_no_second_root() -> None:
+    report = lint(arm(("revolute", "spherical")))
+    assert [(f.line, f.element) for f in report.findings] == [(9, "joint 'shoulder'")]
+
+
 def test_checks_go_on_after_the_first_fault() -> None:
     text = arm(
         ("0 1 0", "0 0 0"),
@@ -278,6 +318,19 @@ def test_checks_go_on_after_the_first_fault() -> None:
     assert [f.line for f in lint(text).of(Severity.ERROR)] == [3, 5, 11, 13, 14]
     with pytest.raises(DescriptionError, match=r"and 4 more: `rne check` lists them"):
         load_urdf(text)
+
+
+def test_long_links_are_no_fault_where_their_neighbours_are_long_or_they_place_the_robot() -> None:
+    def links(first: str, second: str, kind: str = "revolute") -> str:
+        return robot(
+            *TWO, link("c"), joint("j1", "a", "b", kind, f'<origin xyz="{first}"/>'),
+            joint("j2", "b", "c", inside=f'<origin xyz="{second}"/>'),
+        )  # fmt: skip
+
+    assert lint(links("0 0 0.3", "0 29 0")).findings == ()
+    assert lint(links("0 0 0.001", "0 0.9 0")).findings == ()
+    assert lint(links("0 0 300", "0 0.3 0", "fixed")).findings == ()
+    assert [f.line for f in lint(links("0 0 300", "0 0.3 0")).findings] == [5]
 
 
 def test_rounded_inertias_are_not_reported() -> None:

@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 
-from rne_dynamics.description.clean import clean_text
-from rne_dynamics.description.findings import collect
-from rne_dynamics.description.markup import read_markup
-from rne_dynamics.description.outline import read_outline
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
@@ -75,6 +71,25 @@ def test_defaults_of_urdf() -> None:
 def test_bounds_that_are_missing() -> None:
     model = load_urdf(arm((' effort="30"', ""), ('lower="-1" ', "")))
     assert (model.lower[0], model.effort_limit[0], model.velocity_limit[0]) == (0.0, math.inf, 4.0)
+
+
+SOFT = 'velocity="4"/><safety_controller k_velocity="10"'
+
+
+@pytest.mark.parametrize(
+    ("soft", "lower", "upper"),
+    [
+        ('soft_lower_limit="-0.5" soft_upper_limit="1.5"', -0.5, 1.5),
+        ('soft_lower_limit="-5" soft_upper_limit="5"', -1.0, 2.0),
+        ('soft_upper_limit="1.5"', -1.0, 1.5),
+        ("", -1.0, 2.0),
+        ('soft_lower_limit="1" soft_upper_limit="1"', -1.0, 2.0),
+        ('soft_lower_limit="2.5" soft_upper_limit="3"', -1.0, 2.0),
+    ],
+)
+def test_soft_limits_narrow_the_position_limits(soft: str, lower: float, upper: float) -> None:
+    model = load_urdf(arm(('velocity="4"', f"{SOFT} {soft}")))
+    assert (model.lower[0], model.upper[0]) == (lower, upper)
 
 
 def test_a_continuous_joint_has_no_position_bounds_whatever_it_says() -> None:
@@ -209,15 +224,6 @@ def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:
     text = arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"'))
     done = subprocess.run([sys.executable, "-c", code], input=text, text=True, capture_output=True, check=True)
     assert (done.stdout, done.stderr) == ("", "")
-
-
-def test_urdf_parser_py_gets_text_that_both_its_lines_take() -> None:
-    # lxml, under urdf_parser_py 1.2, refuses a str with an encoding declaration
-    root = read_markup(arm_and(REFUSED_BY_URDF_PARSER_PY).encode(), "f")
-    text = clean_text(collect(read_outline(root, "f"), []))
-    assert text.startswith("<robot ")
-    for tag in ("material", "gazebo", "transmission", "visual", "collision", "safety_controller", "note"):
-        assert tag not in text
 
 
 def test_a_long_chain_is_no_matter_of_recursion() -> None:

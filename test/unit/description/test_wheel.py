@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pinocchio as pin
 import pytest
 from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
+from urdf_parser_py.urdf import URDF
 
 from rne_dynamics.description.lint import lint
+from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
+from rne_dynamics.description.share import share_file
+from rne_dynamics.description.sources import read_source
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model import layout
 from rne_dynamics.model.tree import JointKind
@@ -19,6 +25,15 @@ from rne_dynamics.model.tree import JointKind
 
 def name(path: Path) -> str:
     return f"{path.parents[1].name}-{path.stem}"
+
+
+def soft_limits(path: Path) -> dict[str, tuple[float, float]]:
+    """Of the joints that have some, by name."""
+    return {
+        joint.get("name", ""): (float(safety.attrib["soft_lower_limit"]), float(safety.attrib["soft_upper_limit"]))
+        for joint in ElementTree.parse(path).getroot().iter("joint")
+        if (safety := joint.find("safety_controller")) is not None and "soft_lower_limit" in safety.attrib
+    }
 
 
 def test_all_files_are_accounted_for() -> None:
@@ -46,13 +61,15 @@ def test_joints_limits_friction_and_masses_are_those_of_pinocchio(path: Path) ->
     robot = load_urdf(path)
     model = pin.buildModelFromUrdf(str(path))
     moving = [joint for joint in robot.tree.joints if joint.kind is not JointKind.FIXED]
+    soft = soft_limits(path)  # which Pinocchio does not read
     assert {joint.name for joint in moving} == set(model.names[1:])
     for joint in moving:
         theirs = model.joints[model.getJointId(joint.name)]
         iq, iv = theirs.idx_q, theirs.idx_v
         if joint.kind is not JointKind.CONTINUOUS:
-            assert joint.limits.lower == model.lowerPositionLimit[iq]
-            assert joint.limits.upper == model.upperPositionLimit[iq]
+            low, high = soft.get(joint.name, (-np.inf, np.inf))
+            assert joint.limits.lower == max(low, model.lowerPositionLimit[iq])
+            assert joint.limits.upper == min(high, model.upperPositionLimit[iq])
         if np.isfinite(joint.limits.effort):
             assert joint.limits.effort == model.upperEffortLimit[iv]
             assert joint.limits.velocity == model.upperVelocityLimit[iv]
@@ -80,3 +97,64 @@ def test_link_frames_are_those_of_pinocchio_at_zero(path: Path) -> None:
         theirs = data.oMf[model.getFrameId(joint.child, pin.FrameType.BODY)]
         np.testing.assert_allclose(poses[joint.child][0], theirs.rotation, atol=1e-9)
         np.testing.assert_allclose(poses[joint.child][1], theirs.translation, atol=1e-9)
+
+
+#: What urdf_parser_py refuses, and for what.
+REFUSED = {
+    "icub.urdf": ("link 'chest'", "Required attribute not set in XML: filename"),
+    "icub_reduced.urdf": ("link 'chest'", "Required attribute not set in XML: filename"),
+    "pr2.urdf": ("transmission 'r_wrist_trans'", "Required element not set in XML: type"),
+    "romeo_laas_small.urdf": ("material 'LightGrey'", "Required attribute not set in XML: filename"),
+}
+
+
+@pytest.mark.parametrize("path", wheel_robots(), ids=name)
+def test_urdf_parser_py_reads_the_same_numbers(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    refusal = refusal_of_urdf_parser_py(read_source(path))
+    assert capfd.readouterr() == ("", "")
+    if path.name in REFUSED:
+        element, why = REFUSED[path.name]
+        assert refusal is not None
+        assert (refusal.element, why in refusal.message) == (element, True)
+        assert refusal.element.split("'")[1] in path.read_text().splitlines()[refusal.line - 1]
+        return
+    assert refusal is None
+    theirs, tree = URDF.from_xml_string(path.read_bytes()), load_urdf(path).tree
+    assert [x.name for x in tree.links] == [x.name for x in theirs.links]
+    assert [x.name for x in tree.joints] == [x.name for x in theirs.joints]
+    for link, other in zip(tree.links, theirs.links, strict=True):
+        assert (link.inertia is None) == (other.inertial is None)
+        if link.inertia is not None:
+            xyz, R = _pose(other.inertial.origin)
+            assert (link.inertia.mass, link.inertia.com.tolist()) == (other.inertial.mass, xyz)
+            inertia = R @ np.array(other.inertial.inertia.to_matrix()) @ R.T
+            np.testing.assert_allclose(link.inertia.inertia, inertia, rtol=0.0, atol=1e-15 * np.abs(inertia).max())
+    for joint, other in zip(tree.joints, theirs.joints, strict=True):
+        xyz, R = _pose(other.origin)
+        assert (joint.kind.value, joint.parent, joint.child) == (other.type, other.parent, other.child)
+        assert joint.position.tolist() == xyz
+        np.testing.assert_array_equal(joint.rotation, R)
+        if joint.kind in (JointKind.FIXED, JointKind.FLOATING):
+            continue
+        axis = np.array(other.axis or (1.0, 0.0, 0.0))
+        np.testing.assert_allclose(joint.axis, axis / np.linalg.norm(axis), rtol=0.0, atol=1e-15)
+        if other.mimic is not None and other.mimic.joint in theirs.joint_map:
+            assert joint.mimic is not None
+            multiplier, offset = other.mimic.multiplier, other.mimic.offset
+            assert joint.mimic.multiplier == (1.0 if multiplier is None else multiplier)
+            assert joint.mimic.offset == (offset or 0.0)
+
+
+def _pose(origin: object) -> tuple[list[float], np.ndarray]:
+    xyz, rpy = getattr(origin, "xyz", None), getattr(origin, "rpy", None)
+    return [float(x) for x in xyz or (0.0, 0.0, 0.0)], rotation_rpy(*(rpy or (0.0, 0.0, 0.0)))
+
+
+def test_a_seven_joint_arm_loads_in_5_ms() -> None:
+    path = share_file("urdf/panda.urdf")
+    taken = []
+    for _ in range(50):  # the fastest: background load comes on top
+        start = time.perf_counter()
+        load_urdf(path)
+        taken.append(time.perf_counter() - start)
+    assert min(taken) < 5e-3

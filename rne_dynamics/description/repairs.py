@@ -1,0 +1,132 @@
+"""What lenient loading repairs: faults of published files that other readers take, and what they make of them.
+
+Every repair is a warning with its line. What is not listed here stays an error.
+
+| in the file | read as | as |
+|---|---|---|
+| ``<xacro:...>`` in a plain URDF | nothing | urdfdom, Pinocchio |
+| an element that may be there once, twice | the first | urdfdom, Pinocchio |
+| blanks before the XML declaration | a file without them (`read_markup`) | urdfdom, Pinocchio, MuJoCo |
+| ``lower`` above ``upper`` | no position limits | PyBullet, MuJoCo |
+| an ``effort`` or ``velocity`` of -1 | no limit | (Pinocchio refuses it) |
+| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom in files of URDF 1.1 |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from rne_dynamics.description.findings import Finding, Reading, warning
+from rne_dynamics.description.markup import Element
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
+from rne_dynamics.description.strict_numbers import parse_number
+from rne_dynamics.model.tree import JointKind
+
+_XACRO = "xacro:"
+
+
+def repaired(root: Element) -> Reading[Unbounded]:
+    """Repair a document in place: yield a warning for each repair, return which limits of joints count as absent."""
+    unbounded: dict[str, frozenset[str]] = {}
+    yield from _without_xacro(root, "")
+    for element in root.children:
+        where = f"{element.tag} {element.attributes.get('name', '')!r}"
+        if element.tag == "link":
+            yield from _cleaned(element, where, ("inertial",))
+            inertial = element.first("inertial")
+            if inertial is not None:
+                yield from _cleaned(inertial, f"{where} <inertial>", tuple(INERTIAL_ELEMENTS))
+                yield from _turned_by_rpy(inertial, f"{where} <inertial>")
+        elif element.tag == "joint":
+            yield from _cleaned(element, where, tuple(JOINT_ELEMENTS))
+            yield from _turned_by_rpy(element, where)
+            absent = yield from _absent_limits(element, where)
+            if absent:
+                unbounded[element.attributes.get("name", "")] = absent
+    return unbounded
+
+
+def _cleaned(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+    yield from _without_xacro(element, f"{where} ")
+    yield from _first_only(element, where, once)
+
+
+def _without_xacro(element: Element, where: str) -> Iterator[Finding]:
+    for child in element.children:
+        if child.tag.startswith(_XACRO):
+            message = "is a xacro element in a plain URDF; it is ignored, and what it would expand to is missing"
+            yield warning(child.line, f"{where}<{child.tag}>", message, "give the .xacro file, or delete the element")
+    element.children = [child for child in element.children if not child.tag.startswith(_XACRO)]
+
+
+def _first_only(element: Element, where: str, once: tuple[str, ...]) -> Iterator[Finding]:
+    first: dict[str, Element] = {}
+    kept = []
+    for child in element.children:
+        known = first.setdefault(child.tag, child) if child.tag in once else child
+        if known is child:
+            kept.append(child)
+            continue
+        alike = "with the same values" if _same(known, child) else "with other values"
+        message = f"is there twice, first in line {known.line}, {alike}; the first is used"
+        yield warning(child.line, f"{where} <{child.tag}>", message, "delete one of them")
+    element.children = kept
+
+
+def _same(a: Element, b: Element) -> bool:
+    inside = len(a.children) == len(b.children) and all(map(_same, a.children, b.children))
+    return (a.tag, a.attributes, a.text) == (b.tag, b.attributes, b.text) and inside
+
+
+def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
+    """Write a rotation that is given by quat_xyzw alone as rpy; one that is no rotation stays for the checks."""
+    origin = element.first("origin")
+    if origin is None or "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
+        return
+    text = origin.attributes["quat_xyzw"]
+    numbers = [parse_number(word) for word in text.split()]
+    quaternion = [number for number in numbers if number is not None]
+    if len(numbers) != 4 or len(quaternion) != 4 or not 1e-3 < math.hypot(*quaternion) < 1e3:
+        return
+    rpy = " ".join(map(repr, _rpy(*quaternion)))
+    del origin.attributes["quat_xyzw"]
+    origin.attributes["rpy"] = rpy
+    length = math.hypot(*quaternion)
+    scaled = "" if abs(length - 1.0) < 1e-6 else f", of length {length:.6g}, scaled to 1"
+    message = f"the rotation is given as quat_xyzw {text!r}{scaled}, which many readers ignore"
+    yield warning(origin.line, f"{where} <origin>", message, f'write rpy="{rpy}"')
+
+
+def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a quaternion of any length, rad: they give its rotation exactly at a pitch of 90° too."""
+    s = 1.0 / (x * x + y * y + z * z + w * w)
+    yaw = math.atan2(2.0 * s * (x * y + w * z), 1.0 - 2.0 * s * (y * y + z * z))
+    # undo the yaw: what is left of the second column is (0, cos roll, …), of the third (…, −sin roll, …)
+    sine, cosine = math.sin(yaw), math.cos(yaw)
+    r00, r10, r20 = 1.0 - 2.0 * s * (y * y + z * z), 2.0 * s * (x * y + w * z), 2.0 * s * (x * z - w * y)
+    r01, r11 = 2.0 * s * (x * y - w * z), 1.0 - 2.0 * s * (x * x + z * z)
+    r02, r12 = 2.0 * s * (x * z + w * y), 2.0 * s * (y * z - w * x)
+    pitch = math.atan2(-r20, cosine * r00 + sine * r10)
+    return math.atan2(sine * r02 - cosine * r12, cosine * r11 - sine * r01), pitch, yaw
+
+
+def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
+    """Yield limits that mean none; return what has no bound: `POSITION`, "effort", "velocity"."""
+    limit, kind = joint.first("limit"), joint.attributes.get("type", "").strip()
+    if limit is None or kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
+        return frozenset()
+    where, absent = f"{where} <limit>", set()
+    value = {name: parse_number(text) for name, text in limit.attributes.items()}
+    lower, upper = value.get("lower"), value.get("upper")
+    bounded = kind in (JointKind.REVOLUTE.value, JointKind.PRISMATIC.value)
+    if bounded and lower is not None and upper is not None and lower > upper:
+        absent.add(POSITION)
+        message = f"lower is {lower:g}, above upper, which is {upper:g}; the joint has no position limits then"
+        yield warning(limit.line, where, message, "write its limits; of a joint that turns freely, type='continuous'")
+    for name in ("effort", "velocity"):
+        if value.get(name) == -1.0:
+            absent.add(name)
+            message = f"{name} is -1, which means none: it has no bound"
+            yield warning(limit.line, where, message, f'write {name}="..." from the data sheet')
+    return frozenset(absent)

@@ -1,0 +1,39 @@
+"""Whether urdf_parser_py, with which ROS programs in Python read URDFs, can read a description.
+
+It refuses whole robots for what the dynamics does not need: a texture without a file, a transmission without a type.
+`load_urdf` therefore reads descriptions by itself; this module is for `rne check`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+
+from rne_dynamics.description.findings import Finding, note
+from rne_dynamics.description.markup import read_markup
+from rne_dynamics.description.sources import Source
+
+_PLACE = re.compile(r"/robot\[@name='[^']*'\]/(\w+)\[@name='([^']*)'\]")
+
+
+def refusal_of_urdf_parser_py(source: Source) -> Finding | None:
+    """A note with the reason why urdf_parser_py refuses a description that `load_urdf` takes; `None` if it reads it."""
+    from urdf_parser_py.urdf import URDF  # here alone: importing it takes longer than reading a robot
+
+    chatter = io.StringIO()  # unknown tags are printed
+    try:
+        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
+            URDF.from_xml_string(source.data)
+    except Exception as refusal:  # noqa: BLE001 - its conversions raise anything
+        said = [line.strip() for line in str(refusal).splitlines() if line.strip()] or [type(refusal).__name__]
+        place = _PLACE.search(said[0])
+        root = read_markup(source.data, source.name, source.encoding, [] if source.lenient else None)
+        line, element = root.line, "<robot>"
+        if place is not None:
+            tag, name = place.groups()
+            line = next((x.line for x in root.all(tag) if x.attributes.get("name") == name), root.line)
+            element = f"{tag} {name!r}"
+        what = f"urdf_parser_py refuses the file here ({said[-1]}); this package reads it, ROS programs on it cannot"
+        return note(line, element, what, "correct the element if another program is to read the file")
+    return None

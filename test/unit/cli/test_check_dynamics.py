@@ -1,0 +1,107 @@
+"""What `rne check` finds by the dynamics: drives that gravity overpowers, inertias that no gain is small enough for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from support.urdf_text import INERTIA, arm, joint, link, robot
+from support.wheel import wheel_robots
+
+from rne_dynamics.cli.check import check_urdf
+from rne_dynamics.cli.main import main
+from rne_dynamics.description.findings import Finding
+from rne_dynamics.description.lint import lint
+from rne_dynamics.description.share import share_file, shipped_robots
+from rne_dynamics.description.sources import read_source
+
+
+def found(source: str | Path) -> list[Finding]:
+    """What the dynamics add to the findings of `lint`."""
+    read = read_source(source)
+    known = lint(read).findings
+    return [f for f in check_urdf(read).findings if f not in known and "urdf_parser_py" not in f.message]
+
+
+def lifting(effort: float) -> str:
+    """A mass of 2 kg at 0.1 m on a horizontal axis: gravity needs up to 1.962 N m, at q = 0."""
+    return arm(('effort="30"', f'effort="{effort}"'))
+
+
+def test_a_drive_that_gravity_overpowers_is_a_note() -> None:
+    (weak,) = found(lifting(1.9))
+    assert (weak.severity.value, weak.line, weak.element) == ("note", 14, "joint 'shoulder' <limit>")
+    assert "effort is 1.9 N m, while gravity needs up to 1.962 N m" in weak.message
+    assert found(lifting(2.0)) == []
+    assert found(arm(('effort="30"', 'effort="1.9"'), ("0 1 0", "0 0 1"))) == []
+
+
+def test_of_a_slide_it_is_a_force() -> None:
+    (weak,) = found(arm(("revolute", "prismatic"), ("0 1 0", "0 0 1"), ('effort="30"', 'effort="15"')))
+    assert "effort is 15 N, while gravity needs up to 19.62 N, and more than the limit in 100.0 %" in weak.message
+
+
+def test_gravity_and_payload_of_a_model_file_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "arm.urdf").write_text(lifting(1.9))
+    (tmp_path / "arm.yaml").write_text("urdf: arm.urdf\ngravity: [0, 0, -1.62]\n")
+    assert main(["check", str(tmp_path / "arm.yaml"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["urdf"]["findings"] == []
+    (tmp_path / "arm.yaml").write_text(
+        "urdf: arm.urdf\ngravity: [0, 0, -1.62]\npayload: {link: upper, mass: 10, com: [1, 0, 0]}\n"
+    )
+    assert main(["check", str(tmp_path / "arm.yaml"), "--json"]) == 0
+    assert "gravity needs up to" in json.loads(capsys.readouterr().out)["urdf"]["findings"][0]["message"]
+
+
+def test_an_inertia_that_no_gain_is_small_enough_for_is_a_warning() -> None:
+    tiny = 'ixx="1e-9" ixy="0" ixz="0" iyy="1e-9" iyz="0" izz="1e-9"'
+    small = f'<link name="c"><inertial><mass value="0.001"/><inertia {tiny}/></inertial></link>'
+    (useless,) = found(robot(link("a"), link("b"), small, joint("j", "a", "b"), joint("k", "b", "c")))
+    assert (useless.severity.value, useless.line, useless.element) == ("warning", 6, "joint 'k'")
+    # it yields with j's 0.04 kg m^2: felt is what is left, and 1 / (2 T) of it the largest safe damping
+    assert "an inertia of only 1e-09" in useless.message
+    assert "at 1000 Hz no damping above 5e-07 N m s/rad is safe" in useless.message
+    assert "rotor inertia" in useless.mend
+
+
+def test_rotor_inertia_makes_it_usable() -> None:
+    text = robot(
+        link("a"), link("b").replace(INERTIA, 'ixx="1e-9" ixy="0" ixz="0" iyy="1e-9" iyz="0" izz="1e-9"'),
+        joint("j", "a", "b"),
+        '<transmission name="t"><joint name="j"/><actuator name="m"><type>x</type><mechanicalReduction>50'
+        "</mechanicalReduction><rotorInertia>1e-6</rotorInertia></actuator></transmission>",
+    )  # fmt: skip
+    assert found(text) == []
+    assert [f.element for f in found(text.replace("1e-6", "0"))] == ["joint 'j'"]
+
+
+#: Joints of published robots that their drives cannot hold everywhere: with springs or counterweights, or too weak.
+OVERPOWERED = {
+    "baxter.urdf": {"left_s1", "right_s1"},
+    "pr2.urdf": {"l_shoulder_lift_joint", "r_shoulder_lift_joint"},
+    "simple_humanoid.urdf": {"WAIST_P", "WAIST_R"},
+    "simple_humanoid_classical.urdf": {"WAIST_P", "WAIST_R"},
+    "talos_left_arm.urdf": {"arm_left_2_joint"},
+    "talos_reduced.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
+    "talos_reduced_box.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
+    "talos_reduced_corrected.urdf": {"torso_2_joint", "arm_left_2_joint", "arm_right_2_joint"},
+    "tiago_dual.urdf": {"suspension_left_joint", "suspension_right_joint"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: f"{path.parents[1].name}-{path.stem}")
+def test_published_robots_raise_no_false_alarm(path: Path) -> None:
+    told = found(path)
+    assert {f.element.split("'")[1] for f in told} == OVERPOWERED.get(path.name, set())
+    assert all(f.severity.value == "note" for f in told)
+    assert not any("from the joint before it" in f.message for f in lint(path).findings)
+
+
+@pytest.mark.parametrize("name", shipped_robots())
+def test_robots_that_ship_raise_none(name: str) -> None:
+    told = found(share_file(f"urdf/{name}.urdf"))
+    # the arm of a shuttle works in weightlessness
+    assert {f.element.split("'")[1] for f in told} == (
+        {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"} if name == "shuttle_arm" else set()
+    )
