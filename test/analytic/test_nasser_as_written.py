@@ -134,9 +134,9 @@ def test_the_frames_of_denavit_and_hartenberg():
     assert relative_error(nasser.distal(step, child)[1], P) < 1e-15
 
 
-@pytest.mark.parametrize("slip", nasser.SLIPS)
-def test_what_the_print_gets_wrong(slip):
-    """Each slip changes the accelerations of a moving arm by a percent or more; what is used here changes none."""
+@pytest.mark.parametrize(("slip", "least"), list(zip(nasser.SLIPS, (0.02, 0.02, 0.8), strict=True)))
+def test_what_the_print_gets_wrong(slip, least):
+    """By how much of the largest acceleration each slip changes those of a moving arm."""
     model = robot("puma560")
     rng = np.random.default_rng(6)
     links, worst = nasser.links_of(model), 0.0
@@ -144,7 +144,7 @@ def test_what_the_print_gets_wrong(slip):
         q, qd, tau = rne.random_configuration(model, rng), *rng.normal(size=(2, model.n)) * [[2.0], [20.0]]
         found = nasser.hinge_accelerations(links, at_rest(model), q, qd, controls(model, tau), printed=(slip,))
         worst = max(worst, relative_error(found, rne.forward_dynamics(model, q, qd, tau)))
-    assert worst > 0.01
+    assert worst > least
 
 
 def response(model: RobotModel, q: np.ndarray, printed: tuple[str, ...] = ()) -> np.ndarray:
@@ -160,8 +160,8 @@ def response(model: RobotModel, q: np.ndarray, printed: tuple[str, ...] = ()) ->
     )
 
 
-@pytest.mark.parametrize("name", ["puma560", "scara", "cylindrical"])
-def test_as_printed_actuator_inertia_makes_the_mass_matrix_unsymmetric(name):
+@pytest.mark.parametrize(("name", "least"), [("puma560", 0.8), ("scara", 0.01), ("cylindrical", 0.05)])
+def test_as_printed_actuator_inertia_makes_the_mass_matrix_unsymmetric(name, least):
     """γ with a zero passes the whole control torque to link i − 1; with −J^a there it passes n^c − J^a θ̈.
 
     Without actuator inertia both are the same.
@@ -177,7 +177,7 @@ def test_as_printed_actuator_inertia_makes_the_mass_matrix_unsymmetric(name):
         assert relative_error(right, np.linalg.inv(M)) < 1e-11
         assert relative_error(right, right.T) < 1e-11
         worst = max(worst, relative_error(printed, printed.T))
-    assert worst > 1e-3
+    assert worst > least
     bare = rne.load_urdf(name, rotors=False)
     q = rne.random_configuration(bare, rng)
     assert relative_error(response(bare, q, ("gamma without J^a",)), response(bare, q)) < 1e-13
