@@ -27,7 +27,7 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import in_place_kernel
+from rne_dynamics.spatial.jit import in_place_kernel, kernel
 
 
 @in_place_kernel
@@ -71,9 +71,15 @@ def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Arra
             work[parent, 1] += moved * moved
 
 
+@kernel
+def _rows(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    work = np.empty((topology.shape[0], 2))
+    for b in range(q.shape[0]):
+        inertia_scale_kernel(topology, parameters, q[b], work, scale[b])
+
+
 def inertia_scale(robot: RobotModel, q: Array) -> Array:
     """`inertia_scale_kernel` over rows: q (B, nq); shape (B, n)."""
-    scale, work = np.empty((len(q), robot.n)), np.empty((robot.bodies, 2))
-    for b in range(len(q)):
-        inertia_scale_kernel(robot.topology, robot.parameters, q[b], work, scale[b])
+    scale = np.empty((len(q), robot.n))
+    _rows(robot.topology, robot.parameters, q, scale)
     return scale

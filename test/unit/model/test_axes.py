@@ -16,7 +16,7 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import Symmetry, principal_axes
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.solids import hollow_sphere, tube
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
 
 #: Tilts of an axis from ±x, ±y, ±z, rad; at 2e-6 a formula that divides by 1 + z has lost eleven digits.
 TILTS = (1e-1, 1e-2, 1e-3, 1e-4, 2e-6, 1.4e-6, 1e-7, 1e-8, 1e-9, 1e-12, 1e-15, 1e-30, 1e-170, 1e-310)
@@ -89,6 +89,20 @@ def test_dynamics_about_axes_at_any_tilt(tilt):
         tau = pin.rnea(model, data, q, qd, qdd)
         assert relative_error(rne.inverse_dynamics(robot, q, qd, qdd), tau) < 1e-14
         assert relative_error(rne.forward_dynamics(robot, q, qd, tau), qdd) < 1e-12
+
+
+@pytest.mark.parametrize("tilt", TILTS[:11])
+def test_planar_joints_stay_in_planes_at_any_tilt(tilt):
+    """The body slides across the normal and turns about it, as one planar joint whose normal is given would."""
+    for normal in tilted(tilt, np.random.default_rng(9)):
+        links = TreeLink("a"), TreeLink("b", inertia(np.random.default_rng(8)))
+        robot = assemble(KinematicTree("p", links, (TreeJoint("j", JointKind.PLANAR, "a", "b", axis=normal),)))
+        pose = rne.forward_kinematics(robot, [0.7, -0.4, 0.9])["b"]
+        R, unit = pose[:3, :3], robot.tree.joint("j").axis
+        assert abs(pose[:3, 3] @ unit) < 4e-16
+        assert np.linalg.norm(pose[:3, 3]) == pytest.approx(np.hypot(0.7, 0.4), rel=1e-15)
+        assert np.abs(R - rotation_about(unit, 0.9)).max() < 2e-15
+        assert rne.mass_matrix(robot, np.zeros(3))[2, 2] == pytest.approx(unit @ links[1].inertia.about_origin @ unit)
 
 
 def test_axes_of_any_length_are_directions():
