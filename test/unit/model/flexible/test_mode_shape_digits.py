@@ -1,4 +1,4 @@
-"""Natural modes of clamped beams against sixty decimal digits: roots and shapes to round-off, under any tip."""
+"""Beams keep their digits: natural modes under any tip against sixty decimal digits, intervals of almost no length."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from support.exact import cos_sin, cosh_sinh, error
 
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.euler_bernoulli import Load, modes
 
 #: A bare beam, tips like the beam, and tips beside which the beam is next to massless.
@@ -58,3 +60,18 @@ def test_roots_and_shapes_keep_their_digits(load):
             largest = int(np.argmax([abs(x) for x in shape]))
             found = mode.evaluate(xi, order)
             assert error(found / found[largest], shape / shape[largest]) < 5e-15
+
+
+def test_stations_that_differ_by_round_off():
+    """Properties given at different stations meet at the same places but for round-off, 1e-17 m apart."""
+    more = {"modes": (2, 1, 0), "shapes": "polynomial", "stiffening": True}
+    whole = modal_link(Beam("l", 0.7, [0.3, 0.1], 2.0, 1.0, 1.0, **more))
+    shortest = 1.0
+    for stations in range(2, 14):
+        beam = Beam("l", 0.7, np.linspace(0.3, 0.1, stations), np.full(11, 2.0), np.full(7, 1.0), 1.0, **more)
+        shortest = min(shortest, np.diff(beam.ends).min())
+        found = modal_link(beam)
+        for name in ("first", "second", "shortening", "stiffness"):
+            expected = getattr(whole, name)
+            assert np.abs(getattr(found, name) - expected).max() < 1e-14 * np.abs(expected).max()
+    assert 0.0 < shortest < 1e-15
