@@ -95,6 +95,7 @@ def load_model(
     lock: Mapping[str, float] | None = None,
     mappings: Mapping[str, str] | None = None,
     lenient: bool = False,
+    rotors: bool = True,
 ) -> AnyMachine:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
@@ -112,6 +113,8 @@ def load_model(
         Arguments for xacro by name, for the URDF.
     lenient
         As for `load_urdf`, for the URDF.
+    rotors
+        As for `load_urdf`; False leaves out those of the model file too.
 
     Returns
     -------
@@ -134,16 +137,16 @@ def load_model(
     The keys of the file, their units and meaning are declared in `rne_dynamics.description.model_schema`.
     """
     if not names_model_file(source):
-        return load_urdf(source, payload=payload, lock=lock, mappings=mappings, lenient=lenient)
+        return load_urdf(source, payload=payload, lock=lock, mappings=mappings, lenient=lenient, rotors=rotors)
     examination = examine_model(read_source(source, lenient=lenient), mappings)
     if examination.urdf is not None and not examination.urdf.report.ok:
         raise refusal(examination.urdf.report)
     if examination.urdf is None or examination.tree is None:
         raise refusal(examination.report)
     accepted(examination.urdf)  # for its warnings
-    if examination.arm is not None and payload is None and not lock:
+    if examination.arm is not None and payload is None and not lock and rotors:
         return examination.arm
-    tree = examination.tree
+    tree = examination.tree if rotors else examination.tree.without_rotors()
     if payload is not None:
         tree = _with_payload(tree, payload, examination.flexible)
     if lock:

@@ -28,6 +28,7 @@ def load_urdf(
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     mappings: Mapping[str, str] | None = None,
     lenient: bool = False,
+    rotors: bool = True,
 ) -> RobotModel:
     """Load a robot.
 
@@ -48,6 +49,10 @@ def load_urdf(
     lenient
         Whether to repair faults that other readers take, each with a warning on the logger and in `rne check`:
         `rne_dynamics.description.repairs` lists them. Read the warnings before such a model drives an arm.
+    rotors
+        Whether the rotor inertias of <transmission> elements count. With them, efforts are those of the motors, seen
+        through their gears: what moves the arm. False: efforts behind the gears, what torque sensors in the joints
+        measure; of a motion they differ by `rotor_inertia` times the acceleration.
 
     Returns
     -------
@@ -75,6 +80,8 @@ def load_urdf(
     if not read.name.startswith("<") and is_model_file(read):
         raise DescriptionError(f"{read.name} is a model file, not a URDF; load it with rne_dynamics.load_model")
     tree = accepted(examine(read))
+    if not rotors:
+        tree = tree.without_rotors()
     if payload is not None:
         tree = tree.with_payload(payload)
     if lock:

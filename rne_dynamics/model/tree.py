@@ -261,6 +261,10 @@ class KinematicTree(Rebuilt):
         )
         return replace(self, links=links)
 
+    def without_rotors(self) -> KinematicTree:
+        """A new tree whose joints feel no rotor inertia: its efforts are those behind the gears."""
+        return replace(self, joints=tuple(replace(joint, rotor_inertia=0.0) for joint in self.joints))
+
     def with_locked(self, lock: Mapping[str, float]) -> KinematicTree:
         """A new tree in which the named joints are fixed at a value (rad or m), as are joints that mimic them."""
         for name in lock:
