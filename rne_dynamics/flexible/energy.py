@@ -59,7 +59,7 @@ def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) 
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     packed, moments = pack(arm), np.empty((len(positions), 3))
     first_moments_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), moments)
-    gravity = -(moments + arm.bodies.root_inertia.first_moment) @ arm.gravity
+    gravity = -(moments + arm.body_model.root_inertia.first_moment) @ arm.gravity
     elastic = 0.5 * np.einsum("bi,ij,bj->b", amplitudes, elastic_matrix(arm), amplitudes)
     energy: Array = gravity + elastic
     return energy.reshape(lead)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.arguments import check_flexible
 from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -79,6 +80,7 @@ def follow(
     """
     from scipy.integrate import solve_ivp
 
+    check_flexible(arm)
     at = np.asarray(times, dtype=np.float64)
     if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
         raise ArgumentError("times must be a row of finite numbers that increase")

@@ -87,8 +87,8 @@ def flexible_forward_dynamics(
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
     zdd, packed = np.empty_like(z), pack(arm)
     singular = flexible_forward_batch(
-        packed, workspace(packed), packed_base(arm.bodies, base_motion, lead), z, zd, efforts,
-        bodies_wrenches(arm.bodies, wrenches, lead), zdd,
+        packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
+        bodies_wrenches(arm.body_model, wrenches, lead), zdd,
     )  # fmt: skip
     if singular >= 0:
         raise no_inertia((arm.joint_names + arm.mode_names)[singular], arm.name)

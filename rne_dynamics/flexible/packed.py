@@ -111,7 +111,7 @@ class Work(NamedTuple):
 @lru_cache(maxsize=16)
 def pack(arm: FlexibleArm) -> Packed:
     """The arrays of an arm; kept for the last few arms."""
-    robot, flexible = arm.bodies, {link.link: link for link in arm.links}
+    robot, flexible = arm.body_model, {link.link: link for link in arm.links}
     joints = {joint.name: joint for joint in robot.tree.joints}
     parameters = robot.parameters
     width, modes = max(link.modes for link in arm.links), arm.modes

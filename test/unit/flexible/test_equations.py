@@ -253,7 +253,7 @@ def test_forces_of_given_accelerations_without_forming_the_inertia_matrix(hangin
         J, bias = equations_of_motion(arm, q, delta, qd, deltad)
         zdd, forces, packed = np.linspace(-2.0, 3.0, arm.nz), np.empty(arm.nz), pack(arm)
         flexible_forces_kernel(
-            packed, workspace(packed), arm.bodies.base_at_rest, np.concatenate([q, delta]),
+            packed, workspace(packed), arm.body_model.base_at_rest, np.concatenate([q, delta]),
             np.concatenate([qd, deltad]), zdd, np.zeros((0, 6)), forces,
         )  # fmt: skip
         np.testing.assert_allclose(forces, J @ zdd + bias, atol=1e-13 * np.abs(forces).max())
