@@ -8,9 +8,11 @@ from rne_dynamics.flexible.inverse_dynamics import JointEffort, flexible_inverse
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import QuasiStatic, quasi_static, static_deflection
+from rne_dynamics.flexible.theory_range import BendingRangeWarning
 
 __all__ = [
     "Accelerations",
+    "BendingRangeWarning",
     "EquationsOfMotion",
     "Followed",
     "JointEffort",

@@ -67,7 +67,8 @@ class Beam(Rebuilt):
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
-        Whether the shortening of the bent beam counts: spin then stiffens it, and a weight on it buckles it.
+        Whether the shortening of the bent beam counts: spin then stiffens it, and a weight on it buckles it. False is the
+        plain theory of document 003, for comparisons with it.
 
     Raises
     ------
@@ -93,7 +94,7 @@ class Beam(Rebuilt):
     tip_inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tip_offset: float = 0.0
     elements: int = 20
-    stiffening: bool = False
+    stiffening: bool = True
 
     def __post_init__(self) -> None:
         where = f"flexible link {self.link!r}"
