@@ -51,8 +51,8 @@ class Packed(NamedTuple):
         C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 4, 3), (modes, width, 3, 3) and (modes,
         width, 4, 3), where the second index counts the modes of the same link.
     coupled
-        1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is left,
-        and the kernels leave the others out (document 003, section 6).
+        1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is
+        left, and the kernels leave the others out (document 003, section 6).
     stiffness, damping
         K_ikl (42) and the damping likewise; shape (modes, width).
     turned

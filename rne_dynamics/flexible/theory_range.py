@@ -58,7 +58,7 @@ def _ends(arm: FlexibleArm) -> tuple[_End, ...]:
 
 
 def deflections(arm: FlexibleArm, delta: Array) -> Array:
-    """Displacement of every link's end, to first order, as a part of its length, for δ (…, modes); shape (…, links)."""
+    """Displacement of every link's end to first order, as a part of its length, for δ (…, modes); shape (…, links)."""
     moved = [delta[..., end.modes] @ end.moved for end in _ends(arm)]
     return np.asarray(np.sqrt(np.stack([(part * part).sum(axis=-1) for part in moved], axis=-1)))
 
@@ -86,8 +86,8 @@ def range_findings(
             turn_on = "" if full else ", or let it have its stiffening (stiffening: true)"
             found.append(
                 f"the end of flexible link {link.link!r} is deflected by {part[worst]:.3g} of its length"
-                f"{_when(at, worst)}; the theory {'with' if full else 'without'} stiffening holds up to {limit:g}: move "
-                f"more gently, make the link stiffer{turn_on}"
+                f"{_when(at, worst)}; the theory {'with' if full else 'without'} stiffening holds up to {limit:g}: "
+                f"move more gently, make the link stiffer{turn_on}"
             )
         if not full:
             found += _spin(arm, k, q, qd, at)

@@ -1,4 +1,4 @@
-"""How far the ends of flexible links are from where stiff links would have them: on a topic, and where it is too far."""
+"""How far the ends of flexible links are from where stiff ones would have them: on a topic, and where it is too far."""
 
 from __future__ import annotations
 

@@ -179,9 +179,9 @@ def coordinates_of(state: State) -> tuple[Array, Array]:
 def refuse_divergence(plant: ArmPlant, state: State) -> None:
     """`SimulationError` where a flexible link is deflected by its own length and more."""
     robot = plant.robot
-    if isinstance(robot, FlexibleArm) and state.delta is not None:
-        if not deflections(robot, state.delta).max() < DIVERGED:
-            raise SimulationError(f"arm {robot.name!r}: {divergence(robot, state.delta)} (t = {state.t:.6g} s)")
+    if not isinstance(robot, FlexibleArm) or state.delta is None or deflections(robot, state.delta).max() < DIVERGED:
+        return
+    raise SimulationError(f"arm {robot.name!r}: {divergence(robot, state.delta)} (t = {state.t:.6g} s)")
 
 
 def _explain(

@@ -135,7 +135,7 @@ class CountedArm:
 
 
 def counted_arms(sizes: Sequence[tuple[int, int, int]], *, orthogonal: bool = False) -> list[CountedArm]:
-    """Counts over the number of joints, of flexible links and of modes of each; `orthogonal` as for `flexible_chain`."""
+    """Counts for joints, flexible links and modes of each, without stiffening; as `flexible_chain` makes the arms."""
     return [
         CountedArm(
             n, nf, m, count_flexible(flexible_chain(n, nf, m, orthogonal=orthogonal), stiffening=False),

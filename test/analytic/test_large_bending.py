@@ -36,7 +36,7 @@ from rne_dynamics.verification.segments import motion, segmented
 
 
 def elastica(load: float) -> tuple[float, float]:
-    """Tip x, y of a cantilever of length 1 under a force `load` = F L²/EI that stays square to it (Bisshopp, Drucker)."""
+    """Tip x, y of a cantilever of length 1 under a force `load` = F L²/EI of fixed direction (Bisshopp, Drucker)."""
 
     def phase(p: float) -> float:
         return float(np.arcsin(np.sqrt(0.5) / p))
@@ -121,7 +121,8 @@ def spun_up(speed: float, seconds: float = 15.0):
 
 
 def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_is_an_error() -> None:
-    with pytest.raises(ModelError, match=r"flexible link 'beam' diverges: it has come to 1 of .*stiffening: true.*t = 9"):
+    said = r"flexible link 'beam' diverges: it has come to 1 of .*stiffening: true.*t = 9"
+    with pytest.raises(ModelError, match=said):
         follow(long_beam(False), spun_up(6.0), np.linspace(0.0, 25.0, 26))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -156,7 +157,8 @@ def follow_plain(speed: float) -> tuple[str, ...]:
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
     plant, delta = ArmPlant(arm), np.array([size / arm.links[0].at([LENGTH, 0, 0]).translation[0, 1], 0.0, 0.0, 0.0])
-    said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{'with' if stiffening else 'without'} stiffening"
+    theory = "with" if stiffening else "without"
+    said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
     with pytest.warns(BendingRangeWarning, match=said):
         log = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01)
     assert len(log.findings) == 1

@@ -1,20 +1,14 @@
 """A flexible link from a finite-element mesh: nodal modes and a nodal mass matrix become the integrals of document 003.
 
-A nodal mass matrix M gives ∫ u·v dm of any two motions u, v of the mesh. The equations need more: ∫ φ_k φ_lᵀ dm and
-∫ r φ_kᵀ dm, component by component. These are taken from the scalar mass matrix m, the mean of the three blocks of M
-that belong to translations along x, y and z, and from the rotary inertia of nodes with rotations. Solid elements and
-lumped masses have M = m ⊗ 1, so that nothing is lost; beams and shells do not, and are right to the second order of the
-element's size.
-
-What M itself determines is then put right to round-off: mass, mass centre and inertia of the undeformed link come from
-its rigid motions; the shapes, where they are integrated, get the rigid motion and the nearest linear map that give all
-modes the momentum, the angular momentum and the modal masses φ_kᵀ M φ_l of the mesh.
+Mass, mass centre and inertia of the undeformed link come from the rigid motions of the nodal mass matrix; the integrals
+are those of `nodal_masses`, so that all modes have the momentum, the angular momentum and the modal masses φ_kᵀ M φ_l
+of the mesh to round-off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_table import TableField
+from rne_dynamics.model.flexible.nodal_masses import (
+    Motion,
+    masses_of,
+    matched,
+    motions,
+    no_turn,
+    rigid_motions,
+    skews,
+)
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array, skew
 
 #: Nodes: one number, or several whose mean motion counts.
@@ -29,34 +32,8 @@ Nodes = int | Sequence[int]
 
 #: What is not exactly so in matrices written with six digits, relative.
 _FEW_DIGITS = 1e-5
-#: Rigid motions with less inertia than that, relative, have none: a line of nodes turns freely about itself.
-_NO_INERTIA = 1e-10
 #: Above so many unknowns modes are found by Lanczos' method.
 _MOST_DENSE = 1500
-
-
-class _Motion(NamedTuple):
-    """Displacements and small turns of all nodes in some motions; shapes (P, motions, 3)."""
-
-    translation: Array
-    rotation: Array
-
-    def mixed(self, mix: Array) -> _Motion:
-        """Combinations, one a column of `mix` (motions, combinations)."""
-        return _Motion(*(np.einsum("pki,kl->pli", part, mix) for part in self))
-
-
-class _Masses(NamedTuple):
-    """The scalar mass matrix (P, P), sparse, and ∫ s sᵀ dm of what turns with each node, (P, 3, 3)."""
-
-    scalar: Any
-    spread: Array
-
-    def outer(self, a: _Motion, b: _Motion) -> Array:
-        """∫ a_k b_lᵀ dm; shape (motions of a, motions of b, 3, 3)."""
-        moved = np.stack([self.scalar @ b.translation[:, :, i] for i in range(3)], axis=-1)
-        turned = np.einsum("pkij,pjm,plnm->klin", _skews(a.rotation), self.spread, _skews(b.rotation))
-        return np.asarray(np.einsum("pki,plj->klij", a.translation, moved) + turned)
 
 
 def nodal_link(
@@ -138,21 +115,23 @@ def nodal_link(
     if len(names) != U.shape[1]:
         raise ModelError(f"{where}: modes names {len(names)} modes, shapes has {U.shape[1]}; they must be as many")
 
-    rigid, bent = _rigid_motions(X), _motions(U, d)
+    rigid, bent = rigid_motions(X), motions(U, d)
     both = np.hstack([_vector(rigid, d), U])
     gram = both.T @ (M @ both)
     inertia = _inertia(gram[:6, :6], where)
-    masses = _masses(M, d)
-    moved = _matched(masses, rigid, bent, gram, where)
-    places = _Motion(np.stack([np.ones_like(X), *(X[:, [k]] * np.ones(3) for k in range(3))], axis=1), _no_turn(len(X), 4))
+    masses = masses_of(M, d)
+    moved = matched(masses, rigid, bent, gram, where)
+    P = len(X)
+    places = Motion(np.stack([np.ones((P, 3)), *(X[:, [k]] * np.ones(3) for k in range(3))], axis=1), no_turn(P, 4))
     # of ∫ x^r φ_i dm the diagonal: component i of the place's motion with component i of the mode's
     first = np.einsum("rkii->kri", masses.outer(places, moved))
-    first[:, 1:] += np.einsum("prj,pkij->kri", masses.spread, _skews(moved.rotation))
+    first[:, 1:] += np.einsum("prj,pkij->kri", masses.spread, skews(moved.rotation))
     second = masses.outer(moved, moved)
     modal_stiffness = _modal_stiffness(U, K, frequencies, gram[6:, 6:], where)
     shortened = _shortenings(X, bent, X[held].mean(axis=0), d)
     weight = np.asarray(masses.scalar.sum(axis=1)).ravel()
-    there = [_group(p, len(X), d, X, f"{where}: points") for p in (_default_points(len(X), d) if points is None else points)]
+    given = _default_points(P, d) if points is None else points
+    there = [_group(p, P, d, X, f"{where}: points") for p in given]
     end = _group(tip, len(X), d, X, f"{where}: tip")
     if not any(np.array_equal(end, group) for group in there):
         there.append(end)
@@ -230,7 +209,8 @@ def _eigenvectors(M: Any, K: Any, count: int, held: NDArray[np.int64], d: int, w
     try:
         if len(free) <= _MOST_DENSE:
             # the largest 1/ω²: M may be singular (nodes without rotary inertia), K with the root held is not
-            found = eigh(inner.toarray(), elastic.toarray(), subset_by_index=[len(free) - count, len(free) - 1])[1][:, ::-1]
+            last = [len(free) - count, len(free) - 1]
+            found = eigh(inner.toarray(), elastic.toarray(), subset_by_index=last)[1][:, ::-1]
         else:
             found = eigsh(elastic.tocsc(), count, inner.tocsc(), sigma=0.0)[1]
     except (LinAlgError, RuntimeError):
@@ -254,27 +234,11 @@ def _check_root(U: Array, held: NDArray[np.int64], d: int, where: str) -> None:
             )
 
 
-def _motions(U: Array, d: int) -> _Motion:
-    by_node = U.reshape(-1, d, U.shape[1]).transpose(0, 2, 1)
-    return _Motion(by_node[:, :, :3].copy(), by_node[:, :, 3:].copy() if d == 6 else _no_turn(*by_node.shape[:2]))
-
-
-def _no_turn(P: int, motions: int) -> Array:
-    return np.zeros((P, motions, 3))
-
-
-def _rigid_motions(X: Array) -> _Motion:
-    """Translations along x, y, z and turns about them at the link's origin."""
-    translation, rotation = _no_turn(len(X), 6), _no_turn(len(X), 6)
-    translation[:, :3] = np.eye(3)
-    translation[:, 3:], rotation[:, 3:] = np.cross(np.eye(3), X[:, None]), np.eye(3)
-    return _Motion(translation, rotation)
-
-
-def _vector(motion: _Motion, d: int) -> Array:
+def _vector(motion: Motion, d: int) -> Array:
     """As columns over the unknowns."""
     parts = motion.translation if d == 3 else np.concatenate(motion, axis=-1)
-    return parts.transpose(0, 2, 1).reshape(-1, parts.shape[1])
+    columns: Array = parts.transpose(0, 2, 1).reshape(-1, parts.shape[1])
+    return columns
 
 
 def _inertia(gram: Array, where: str) -> Inertia:
@@ -290,53 +254,6 @@ def _inertia(gram: Array, where: str) -> Inertia:
     return Inertia(mass, com, about)
 
 
-def _masses(M: Any, d: int) -> _Masses:
-    scalar = (M[0::d, 0::d] + M[1::d, 1::d] + M[2::d, 2::d]) / 3.0
-    P = scalar.shape[0]
-    spread = np.zeros((P, 3, 3))
-    if d == 6:
-        for i in range(3):
-            for j in range(3):
-                spread[:, i, j] = np.asarray(M[3 + i :: 6, 3 + j :: 6].sum(axis=1)).ravel()
-        spread = 0.5 * (spread + spread.transpose(0, 2, 1))
-        # from the inertia of what turns with a node to its second moments, which no body has below zero
-        spread = 0.5 * np.trace(spread, axis1=1, axis2=2)[:, None, None] * np.eye(3) - spread
-        values, axes = np.linalg.eigh(spread)
-        spread = (axes * np.maximum(values, 0.0)[:, None, :]) @ axes.transpose(0, 2, 1)
-    return _Masses(scalar, spread)
-
-
-def _matched(masses: _Masses, rigid: _Motion, bent: _Motion, gram: Array, where: str) -> _Motion:
-    """The shapes with momenta and modal masses that are those of the mesh when integrated by `masses`."""
-    both = _Motion(*(np.concatenate(parts, axis=1) for parts in zip(rigid, bent, strict=True)))
-    found = np.einsum("klii->kl", masses.outer(both, both))
-    unit = np.sqrt(np.diag(found)[:6])
-    unit[unit == 0.0] = 1.0
-    free = np.linalg.pinv(found[:6, :6] / np.outer(unit, unit), rcond=_NO_INERTIA, hermitian=True)
-    free /= np.outer(unit, unit)
-    wanted, had = free @ gram[:6, 6:], free @ found[:6, 6:]
-    inner = found[6:, 6:] - found[6:, :6] @ had
-    outer = gram[6:, 6:] - gram[6:, :6] @ wanted
-    size = np.sqrt(np.abs(np.diag(gram)[6:]))
-    size[size == 0.0] = 1.0
-    least = [float(np.linalg.eigvalsh(part / np.outer(size, size))[0]) for part in (inner, outer)]
-    if not min(least) > 0.0:
-        raise ModelError(
-            f"{where}: the mass matrix gives some combination of the shapes no kinetic energy of its own ({min(least):.3g} "
-            "of a mode's); every mode must move mass, and no two the same way: check the order of the unknowns"
-        )
-    root = _square_root(inner / np.outer(size, size))
-    inverse = np.linalg.inv(root)
-    nearest = inverse @ _square_root(root @ (outer / np.outer(size, size)) @ root) @ inverse
-    mix = size[:, None] ** -1 * nearest * size
-    return both.mixed(np.vstack([wanted - had @ mix, mix]))
-
-
-def _square_root(A: Array) -> Array:
-    values, axes = np.linalg.eigh(0.5 * (A + A.T))
-    return np.asarray((axes * np.sqrt(values)) @ axes.T)
-
-
 def _modal_stiffness(U: Array, K: Any, frequencies: ArrayLike | None, masses: Array, where: str) -> Array:
     if (K is None) == (frequencies is None):
         raise ModelError(f"{where}: give stiffness or frequencies, one of the two")
@@ -347,10 +264,10 @@ def _modal_stiffness(U: Array, K: Any, frequencies: ArrayLike | None, masses: Ar
     apart = np.abs(masses / np.outer(size, size) - np.eye(len(size))).max()
     if apart > 1e-3:
         raise ModelError(
-            f"{where}: shapes share {apart:.3g} of their modal masses, so they are no eigenvectors of this mass matrix, and "
-            "frequencies alone do not say how stiff they are; give the stiffness matrix"
+            f"{where}: shapes share {apart:.3g} of their modal masses, so they are no eigenvectors of this mass "
+            "matrix, and frequencies alone do not say how stiff they are; give the stiffness matrix"
         )
-    omega = frozen_array(frequencies, (len(size),), f"{where}: frequencies")
+    omega = frozen_array(np.asarray(frequencies, dtype=np.float64), (len(size),), f"{where}: frequencies")
     return np.diag(omega**2 * np.diag(masses))
 
 
@@ -360,13 +277,15 @@ def _damping(stiffness: Array, masses: Array, ratio: ArrayLike, where: str) -> A
     m = len(masses)
     ratios = frozen_array(np.broadcast_to(np.asarray(ratio, dtype=np.float64), (m,)), (m,), f"{where}: damping_ratio")
     if (ratios < 0.0).any():
-        raise ModelError(f"{where}: damping_ratio is {ratios.tolist()}; a ratio of critical damping must not be negative")
+        raise ModelError(
+            f"{where}: damping_ratio is {ratios.tolist()}; a ratio of critical damping must not be negative"
+        )
     squares, modes = eigh(stiffness, masses)
     momenta = masses @ modes
     return np.asarray((momenta * (2.0 * ratios * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T)
 
 
-def _shortenings(X: Array, bent: _Motion, root: Array, d: int) -> Array:
+def _shortenings(X: Array, bent: Motion, root: Array, d: int) -> Array:
     """S_kl of `Attachment` at every node of a beam, by the slopes between root and node; zero for any other body."""
     P, m = bent.translation.shape[:2]
     out = np.zeros((P, m, m, 3))
@@ -391,20 +310,12 @@ def _default_points(P: int, d: int) -> Sequence[int]:
     return range(P) if d == 6 else ()
 
 
-def _mean_motion(X: Array, bent: _Motion, group: NDArray[np.int64], d: int) -> _Motion:
+def _mean_motion(X: Array, bent: Motion, group: NDArray[np.int64], d: int) -> Motion:
     """The rigid motion of a group nearest to that of its nodes; shapes (1, m, 3)."""
     moved = bent.translation[group]
     if d == 6:
-        return _Motion(moved.mean(axis=0)[None], bent.rotation[group].mean(axis=0)[None])
+        return Motion(moved.mean(axis=0)[None], bent.rotation[group].mean(axis=0)[None])
     arm = X[group] - X[group].mean(axis=0)
-    inertia = np.einsum("pij,pkj->ik", _skews(arm), _skews(arm))
+    inertia = np.einsum("pij,pkj->ik", skews(arm), skews(arm))
     turn = np.linalg.solve(inertia, np.cross(arm[:, None], moved).sum(axis=0).T).T
-    return _Motion(moved.mean(axis=0)[None], turn[None])
-
-
-def _skews(vectors: Array) -> Array:
-    """v ↦ ṽ with ṽ x = v × x; shape (…, 3, 3)."""
-    out = np.zeros((*vectors.shape, 3))
-    for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
-        out[..., k, j], out[..., j, k] = vectors[..., i], -vectors[..., i]
-    return out
+    return Motion(moved.mean(axis=0)[None], turn[None])
