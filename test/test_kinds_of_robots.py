@@ -30,7 +30,7 @@ def argument(name: str, robot: Any) -> Any:
     link = robot.link_names[-1]
     return {
         "robot": robot, "arm": robot, "link": link, "payload": rne.Payload(link, 0.1), "name": "inverse_dynamics",
-        "function": "inverse_dynamics", "rng": np.random.default_rng(0), "count": 2,
+        "quantity": "inverse_dynamics", "rng": np.random.default_rng(0), "count": 2,
         "lock": {robot.joint_names[0]: 0.1}, "dt": 1e-3, "motion": lambda t: (np.zeros(robot.n),) * 3,
         "times": [0.0, 1e-3], "batch": 4,
     }.get(name, np.full(getattr(robot, "modes", 1) if name.startswith("delta") else robot.n, 0.05))  # fmt: skip

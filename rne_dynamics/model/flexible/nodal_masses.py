@@ -97,8 +97,8 @@ def matched(masses: Masses, rigid: Motion, bent: Motion, gram: Array, where: str
     if not min(least) > 0.0:
         raise ModelError(
             f"{where}: the mass matrix gives some combination of the shapes no kinetic energy of its own "
-            f"({min(least):.3g} of a mode's); every mode must move mass, and no two the same way: check the order of the "
-            "unknowns"
+            f"({min(least):.3g} of a mode's); every mode must move mass, and no two the same way: check the order of "
+            "the unknowns"
         )
     root = _square_root(inner / np.outer(size, size))
     inverse = np.linalg.inv(root)
