@@ -63,6 +63,11 @@ def deflections(arm: FlexibleArm, delta: Array) -> Array:
     return np.asarray(np.sqrt(np.stack([(part * part).sum(axis=-1) for part in moved], axis=-1)))
 
 
+def largest_deflection(arm: FlexibleArm, link: str) -> float:
+    """How far the end of a flexible link may be deflected, as a part of its length: `STIFFENED` or `PLAIN`."""
+    return STIFFENED if _ends(arm)[arm.links.index(arm.flexible_link(link))].stiffened else PLAIN
+
+
 def range_findings(
     arm: FlexibleArm, q: Array, delta: Array, qd: Array, times: ArrayLike | None = None
 ) -> tuple[str, ...]:
@@ -81,7 +86,7 @@ def range_findings(
     at = None if times is None else np.asarray(times, dtype=np.float64)
     for k, (link, part) in enumerate(zip(arm.links, deflections(arm, delta).T, strict=True)):
         full = _ends(arm)[k].stiffened
-        worst, limit = int(np.argmax(part)), STIFFENED if full else PLAIN
+        worst, limit = int(np.argmax(part)), largest_deflection(arm, link.link)
         if part[worst] > limit:
             turn_on = "" if full else ", or let it have its stiffening (stiffening: true)"
             found.append(

@@ -25,6 +25,7 @@ from rne_dynamics.verification.operations import OperationCounter
 def test_the_reports_formulas_as_scanned():
     found = published_flexible(6, 2, 3)
     assert (found.multiplications, found.additions) == (11_361, 11_273)
+    assert found.multiplications / WALKER_MULTIPLICATIONS == pytest.approx(2.53, abs=0.005)
     assert pytest.approx(QUOTED_MULTIPLICATIONS / WALKER_MULTIPLICATIONS, abs=0.005) == QUOTED_RATIO
 
 
