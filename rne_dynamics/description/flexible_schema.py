@@ -71,8 +71,8 @@ FLEXIBLE = Record(
         "section": Key(_SECTION, "instead of mass_per_length, EI, GJ and polar: a uniform section of a material"),
         "modal": Key(
             Name("a path or a URI"),
-            "instead of a beam: file of modal matrices (.npz, .json), path relative to this file, file:// or "
-            "package:// URI",
+            "instead of a beam: file of modal matrices, or of nodal modes and a nodal mass matrix (.npz, "
+            ".json), path relative to this file, file:// or package:// URI",
         ),
         "modes": Key(
             Record(

@@ -1,6 +1,6 @@
 """Arms with flexible links: the recursive Lagrangian equations of document 003, and what follows from them."""
 
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import flexible_center_of_mass, flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
 from rne_dynamics.flexible.following import Followed, follow
 from rne_dynamics.flexible.forward_dynamics import Accelerations, flexible_forward_dynamics
@@ -19,6 +19,7 @@ __all__ = [
     "Linearised",
     "QuasiStatic",
     "equations_of_motion",
+    "flexible_center_of_mass",
     "flexible_forward_dynamics",
     "flexible_forward_kinematics",
     "flexible_inverse_dynamics",

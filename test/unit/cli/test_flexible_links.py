@@ -149,6 +149,18 @@ def test_modal_files_are_checked_too(tmp_path: Path, capsys: Capture) -> None:
     assert (found["element"], found["severity"]) == ("flexible link 'beam' damping", "warning")
 
 
+def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path, capsys: Capture) -> None:
+    """Three times the earth's gravity bends the bar by 12 % of its length: too much for the plain theory."""
+    plain = f"{BEAM}, modes: {{y: 2}}, damping: 0.01, stiffening: "
+    for stiffening, count in (("false", 1), ("true", 0)):
+        file = model(tmp_path, plain + stiffening, "gravity: [0, 0, -30]")
+        assert main(["simulate", str(file), "--free", "--seconds", "0.01", "--json"]) == 0
+        out, err = capsys.readouterr()
+        found = json.loads(out)["findings"]
+        assert len(found) == err.count("rne simulate: warning: ") == count
+        assert all("'beam' is deflected by 0.12" in text and "holds up to 0.1" in text for text in found)
+
+
 def test_errors_are_told_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
     file = model(tmp_path, GOOD.replace("length: 0.8", "length: 0"))
     assert main(["check", str(file)]) == 1
