@@ -158,7 +158,7 @@ def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path
         out, err = capsys.readouterr()
         found = json.loads(out)["findings"]
         assert len(found) == err.count("rne simulate: warning: ") == count
-        assert all("'beam' is deflected by 0.12" in text and "holds up to 0.1" in text for text in found)
+        assert all("'beam' is deflected by 0.119" in text and "holds up to 0.1" in text for text in found)
 
 
 def test_errors_are_told_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
