@@ -71,20 +71,21 @@ def _value(file: ArrayFile, key: str) -> Any:
         value = value.item()
     if isinstance(value, str):
         value = _matrix_market(file, key, value)
+    if hasattr(value, "tocsr"):  # SciPy's sparse matrices; what is no matrix of the mesh is small
+        if key in ("mass", "stiffness"):
+            return value
+        value = value.toarray()
     if key in _WHOLE or key == "modes":
         return _listed(file, key, value)
-    if hasattr(value, "tocsr"):
-        return value if key in ("mass", "stiffness") else np.squeeze(value.toarray(), axis=()).astype(np.float64)
     try:
         found = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         file.fail(key, "is not an array of numbers, nor the name of a Matrix Market file (.mtx)")
     if not np.isfinite(found).all():
         file.fail(key, "has numbers that are not finite; every one must be")
-    if key in ("frequencies", "damping_ratio"):
-        found = found.ravel() if found.size > 1 else found.reshape(())
-        return np.atleast_1d(found) if key == "frequencies" else found
-    return float(found) if key == "tolerance" and found.size == 1 else found
+    if key == "frequencies":
+        return found.ravel()  # Matrix Market knows columns only
+    return float(found.item()) if found.size == 1 else found.ravel() if key == "damping_ratio" else found
 
 
 def _matrix_market(file: ArrayFile, key: str, name: str) -> Any:
@@ -104,27 +105,20 @@ def _matrix_market(file: ArrayFile, key: str, name: str) -> Any:
 
 
 def _listed(file: ArrayFile, key: str, value: Any) -> Any:
-    """Node numbers, groups of them, names: plain numbers, strings and lists."""
+    """Node numbers, lists of them and names: plain whole numbers, strings and lists."""
     plain = value.tolist() if isinstance(value, np.ndarray) else value
     if key == "modes" and isinstance(plain, list) and all(isinstance(name, str) and name for name in plain):
         return plain
     try:
-        numbers = np.array(plain, dtype=object if _ragged(plain) else np.float64)
-    except (TypeError, ValueError):
-        numbers = np.array([np.nan])
-    flat = np.concatenate([np.atleast_1d(part) for part in numbers]) if numbers.dtype == object else numbers
-    try:
-        whole = np.array_equal(np.asarray(flat, dtype=np.float64), np.rint(np.asarray(flat, dtype=np.float64)))
-    except (TypeError, ValueError):
-        whole = False
-    if not whole:
-        file.fail(key, "must be whole numbers: nodes counted from 0" if key != "modes" else "must be names or how many")
-    return _as_whole(plain)
+        return _whole(plain)
+    except (TypeError, ValueError, OverflowError):
+        wanted = "names, or how many there are" if key == "modes" else "whole numbers: nodes, counted from 0"
+        file.fail(key, f"is {plain!r}; it must be {wanted}")
 
 
-def _ragged(value: Any) -> bool:
-    return isinstance(value, list) and len({len(part) if isinstance(part, list) else -1 for part in value}) > 1
-
-
-def _as_whole(value: Any) -> Any:
-    return [_as_whole(part) for part in value] if isinstance(value, list) else int(value)
+def _whole(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_whole(part) for part in value]
+    if isinstance(value, bool) or int(value) != value:
+        raise ValueError(value)
+    return int(value)
