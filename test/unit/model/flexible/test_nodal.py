@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
@@ -231,6 +232,8 @@ def test_files(kind: str, tmp_path: Path) -> None:
     link = load_modal_link(file, "beam")
     for name in ("first", "second", "stiffness", "damping", "shortening"):
         np.testing.assert_allclose(getattr(link, name), getattr(expected, name), rtol=1e-6, atol=1e-9)
+    sent = pickle.loads(pickle.dumps(link))
+    np.testing.assert_array_equal(sent.at(sent.tip).rotation, link.at(link.tip).rotation)
     save_modal_link(tmp_path / "integrals.npz", link)  # the other form of the same link
     again = load_modal_link(tmp_path / "integrals.npz", "beam")
     np.testing.assert_allclose(again.second, link.second, atol=1e-15)
