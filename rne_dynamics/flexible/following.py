@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -13,14 +12,8 @@ from numpy.typing import ArrayLike
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import check_flexible
 from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
-from rne_dynamics.flexible.static import static_deflection
-from rne_dynamics.flexible.theory_range import (
-    DIVERGED,
-    BendingRangeWarning,
-    deflections,
-    divergence,
-    range_findings,
-)
+from rne_dynamics.flexible.static import balance
+from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -102,7 +95,8 @@ def follow(
     if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
         raise ArgumentError("times must be a row of finite numbers that increase")
     begin = JointMotion(*motion(float(at[0])))
-    first = static_deflection(arm, begin.q) if delta is None else np.array(delta, dtype=np.float64)
+    still = np.zeros(arm.n)
+    first = balance(arm, begin.q, still, still).delta if delta is None else np.array(delta, dtype=np.float64)
     rates = np.zeros(arm.modes) if deltad is None else np.array(deltad, dtype=np.float64)
     m = arm.modes
 
@@ -130,7 +124,5 @@ def follow(
     q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
     tau = flexible_inverse_dynamics(arm, q, state[:m].T, qd, state[m:].T, qdd).tau
     bent = state[:m].T.copy()
-    findings = range_findings(arm, q, bent, qd, at)
-    for finding in findings:
-        warnings.warn(f"arm {arm.name!r}: {finding}", BendingRangeWarning, stacklevel=2)
+    findings = reported_findings(arm, q, bent, qd, at)
     return Followed(at, tau, bent, state[m:].T.copy(), findings)

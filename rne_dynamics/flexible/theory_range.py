@@ -10,6 +10,7 @@ frequency; at a third of that its frequency is 5 % too low.
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -97,6 +98,16 @@ def range_findings(
         if not full:
             found += _spin(arm, k, q, qd, at)
     return tuple(found)
+
+
+def reported_findings(
+    arm: FlexibleArm, q: Array, delta: Array, qd: Array, times: ArrayLike | None = None, *, stacklevel: int = 3
+) -> tuple[str, ...]:
+    """`range_findings`, each of them a `BendingRangeWarning` too, at the caller `stacklevel` calls up."""
+    findings = range_findings(arm, q, delta, qd, times)
+    for finding in findings:
+        warnings.warn(f"arm {arm.name!r}: {finding}", BendingRangeWarning, stacklevel=stacklevel)
+    return findings
 
 
 def divergence(arm: FlexibleArm, delta: Array) -> str:

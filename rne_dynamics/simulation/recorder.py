@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.stiffness import elastic_matrix
-from rne_dynamics.flexible.theory_range import BendingRangeWarning, range_findings
+from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
@@ -75,9 +74,7 @@ def log_of(robot: AnyMachine, time: Array, arrays: dict[str, Any]) -> Log:
 
 def _bent(arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array]) -> Log:
     q, delta = arrays["q"], arrays["delta"]
-    findings = range_findings(arm, q, delta, arrays["qd"], time)
-    for finding in findings:
-        warnings.warn(f"arm {arm.name!r}: {finding}", BendingRangeWarning, stacklevel=4)
+    findings = reported_findings(arm, q, delta, arrays["qd"], time, stacklevel=5)
     return Log(
         joint_names=arm.joint_names,
         time=time,

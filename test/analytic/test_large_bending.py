@@ -54,6 +54,7 @@ def tip_error(deflection: float, stiffening: bool) -> float:
     return float(np.linalg.norm(tip[:2] - elastica(3.0 * deflection)))
 
 
+@pytest.mark.filterwarnings("ignore::rne_dynamics.flexible.BendingRangeWarning")
 def test_the_limits_are_where_the_tip_is_wrong_by_six_thousandths_of_the_length() -> None:
     assert elastica(1.0) == pytest.approx((1.0 - 0.05643, 0.30172), abs=2e-5)  # the published table
     assert tip_error(PLAIN, stiffening=False) == pytest.approx(6.0e-3, abs=1e-4)
@@ -132,6 +133,8 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
     tip = found.delta @ arm.links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
     assert tip.min() == pytest.approx(-0.57, abs=0.02)  # on the way, as published (Kane, Ryan and Banerjee 1987)
     assert np.abs(tip[-18:]).max() < 5e-3
+    with pytest.warns(BendingRangeWarning, match="turns at 2 rad/s"):
+        quasi_static(long_beam(False), [0.0], [2.0], [0.0])
     with pytest.raises(ModelError, match="faster than they vibrate"):
         quasi_static(long_beam(False), [0.0], [6.0], [0.1])
 

@@ -170,6 +170,7 @@ def test_leading_dimensions_broadcast(hanging: FlexibleArm) -> None:
     assert flexible_forward_kinematics(arm, q, delta)["tip"].shape == (3, 2, 4, 4)
 
 
+@pytest.mark.filterwarnings("ignore::rne_dynamics.flexible.BendingRangeWarning")
 def test_a_link_sags_as_beams_do(hanging: FlexibleArm) -> None:
     """Static deflection balances gravity: no joint or link moves from there under the holding torque."""
     q = np.array([0.4])
