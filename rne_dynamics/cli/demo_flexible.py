@@ -15,7 +15,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.static import quasi_static
+from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -64,7 +64,7 @@ def bends_little(arm: FlexibleArm) -> Callable[[tuple[Quintic, ...]], bool]:
         references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 21).tolist()]
         q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
         still = np.zeros_like(qd)
-        moved = quasi_static(arm, q, qd, qdd).delta - quasi_static(arm, q, still, still).delta
+        moved = balance(arm, q, qd, qdd).delta - balance(arm, q, still, still).delta
         size = np.linalg.norm(tip_deflections(arm, moved)[..., :3], axis=-1)
         return bool((size <= BENT * lengths).all())
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.inertia import Array
@@ -89,7 +89,8 @@ class AtRest(NamedTuple):
 
 def at_rest(arm: FlexibleArm) -> AtRest:
     """The arm at rest; `ModelError` where it does not settle or buckles."""
-    delta = static_deflection(arm, arm.neutral)
+    rest = np.zeros(arm.n)
+    delta = balance(arm, arm.neutral, rest, rest).delta
     vibrations = linearised(arm, arm.neutral, delta=delta)
     if (vibrations.damping_ratios < -1e-9).any():
         raise ModelError(

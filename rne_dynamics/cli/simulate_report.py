@@ -9,7 +9,7 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.flexible.static import quasi_static
+from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.plants import gravity_torque
 from rne_dynamics.simulation.log import Log
@@ -23,7 +23,7 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
     """
     robot, q = plant.robot, log.q[[0, -1]]
     if isinstance(robot, FlexibleArm):
-        static = quasi_static(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
+        static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
     else:
         static = gravity_torque(robot, q)
     return {

@@ -11,7 +11,7 @@ from rne_dynamics.dynamics.arguments import as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.flexible.static import balance
 from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix, slopes
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -74,7 +74,8 @@ def linearised(
     if len(at) != 1:
         raise ArgumentError(f"q has {len(at)} rows; vibrations are those of one posture, shape ({arm.n},)")
     posture = at[0]
-    bent = static_deflection(arm, posture) if delta is None else coordinates(arm, delta=delta)[1][0][0]
+    rest = np.zeros(arm.n)
+    bent = balance(arm, posture, rest, rest).delta if delta is None else coordinates(arm, delta=delta)[1][0][0]
     n, nz, held = arm.n, arm.nz, joint_stiffness is None and joint_damping is None
     M, K, D = _matrices(arm, posture, bent)
     K[:n, :n] += _joints(arm, "joint_stiffness", joint_stiffness)

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
-from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
+from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -51,7 +52,21 @@ def quasi_static(
         Wrong shapes, NaN or infinity.
     ModelError
         An unknown link in `wrenches`; an arm that does not settle: what it carries is more than its links can hold.
+
+    Warns
+    -----
+    BendingRangeWarning
+        Where links are bent, or turn, beyond the range of the theory.
     """
+    found = balance(arm, q, qd, qdd, wrenches=wrenches)
+    _report(arm, found.delta, q, qd)
+    return found
+
+
+def balance(
+    arm: FlexibleArm, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, wrenches: Wrenches | None = None
+) -> QuasiStatic:
+    """`quasi_static` for callers that judge the range of the theory by themselves."""
     lead, (positions, velocities, accelerations) = coordinates(arm, q=q, qd=qd, qdd=qdd)
     tau, delta = np.empty((len(positions), arm.n)), np.empty((len(positions), arm.modes))
     rows = _rows_of(wrenches, lead, len(positions))
@@ -65,8 +80,17 @@ def static_deflection(arm: FlexibleArm, q: ArrayLike, *, wrenches: Wrenches | No
 
     Parameters and errors as for `quasi_static`.
     """
+    check_flexible(arm)
     rest = np.zeros(arm.n)
-    return quasi_static(arm, q, rest, rest, wrenches=wrenches).delta
+    delta = balance(arm, q, rest, rest, wrenches=wrenches).delta
+    _report(arm, delta, q, rest)
+    return delta
+
+
+def _report(arm: FlexibleArm, delta: Array, q: ArrayLike, qd: ArrayLike) -> None:
+    _, (positions, amplitudes, velocities) = coordinates(arm, q=q, delta=delta, qd=qd)
+    if len(positions):
+        reported_findings(arm, positions, amplitudes, velocities, stacklevel=4)
 
 
 def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenches | None) -> tuple[Array, Array]:
@@ -89,13 +113,15 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
         balanced = np.abs(K @ delta).max() + np.abs(total[n:] - K @ delta).max()
         if not np.isfinite(total).all():
             break
-        if np.abs(total[n:]).max() <= _BALANCED * balanced:
-            return total[:n], delta
         slope = K + slopes(loads, delta, np.full(arm.modes, 1e-3 * np.abs(scale).max()))
+        if np.abs(total[n:]).max() <= _BALANCED * balanced:
+            if np.linalg.eigvalsh(0.5 * (slope + slope.T))[0] > 0.0:
+                return total[:n], delta
+            break  # balanced as a pencil on its tip
         delta = delta - np.linalg.solve(slope, total[n:])
     raise ModelError(
-        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end; "
-        "make them stiffer (EI), or the load lighter"
+        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end, or "
+        "they turn faster than they vibrate; make them stiffer (EI), the load lighter, the motion slower"
     )
 
 

@@ -43,6 +43,8 @@ class Log:
         displacement, m, and small turn, rad; shape (rows, links, 6).
     elastic
         The part of `potential` that is in bent links, J; shape (rows,).
+    findings
+        Where its links left the range of the theory of their bending; empty where they did not.
     """
 
     joint_names: tuple[str, ...]
@@ -65,6 +67,7 @@ class Log:
     flexible_links: tuple[str, ...] = ()
     tip: Array | None = None
     elastic: Array | None = None
+    findings: tuple[str, ...] = ()
 
     @property
     def energy(self) -> Array:

@@ -14,6 +14,7 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.stiffness import elastic_matrix
+from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
@@ -73,6 +74,7 @@ def log_of(robot: AnyMachine, time: Array, arrays: dict[str, Any]) -> Log:
 
 def _bent(arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array]) -> Log:
     q, delta = arrays["q"], arrays["delta"]
+    findings = reported_findings(arm, q, delta, arrays["qd"], time, stacklevel=5)
     return Log(
         joint_names=arm.joint_names,
         time=time,
@@ -82,6 +84,7 @@ def _bent(arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str
         mode_names=arm.mode_names,
         flexible_links=tuple(link.link for link in arm.links),
         tip=tip_deflections(arm, delta),
+        findings=findings,
         elastic=0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta),
         **arrays,
     )

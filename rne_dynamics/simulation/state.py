@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -80,7 +80,8 @@ def checked_state(
             raise SimulationError(f"{name} of {joint} is {array[k]}; every number must be finite")
     closed = assemble(robot, position, start=posture) if isinstance(robot, Mechanism) else None
     if isinstance(robot, FlexibleArm):
-        bent = static_deflection(robot, position) if delta is None else _of_modes(robot, "delta", delta)
+        still = np.zeros(robot.n)
+        bent = balance(robot, position, still, still).delta if delta is None else _of_modes(robot, "delta", delta)
         rate = np.zeros(robot.modes) if deltad is None else _of_modes(robot, "deltad", deltad)
         return State(float(t), position, velocity, None, bent, rate)
     if delta is not None or deltad is not None:

@@ -139,6 +139,7 @@ def test_a_step_that_cannot_converge_says_so(arm):
         step(ArmPlant(arm), broken, np.zeros(2), 0.1)
 
 
+@pytest.mark.filterwarnings("ignore::rne_dynamics.flexible.BendingRangeWarning")
 def test_states_of_flexible_arms_are_checked(arm):
     state = checked_state(arm, [0.1, 0.2])
     np.testing.assert_array_equal(state.delta, np.zeros(4))  # in its horizontal plane nothing bends it
