@@ -18,16 +18,16 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "BaseMotion", "Inertia", "LinkPoses", "Momentum", "Payload", "ReducedEquations", "RneDynamicsError", "RobotModel",
-    "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives", "JointReactions", "LagrangeTerms", "Rollout",
-    "assemble", "compiled", "load_model", "load_urdf", "sweep",
+    "BaseMotion", "DHLink", "FreeBody", "Inertia", "LinkPoses", "Momentum", "Payload", "ReducedEquations", "RneDynamicsError", "RobotModel",
+    "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives", "JointReactions", "LagrangeTerms", "MomentumRate",
+    "Rollout", "assemble", "compiled", "from_dh", "load_model", "load_urdf", "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
 
 def argument(name: str, robot: Any) -> Any:
     """A value for a parameter of a public function."""
-    link = robot.link_names[-1]
+    link = robot.link_names[1]  # has mass
     return {
         "robot": robot, "arm": robot, "link": link, "payload": rne.Payload(link, 0.1), "name": "inverse_dynamics",
         "quantity": "inverse_dynamics", "rng": np.random.default_rng(0), "count": 2,

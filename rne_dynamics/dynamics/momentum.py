@@ -127,7 +127,9 @@ def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayL
 def check_mass(robot: RobotModel, mass: float) -> None:
     """Refuse with `ModelError` the mass centre of links without mass."""
     if not mass > 0.0:
-        raise ModelError(f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre")
+        raise ModelError(
+            f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point in numbers"
+        )
 
 
 def world_vectors(
