@@ -18,9 +18,10 @@ ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("fou
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "BaseMotion", "DHLink", "FreeBody", "Inertia", "LinkPoses", "Momentum", "Payload", "ReducedEquations", "RneDynamicsError", "RobotModel",
-    "ForwardDynamicsDerivatives", "InverseDynamicsDerivatives", "JointReactions", "LagrangeTerms", "MomentumRate",
-    "Rollout", "assemble", "compiled", "from_dh", "load_model", "load_urdf", "sweep",
+    "BaseMotion", "DHLink", "ForwardDynamicsDerivatives", "FreeBody", "Inertia", "InverseDynamicsDerivatives",
+    "JointReactions", "LagrangeTerms", "LinkPoses", "Momentum", "MomentumRate", "Payload", "ReducedEquations",
+    "RneDynamicsError", "RobotModel", "Rollout", "assemble", "compiled", "from_dh", "load_model", "load_urdf",
+    "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
