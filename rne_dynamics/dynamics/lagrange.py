@@ -1,8 +1,9 @@
 """Lagrange's equations W q̈ = P + V, built link by link (Vukobratović and Potkonjak, document 004).
 
 Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇, less ṡ
-on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints with a rotation and a translation; here
-they stand in any tree. O(n³), and independent of every other engine of the package.
+on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints
+with a rotation and a translation; here they stand in any tree. O(n³), and independent of every other engine of the
+package.
 """
 
 from __future__ import annotations

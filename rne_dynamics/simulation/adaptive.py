@@ -99,12 +99,14 @@ def integrate(
     def rate(t: float, x: Array) -> Array:
         q, qd = x[:nz].copy(), x[nz:].copy()
         out = np.empty_like(x)
+        moving = None if plant.base_motion is None else plant.base_motion.motion(t)
         if isinstance(robot, Mechanism | FlexibleArm):
             drive[:n] = plant.limited(checked_effort(plant, law(t, q[:n], qd[:n])))
             out[:nz] = qd
             determined = accelerations(
-                tree.topology, tree.parameters, loops, flex, tree.base_at_rest, tree.has_mimic, joints, loads, q, qd,
-                drive, free, out[nz:],
+                tree.topology, tree.parameters, loops, flex,
+                tree.base_at_rest if moving is None else moving.packed(tree.gravity),
+                tree.has_mimic, joints, loads, q, qd, drive, free, out[nz:],
             )  # fmt: skip
             if not determined and isinstance(robot, FlexibleArm):
                 if np.array_equal(q, z):  # names what has no inertia
@@ -115,7 +117,9 @@ def integrate(
             return out
         given = plant.limited(checked_effort(plant, law(t, q, qd)))
         configuration_rate(robot.topology, q, qd, out[:nz])
-        out[nz:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
+        out[nz:] = forward_dynamics(
+            robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches, base_motion=moving
+        )
         return out
 
     def slopes(t: float, x: Array) -> Array:

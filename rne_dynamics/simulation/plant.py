@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.friction import joint_friction, passive_viscous
 from rne_dynamics.model.inertia import Array
@@ -14,6 +15,8 @@ from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_I
 from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.base_course import base_course
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.bending import Flex
 from rne_dynamics.simulation.loops import Loops
 
@@ -39,12 +42,20 @@ class ArmPlant(Rebuilt):
         Whether the position limits are hard, inelastic stops; not those of passive joints.
     limit_effort
         Whether efforts are cut at the effort limits, as a drive does.
+    base_motion
+        How the base moves; None for a base at rest. Gravity is along the world's axes then, and turned into the base's.
+
+    Raises
+    ------
+    SimulationError
+        A base motion for a floating base.
     """
 
     robot: AnyMachine
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True
+    base_motion: BaseTrajectory | None = None
     #: friction, stops and effort limit of each coordinate as the stepping kernels take them, shape (n, JOINT_COLUMNS);
     #: of an arm with flexible links followed by rows for its modes, which have none of these
     joints: Array = field(init=False, repr=False)
@@ -54,6 +65,10 @@ class ArmPlant(Rebuilt):
 
     def __post_init__(self) -> None:
         robot, n = rigid(self.robot), self.robot.n
+        if self.base_motion is not None and self.tree.base == "floating":
+            raise SimulationError(
+                f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
+            )
         coordinates = self.robot.nz if isinstance(self.robot, FlexibleArm) else n
         joints = np.zeros((coordinates, JOINT_COLUMNS))
         joints[:, LOWER], joints[:, UPPER], joints[:, EFFORT] = -np.inf, np.inf, np.inf
@@ -95,6 +110,13 @@ class ArmPlant(Rebuilt):
     def flex(self, collocation: bool) -> Flex | None:
         """What the kernels need of flexible links, likewise; None where nothing bends."""
         return Flex.of(self.robot, collocation) if isinstance(self.robot, FlexibleArm) else None
+
+    def base_over(self, t: float, dt: float) -> Array:
+        """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
+        if self.base_motion is None:
+            return self.tree.base_at_rest
+        begin, middle, end = (self.base_motion.motion(t + part * dt) for part in (0.0, 0.5, 1.0))
+        return base_course(begin, middle, end, self.tree.gravity, dt)
 
     def limited(self, effort: Array) -> Array:
         """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""

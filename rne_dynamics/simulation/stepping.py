@@ -131,14 +131,14 @@ def unchecked_step(
     tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     rows = plant.joints if joints is None else joints
     z, zd = coordinates_of(state)
-    push = _writable(effort)
+    push, base = _writable(effort), plant.base_over(state.t, dt)
     if flex is not None:
         push = np.concatenate([effort, np.zeros(len(zd) - plant.robot.n)])
     left = dt
     while method != "semi_implicit":
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
         left = step_with_events(
-            tree.topology, tree.parameters, loops, flex, tree.base_at_rest, tree.has_mimic, rows, plant.positions,
+            tree.topology, tree.parameters, loops, flex, base, tree.has_mimic, rows, plant.positions,
             loads, z, zd, push, dt, z_new, zd_new,
         )  # fmt: skip
         if left < dt or flex is None or flex.collocation:
@@ -148,8 +148,10 @@ def unchecked_step(
     solved = left >= 0.0
     if left > 0.0:
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
+        if plant.base_motion is not None:
+            base = plant.base_motion.motion(state.t + dt - left).packed(tree.gravity)
         solved = semi_implicit_step(
-            tree.topology, tree.parameters, loops, flex, tree.base_at_rest, rows, plant.positions,
+            tree.topology, tree.parameters, loops, flex, base, rows, plant.positions,
             loads, z, zd, push, left, z_new, zd_new,
         )  # fmt: skip
         z, zd = z_new, zd_new
