@@ -17,6 +17,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.base_imu import BaseImu
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
@@ -29,6 +30,7 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.sampled_base import SampledBase
 from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
 from rne_dynamics.simulation.stepping import StepMethod
 
@@ -57,6 +59,11 @@ SCHEMA: tuple[Parameter, ...] = (
               "the next command comes.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
+    Parameter("base_motion.file", "", "File that says how the base moves, .csv with the columns time, x, y, z, qx, qy, "
+              "qz, qw or .npz with time, position, quaternion; what a sensor on it measures goes out on base_imu. "
+              "Empty for a base at rest.", read_only=True),
+    Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 takes all of "
+              "it.", "Hz", 0.0, 1000.0, read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
@@ -79,7 +86,8 @@ class SimulatorNode(ArmNode):
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
-    would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links.
+    would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links. The
+    motion of a moving base goes out before each joint state, see `BaseImu`.
     """
 
     live = False
@@ -105,7 +113,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             with_effort_limit(machine, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"),
+            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
@@ -134,6 +142,12 @@ class SimulatorNode(ArmNode):
                 f"joint {robot.joint_names[j]!r} starts at {start[j]:.6g}: {asked[j]:g} is outside its limits"
             )
         return start
+
+    def _base_motion(self) -> SampledBase | None:
+        path = self.parameters.text("base_motion.file")
+        if not path:
+            return None
+        return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
 
     def _warm_up(self) -> None:
         self.simulator.command(np.zeros(self.robot.n))
@@ -165,6 +179,10 @@ class SimulatorNode(ArmNode):
         self._clocks = None
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
+        plant = self.simulator.plant
+        self._base_imu = None
+        if plant.base_motion is not None:
+            self._base_imu = BaseImu(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         self._deflections = (
             DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
             if isinstance(self.described, FlexibleArm) else None
@@ -260,6 +278,8 @@ class SimulatorNode(ArmNode):
             clock = self._clock_message.clock
             clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
+        if self._base_imu is not None:
+            self._base_imu.publish(now, self.simulator.state.t)
         self._published = time.monotonic()
         self._awaiting, self._late = True, False
         self._message.publish(self._states)

@@ -49,7 +49,7 @@ def cycle_by_cycle(
     substeps: int,
     cycles: int,
     method: StepMethod | None,
-    base_known: bool,
+    base_known: bool = True,
     progress: Callable[[float], None] | None,
 ) -> Log:
     """`Rollout.run` from a checked state on, where it is not compiled."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.rotations import quaternion_matrices
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -118,7 +119,7 @@ class SampledBase(Rebuilt):
         curve = self._curve(t)
         velocity, acceleration = curve[1, :3], curve[2, :3]
         (q, dq, ddq), square = curve[:, 3:], float(curve[0, 3:] @ curve[0, 3:])
-        R = _rotation(q / np.sqrt(square))
+        R = quaternion_matrices(q[None])[0]
         # of r = |r| q: ω = 2 q̄ q̇ takes the vector part of r̄ ṙ, in which the rate of |r| does not appear
         w = 2.0 * _vector_of_product(q, dq) / square
         dw = 2.0 * _vector_of_product(q, ddq) / square - 2.0 * float(q @ dq) / square * w
@@ -192,15 +193,6 @@ def _penalty(smoothing: float | None, who: str) -> float:
     if not (np.isfinite(smoothing) and smoothing > 0.0):
         raise SimulationError(f"{who}: the smoothing frequency is {smoothing} Hz; it must be finite and above 0")
     return float((2.0 * np.pi * smoothing) ** -4)
-
-
-def _rotation(q: Array) -> Array:
-    x, y, z, w = q.tolist()
-    return np.array([
-        [1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - z * w), 2.0 * (x * z + y * w)],
-        [2.0 * (x * y + z * w), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - x * w)],
-        [2.0 * (x * z - y * w), 2.0 * (y * z + x * w), 1.0 - 2.0 * (x * x + y * y)],
-    ])  # fmt: skip
 
 
 def _vector_of_product(q: Array, r: Array) -> Array:
