@@ -12,6 +12,9 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
+#: How far R Rᵀ may be from 1.
+_ORTHONORMAL = 1e-9 + 1e-5 * np.eye(3)
+
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
@@ -55,10 +58,9 @@ class BaseMotion:
 
     def _checked_rotation(self) -> Array:
         R = as_floats("base_motion.rotation", self.rotation)
-        shaped = R.ndim >= 2 and R.shape[-2:] == (3, 3)
-        if not shaped or not np.allclose(R @ np.swapaxes(R, -1, -2), np.eye(3), atol=1e-9) or not (
-            np.linalg.det(R) > 0.0
-        ).all():
+        good = R.ndim >= 2 and R.shape[-2:] == (3, 3)
+        good = good and bool((np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)) <= _ORTHONORMAL).all())
+        if not (good and bool((np.linalg.det(R) > 0.0).all())):
             raise ArgumentError(
                 f"base_motion.rotation is {R.tolist()}; it must be a rotation matrix, shape (..., 3, 3)"
             )

@@ -277,6 +277,8 @@ class ControlLoop:
         """One joint state as it came: check it, and answer it."""
         if self.clock.started:  # nothing can be answered without a time
             self._take_state(data)
+            if self._base:
+                self._sense_base(self.clock.now())  # for the next answer; this one must not wait
         self._taken += 1
         self._acknowledge()
 
@@ -295,7 +297,6 @@ class ControlLoop:
     def _take_state(self, data: bytes) -> None:
         arrived, now = time.monotonic(), self.clock.now()
         supervisor, reader = self.supervisor, self.reader
-        self._sense_base(now)
         try:
             reading = reader.read(data, self._q, self._qd, self._reported)
         except StateError as error:
@@ -320,7 +321,6 @@ class ControlLoop:
         if supervisor.mode not in DRIVING:
             return
         arrived, now = time.monotonic(), self.clock.now()
-        self._sense_base(now)
         if late:
             self.statistics.overrun()
         self._answer(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)

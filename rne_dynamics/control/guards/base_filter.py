@@ -149,7 +149,7 @@ class BaseFilter:
         begun = not self.stale(now)
         dt = (reading.stamp - self._stamp) * _NANO
         offset = self._checked_time(reading.stamp, now, begun)
-        w, field_, R = self._checked(reading)
+        w, felt, R = self._checked(reading)
         if begun and R is not None and self._R is not None:
             self._refuse_jump(R, self._R, dt)
         dw = np.zeros(3)
@@ -157,14 +157,14 @@ class BaseFilter:
             faded = -math.expm1(-2.0 * math.pi * self.sensor.frequency * dt)  # as `velocity_estimate`, of vectors
             dw = self._dw + faded * ((w - self._w) / dt - self._dw)
         p = self.sensor.position
-        field_ = field_ - np.cross(dw, p) - np.cross(w, np.cross(w, p))
+        felt = felt - _cross(dw, p) - _cross(w, _cross(w, p))
         part = dt / MEAN if begun and self._mean is not None else 1.0
-        before = field_ if self._mean is None else self._mean
-        self._mean = before + min(part, 1.0) * (field_ - before)
+        before = felt if self._mean is None else self._mean
+        self._mean = before + min(part, 1.0) * (felt - before)
         self._offset, self._stamp, self.arrival = offset, reading.stamp, now
         self._R, self._w, self._dw = R, w, dw
         turned = np.eye(3) if R is None else R
-        self.motion = BaseMotion(field_ + self._gravity @ turned, w, dw, rotation=turned)
+        self.motion = BaseMotion(felt + self._gravity @ turned, w, dw, rotation=turned)
         return self.motion
 
     def still(self) -> BaseMotion:
@@ -244,6 +244,12 @@ class BaseFilter:
             raise StateError(
                 f"base motion: the orientation turned by {turn:.3g} rad within {dt:.4f} s", StateProblem.POSITION_JUMP
             )
+
+
+def _cross(a: Array, b: Array) -> Array:
+    # a tenth of the time of np.cross, in a loop that has a millisecond
+    (x, y, z), (u, v, w) = a.tolist(), b.tolist()
+    return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 
 
 def _rotation(q: Array) -> Array:
