@@ -53,6 +53,8 @@ class BaseMotion:
                 raise ArgumentError(f"base_motion.{name} is {array.tolist()}; it must be finite, shape (..., 3)")
             parts.append(array)
         parts[2] = parts[2] - gravity @ self._checked_rotation()
+        if all(part.ndim == 1 for part in parts):
+            return np.concatenate(parts)
         lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
         return np.concatenate([np.broadcast_to(p, (*lead, 3)) for p in parts], axis=-1)
 

@@ -121,8 +121,9 @@ class SampledBase(Rebuilt):
         (q, dq, ddq), square = curve[:, 3:], float(curve[0, 3:] @ curve[0, 3:])
         R = quaternion_matrices(q[None])[0]
         # of r = |r| q: ω = 2 q̄ q̇ takes the vector part of r̄ ṙ, in which the rate of |r| does not appear
-        w = 2.0 * _vector_of_product(q, dq) / square
-        dw = 2.0 * _vector_of_product(q, ddq) / square - 2.0 * float(q @ dq) / square * w
+        E = (2.0 / square) * _vector_part(q)
+        w = E @ dq
+        dw = E @ ddq - 2.0 * float(q @ dq) / square * w
         return BaseMotion(acceleration @ R, w, dw, velocity @ R, R)
 
     def _curve(self, t: float) -> Array:
@@ -195,10 +196,10 @@ def _penalty(smoothing: float | None, who: str) -> float:
     return float((2.0 * np.pi * smoothing) ** -4)
 
 
-def _vector_of_product(q: Array, r: Array) -> Array:
-    """Vector part of q̄ r for quaternions x y z w."""
-    part: Array = q[3] * r[:3] - r[3] * q[:3] - np.cross(q[:3], r[:3])
-    return part
+def _vector_part(q: Array) -> Array:
+    """The matrix (3, 4) that gives the vector part of q̄ r for a quaternion r; x y z w."""
+    x, y, z, w = q.tolist()
+    return np.array([[w, z, -y, -x], [-z, w, x, -y], [y, -x, w, -z]])
 
 
 def _read_csv(path: Path) -> tuple[Array, Array, Array]:

@@ -379,6 +379,8 @@ class Supervisor:
         if self.mode is not STOPPING:
             last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
             self._begin_stop(now, f"no usable base motion for {now - self._base.arrival:.3f} s{last}", after=FAULT)
+        assert self._stop is not None
+        self._stop = self._stop.ended_by(now, self.settings.stop)  # which way gravity acts is known ever less
 
     def refuse(self, error: StateError) -> None:
         """Count a message that could not even be read."""

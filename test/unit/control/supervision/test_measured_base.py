@@ -13,6 +13,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
+from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.base_trajectory import BaseTrajectory
@@ -101,6 +102,19 @@ def test_without_usable_messages_the_arm_is_stopped_and_released(how, tracking):
     one.run(0.2)
     assert one.mode in (Mode.HOLDING, Mode.FLOATING)
     one.check()
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_an_arm_whose_base_is_not_known_is_not_held_for_ever(asked):
+    stop = StopPlan(policy="hold", hold_time=0.1, ramp_time=0.3, brake_time=0.2)
+    one = rig(stop=stop)
+    one.run(0.4)
+    if asked:
+        one.supervisor.stop(one.now, "test")
+    one.base_message = lambda reading: None
+    one.run(SENSOR.timeout + stop.brake_time + stop.hold_time + stop.ramp_time + 0.1)
+    assert one.mode is (Mode.RELEASED if asked else Mode.FAULT)
+    assert not one.check()[-1].any()
 
 
 def test_joint_states_that_stop_too_change_nothing_about_the_end():
