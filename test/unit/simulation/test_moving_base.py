@@ -283,6 +283,15 @@ def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):
     assert relative_error(floating.total, rne.inverse_dynamics(PUMA, q, still, still, base_motion=base)) < 1e-13
 
 
+def test_what_holds_a_mechanism_on_a_moving_base():
+    mechanism, base = rne.load_model("pantograph"), SWELL.motion(0.4)
+    q, still = np.array(mechanism.neutral), np.zeros(3)
+    terms = GravityCompensation(mechanism, 0.0).law(q, still, base_motion=base)
+    expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
+    assert relative_error(terms.total, expected) < 1e-10
+    assert relative_error(rne.gravity_torque(mechanism, q), expected) > 0.01
+
+
 def test_what_cannot_be_simulated_is_refused():
     with pytest.raises(SimulationError, match="floating base, whose motion is simulated"):
         ArmPlant(rne.load_urdf("puma560", base="floating"), base_motion=SWELL)
