@@ -31,7 +31,7 @@ class Log:
     kinetic, potential
         Energies, J; shape (rows,). Potential energy is that of gravity and, in flexible links, of their bending. On a
         moving base both are those of the moving links in the world, without the root link's, which is part of the
-        base; NaN with flexible links there.
+        base.
     reference_q, reference_qd, reference_qdd
         What was desired; shape (rows, n); `None` in free motion.
     terms

@@ -11,7 +11,11 @@ from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.dynamics.energy import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import (
+    flexible_kinetic_energy,
+    flexible_moving_base_energies,
+    flexible_potential_energy,
+)
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.stiffness import elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -60,7 +64,7 @@ def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
     if base is not None:
         arrays |= {"base_position": base.position, "base_rotation": base.rotation}
     if isinstance(robot, FlexibleArm):
-        return _bent(robot, time, arrays, terms, base is not None)
+        return _bent(robot, time, arrays, terms, base)
     tree, q, qd = open_tree(robot), arrays["q"], arrays["qd"]
     if isinstance(robot, Mechanism):
         q = arrays["tree_q"]
@@ -98,15 +102,21 @@ class _BaseRows(NamedTuple):
 
 
 def _bent(
-    arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array], moving: bool
+    arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array], base: _BaseRows | None
 ) -> Log:
     q, delta = arrays["q"], arrays["delta"]
-    unknown = np.full(len(time), np.nan)  # energies in the world are not computed for flexible links
+    if base is None:
+        kinetic = flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"])
+        potential = flexible_potential_energy(arm, q, delta)
+    else:
+        moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
+        z, zd = np.hstack([q, delta]), np.hstack([arrays["qd"], arrays["deltad"]])
+        kinetic, potential = flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)
     return Log(
         joint_names=arm.joint_names,
         time=time,
-        kinetic=unknown if moving else flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"]),
-        potential=unknown if moving else flexible_potential_energy(arm, q, delta),
+        kinetic=kinetic,
+        potential=potential,
         terms=terms,
         mode_names=arm.mode_names,
         flexible_links=tuple(link.link for link in arm.links),

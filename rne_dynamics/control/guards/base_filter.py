@@ -28,6 +28,8 @@ UNIT = 0.01
 SMALL_TURN = 0.05
 #: Time constant of the mean of the specific force that stands for gravity where no orientation is known, s.
 MEAN = 2.0
+#: Largest number that is looked at, and largest angular acceleration that is believed, rad/s².
+LARGEST, LARGEST_ANGULAR_ACCELERATION = 1e6, 200.0
 #: How fast the sensor's clock may lose against this computer's, s/s.
 DRIFT = 1e-3
 _NANO = 1e-9
@@ -156,6 +158,12 @@ class BaseFilter:
         if begun and self.sensor.frequency > 0.0:
             faded = -math.expm1(-2.0 * math.pi * self.sensor.frequency * dt)  # as `velocity_estimate`, of vectors
             dw = self._dw + faded * ((w - self._w) / dt - self._dw)
+            size = float(np.linalg.norm(dw))
+            if not size <= LARGEST_ANGULAR_ACCELERATION:
+                raise StateError(
+                    f"base motion: its angular velocity changes by {size:.4g} rad/s^2; at most "
+                    f"{LARGEST_ANGULAR_ACCELERATION:g} is believed", StateProblem.POSITION_JUMP,
+                )  # fmt: skip
         p = self.sensor.position
         felt = felt - _cross(dw, p) - _cross(w, _cross(w, p))
         part = dt / MEAN if begun and self._mean is not None else 1.0
@@ -191,6 +199,12 @@ class BaseFilter:
                 f"base motion: its stamp is {(self._stamp - stamp) * _NANO:.4f} s before the last one's",
                 StateProblem.OUT_OF_ORDER,
             )
+        ahead = (stamp - self._stamp) * _NANO - (now - self.arrival)
+        if ahead >= self.sensor.timeout:
+            raise StateError(
+                f"base motion: its stamp is {ahead:.3f} s further from the last one's than it came later",
+                StateProblem.CLOCK_TOO_FAST,
+            )
         fastest = min(self._offset + DRIFT * (now - self.arrival), offset)
         if offset - fastest >= self.sensor.timeout:
             raise StateError(
@@ -203,11 +217,12 @@ class BaseFilter:
         """ω and v̇ − g of the sensor in the root link's axes, and R_WB where there is one."""
         sensor, S = self.sensor, np.asarray(self.sensor.rotation, dtype=np.float64)
         for name, value in zip(reading._fields[1:], reading[1:], strict=True):
-            if value is not None and not np.isfinite(value).all():
+            if value is not None and not (np.abs(value) <= LARGEST).all():
+                finite = bool(np.isfinite(value).all())
                 raise StateError(
-                    f"base motion: its {name.replace('_', ' ')} is {value.tolist()}; every number must be finite",
-                    StateProblem.NOT_FINITE,
-                )
+                    f"base motion: its {name.replace('_', ' ')} is {value.tolist()}; every number must be finite and "
+                    f"at most {LARGEST:g}", StateProblem.OUT_OF_RANGE if finite else StateProblem.NOT_FINITE,
+                )  # fmt: skip
         w, q = reading.angular_velocity, reading.orientation
         if w is None:
             raise _missing("angular velocity")

@@ -104,6 +104,36 @@ def test_without_usable_messages_the_arm_is_stopped_and_released(how, tracking):
     one.check()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
+    """Random lies and gaps of random length: every effort is finite, within effort and rate limits, and a gap longer
+    than the time-out stops the arm."""
+    rng = np.random.default_rng(seed)
+    one = rig(tracking=bool(seed % 2))
+    one.run(0.2)
+    lies = (
+        lambda r: None,
+        lambda r: r._replace(acceleration=rng.normal(size=3) * 10.0 ** rng.uniform(-3, 300)),
+        lambda r: r._replace(angular_velocity=rng.normal(size=3) * 10.0 ** rng.uniform(-3, 3)),
+        lambda r: r._replace(angular_velocity=np.full(3, np.nan)),
+        lambda r: r._replace(orientation=rng.normal(size=4)),
+        lambda r: r._replace(orientation=None),
+        lambda r: r._replace(stamp=int(r.stamp + rng.integers(-(10**10), 10**10))),
+        lambda r: r._replace(stamp=int(rng.integers(-(2**31), 2**31))),
+    )
+    for _ in range(12):
+        lie, part = lies[rng.integers(len(lies))], rng.uniform(0.2, 1.0)
+        one.base_message = lambda r, lie=lie, part=part: lie(r) if rng.random() < part else r
+        one.run(float(rng.uniform(0.02, 0.2)))
+    one.check()
+    one.base_message = lambda reading: None
+    stop = one.settings.stop
+    one.run(SENSOR.timeout + stop.brake_time + stop.hold_time + stop.ramp_time + 0.1)
+    assert one.mode is Mode.FAULT
+    assert not one.check()[-1].any()
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_an_arm_whose_base_is_not_known_is_not_held_for_ever(asked):
     stop = StopPlan(policy="hold", hold_time=0.1, ramp_time=0.3, brake_time=0.2)
