@@ -1,4 +1,4 @@
-"""The motion of the base as sensor_msgs/Imu: read by controllers, published by the simulator.
+"""The motion of the base as controllers read it: sensor_msgs/Imu.
 
 REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that
 its quantity is not given.
@@ -12,15 +12,9 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
 from rne_dynamics.control.guards.base_filter import BaseReading
-from rne_dynamics.dynamics.rotations import rotation_quaternions
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import NANOSECONDS, imu_numbers, stamp_in
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
-from rne_dynamics.simulation.base_trajectory import BaseTrajectory
-
-#: Topic on which the simulator publishes the motion of its base.
-BASE_TOPIC = "base_imu"
+from rne_dynamics.ros.cdr import imu_numbers, stamp_in
 
 
 def read_imu(data: bytes) -> BaseReading:
@@ -55,36 +49,3 @@ def _deserialised(data: bytes) -> Array:
         [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,
         [a.x, a.y, a.z], message.linear_acceleration_covariance,
     ])  # fmt: skip
-
-
-class BaseImu:
-    """A simulated sensor at the root link's origin, along its axes, without noise.
-
-    Parameters
-    ----------
-    node
-        The node that publishes.
-    trajectory
-        How the base moves.
-    gravity
-        In the world, m/s²; shape (3,).
-    frame
-        Name of the root link.
-    """
-
-    def __init__(self, node: ArmNode, trajectory: BaseTrajectory, gravity: Array, frame: str) -> None:
-        self._trajectory, self._gravity = trajectory, gravity
-        self._message = Imu()
-        self._message.header.frame_id = frame
-        self._publisher = node.keep(node.create_publisher(Imu, BASE_TOPIC, OFFERED))
-
-    def publish(self, stamp: int, t: float) -> None:
-        """Send the motion at the simulated time `t`, s; `stamp` of the joint state that goes with it, ns."""
-        message, motion = self._message, self._trajectory.motion(t)
-        time, q, w, a = message.header.stamp, message.orientation, message.angular_velocity, message.linear_acceleration
-        time.sec, time.nanosec = divmod(stamp, NANOSECONDS)
-        packed = motion.packed(self._gravity).tolist()
-        q.x, q.y, q.z, q.w = rotation_quaternions(np.asarray(motion.rotation)[None])[0].tolist()
-        w.x, w.y, w.z = packed[3:6]
-        a.x, a.y, a.z = packed[6:9]
-        self._publisher.publish(message)

@@ -17,7 +17,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
-from rne_dynamics.ros.base_imu import BaseImu
+from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
@@ -87,7 +87,7 @@ class SimulatorNode(ArmNode):
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
     would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links. The
-    motion of a moving base goes out before each joint state, see `BaseImu`.
+    motion of a moving base goes out before each joint state, see `BasePublisher`.
     """
 
     live = False
@@ -180,9 +180,9 @@ class SimulatorNode(ArmNode):
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
         plant = self.simulator.plant
-        self._base_imu = None
+        self._base = None
         if plant.base_motion is not None:
-            self._base_imu = BaseImu(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
+            self._base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         self._deflections = (
             DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
             if isinstance(self.described, FlexibleArm) else None
@@ -278,8 +278,8 @@ class SimulatorNode(ArmNode):
             clock = self._clock_message.clock
             clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
-        if self._base_imu is not None:
-            self._base_imu.publish(now, self.simulator.state.t)
+        if self._base is not None:
+            self._base.publish(now, self.simulator.state.t)
         self._published = time.monotonic()
         self._awaiting, self._late = True, False
         self._message.publish(self._states)
