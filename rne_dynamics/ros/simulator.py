@@ -17,6 +17,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
@@ -29,6 +30,7 @@ from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.sampled_base import SampledBase
 from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
@@ -64,6 +66,8 @@ SCHEMA: tuple[Parameter, ...] = (
               "Empty for a base at rest.", read_only=True),
     Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 takes all of "
               "it.", "Hz", 0.0, 1000.0, read_only=True),
+    Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu: the base moves as a sensor at "
+              "the root link measures. Empty for none.", read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
@@ -113,7 +117,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             with_effort_limit(machine, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(),
+            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(open_tree(robot).gravity),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
@@ -143,10 +147,15 @@ class SimulatorNode(ArmNode):
             )
         return start
 
-    def _base_motion(self) -> SampledBase | None:
-        path = self.parameters.text("base_motion.file")
+    def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
+        path, topic = self.parameters.text("base_motion.file"), self.parameters.text("base_motion.topic")
+        if path and topic:
+            raise ParameterError(
+                f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"
+            )
+        self._listener = BaseListener(self, topic, gravity) if topic else None
         if not path:
-            return None
+            return self._listener
         return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
 
     def _warm_up(self) -> None:
@@ -181,7 +190,7 @@ class SimulatorNode(ArmNode):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
         plant = self.simulator.plant
         self._base = None
-        if plant.base_motion is not None:
+        if plant.base_motion is not None and self._listener is None:
             self._base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         self._deflections = (
             DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
@@ -245,6 +254,8 @@ class SimulatorNode(ArmNode):
 
     def _integrate(self) -> None:
         """Work out the state at the next deadline with the latest command."""
+        if self._listener is not None:
+            self._listener.update()
         try:
             self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
             self._note_motion()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from rclpy.serialization import serialize_message
 from sensor_msgs.msg import Imu, JointState
+from std_msgs.msg import Float64MultiArray
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.rotations import rotation_quaternions
@@ -113,7 +115,43 @@ def test_a_simulated_arm_on_a_ship_is_held(start, make_peer):
     wait_until(peer.efforts, START, "efforts", both)
     begin = len(states.samples)
     wait_until(lambda: (states.drain(), len(states.samples) > begin + 750)[1], START, "3 s of motion", both)
+    for process in both:
+        process.stop()
     received = [states.decode(sample) for sample in states.samples[begin:]]
     assert np.abs(np.array([message.position for message in received]) - Q).max() < 2e-3
     waist = np.array([message.effort[0] for message in received])
     assert np.abs(waist).max() > 2.0, "on land its axis is vertical and nothing turns it"
+
+
+@pytest.mark.slow
+def test_a_simulated_base_moves_as_a_topic_says(start, make_peer):
+    """The first joint of a SCARA turns about the vertical: only a tilted base makes it fall."""
+    robot = rne.load_urdf("scara")
+    peer = make_peer(robot.joint_names)
+    process = start(
+        "simulator", robot_description="scara", rate=250.0, friction=False, stops=False, command_timeout=0.0,
+        base_motion={"topic": "sea/imu"},
+    )
+    states = TopicRecorder(peer.node, JointState, "joint_states")
+    sensor = peer.node.create_publisher(Imu, "sea/imu", OFFERED)
+    commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
+    found = lambda: sensor.get_subscription_count() and commands.get_subscription_count()  # noqa: E731
+    wait_until(found, START, "the simulator", [process])
+    upright, c, s = rne.BaseMotion(), np.cos(0.3), np.sin(0.3)
+    tilted = rne.BaseMotion(rotation=[[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
+
+    def speed(base: rne.BaseMotion | None, seconds: float) -> float:
+        """Of the first joint after a while without efforts."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            commands.publish(Float64MultiArray(data=[0.0] * robot.n))
+            if base is not None:
+                sensor.publish(imu(base, time.time_ns()))
+            time.sleep(0.005)
+            states.drain()
+        return abs(states.latest().velocity[0])
+
+    assert speed(upright, 0.3) < 1e-9
+    assert speed(tilted, 0.3) > 0.1, "it falls towards the lower side"
+    faster = speed(None, 1.0)
+    assert np.isfinite(faster), "without messages the base stays tilted and rests"
