@@ -60,9 +60,8 @@ def test_bytes_are_read_as_rclpy_reads_them(frame):
             read_imu(bad)
 
 
-@pytest.mark.parametrize(
-    "module", ["computed_torque_controller", pytest.param("gravity_compensation", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("module", ["computed_torque_controller", "gravity_compensation"])
 def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep, module):
     process, peer = in_lockstep(
         module, ROBOT.joint_names, robot_description="puma560", friction_compensation=0.0, torque_divisor=0,

@@ -118,17 +118,16 @@ def quaternion_rate(q: np.ndarray, w: np.ndarray) -> np.ndarray:
 def test_energy_balance_with_the_power_of_the_base():
     tau = held_up(PUMA)
     log = free_motion(smooth(PUMA, SWELL), START, seconds=1.0, effort=tau)
-    power = np.empty(len(log.time))
-    for k, t in enumerate(log.time.tolist()):
-        base = SWELL.motion(t)
-        qdd = rne.forward_dynamics(PUMA, log.q[k], log.qd[k], tau, base_motion=base)
-        # what the base gives to the first joint; the root link's own inertia is the base's
-        wrench = rne.joint_reactions(PUMA, log.q[k], log.qd[k], qdd, base_motion=base)
-        first = wrench[PUMA.joint_names[0]]
-        pose = rne.forward_kinematics(PUMA, log.q[k])[PUMA.tree.joints[0].child]
-        force = pose[:3, :3] @ first[:3]
-        moment = pose[:3, :3] @ first[3:] + np.cross(pose[:3, 3], force)
-        power[k] = force @ base.linear_velocity + moment @ base.angular_velocity + tau @ log.qd[k]
+    moments = [SWELL.motion(t) for t in log.time.tolist()]
+    fields = ("linear_acceleration", "angular_velocity", "angular_acceleration", "linear_velocity", "rotation")
+    base = BaseMotion(*(np.array([getattr(moment, name) for moment in moments]) for name in fields))
+    qdd = rne.forward_dynamics(PUMA, log.q, log.qd, tau, base_motion=base)
+    # what the base gives to the first joint; the root link's own inertia is the base's
+    first = rne.joint_reactions(PUMA, log.q, log.qd, qdd, base_motion=base)[PUMA.joint_names[0]]
+    pose = rne.forward_kinematics(PUMA, log.q)[PUMA.tree.joints[0].child]
+    force = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, :3])
+    moment = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, 3:]) + np.cross(pose[:, :3, 3], force)
+    power = (force * base.linear_velocity + moment * base.angular_velocity).sum(axis=1) + log.qd @ tau
     work = cumulative_simpson(power, x=log.time, initial=0.0)
     change = log.energy - log.energy[0]
     assert np.abs(change).max() > 5.0, "the base does work"

@@ -134,7 +134,7 @@ def test_whatever_the_sensor_says_efforts_stay_within_their_limits(seed):
     assert not one.check()[-1].any()
 
 
-@pytest.mark.parametrize("asked", [False, True])
+@pytest.mark.parametrize("asked", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_an_arm_whose_base_is_not_known_is_not_held_for_ever(asked):
     stop = StopPlan(policy="hold", hold_time=0.1, ramp_time=0.3, brake_time=0.2)
     one = rig(stop=stop)
@@ -147,6 +147,7 @@ def test_an_arm_whose_base_is_not_known_is_not_held_for_ever(asked):
     assert not one.check()[-1].any()
 
 
+@pytest.mark.slow
 def test_joint_states_that_stop_too_change_nothing_about_the_end():
     one = rig()
     one.run(0.4)
