@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.jit import in_place_helper
 
@@ -24,9 +23,9 @@ def base_at(base: Array, elapsed: float, here: Array) -> None:
         here[k] = base[k] + elapsed * (base[BASE + k] + elapsed * base[2 * BASE + k])
 
 
-def base_course(begin: BaseMotion, middle: BaseMotion, end: BaseMotion, gravity: Array, dt: float) -> Array:
-    """The 36 numbers of a base that moves within a step of `dt`, s."""
-    first, half, last = (motion.packed(gravity) for motion in (begin, middle, end))
+def base_course(moments: Array, dt: float) -> Array:
+    """The 36 numbers of a base that moves within a step of `dt`, s, from those at its three moments, (3, 12)."""
+    first, half, last = moments
     return np.concatenate([
         first, (4.0 * half - 3.0 * first - last) / dt, 2.0 * (first - 2.0 * half + last) / (dt * dt)
     ])  # fmt: skip

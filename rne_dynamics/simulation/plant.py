@@ -111,12 +111,18 @@ class ArmPlant(Rebuilt):
         """What the kernels need of flexible links, likewise; None where nothing bends."""
         return Flex.of(self.robot, collocation) if isinstance(self.robot, FlexibleArm) else None
 
+    def base_moments(self, t: float, dt: float) -> Array:
+        """The base's packed motion at the start, in the middle and at the end of a step; shape (3, 12)."""
+        if self.base_motion is None:
+            return np.tile(self.tree.base_at_rest, (3, 1))
+        gravity = self.tree.gravity
+        return np.array([self.base_motion.motion(t + part * dt).packed(gravity) for part in (0.0, 0.5, 1.0)])
+
     def base_over(self, t: float, dt: float) -> Array:
         """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
         if self.base_motion is None:
             return self.tree.base_at_rest
-        begin, middle, end = (self.base_motion.motion(t + part * dt) for part in (0.0, 0.5, 1.0))
-        return base_course(begin, middle, end, self.tree.gravity, dt)
+        return base_course(self.base_moments(t, dt), dt)
 
     def limited(self, effort: Array) -> Array:
         """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""
