@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
 from rne_dynamics.errors import SimulationError
@@ -38,6 +37,8 @@ class Recorder:
         row = {"q": state.q, "qd": state.qd, "effort": effort}
         if state.posture is not None:
             row["tree_q"] = state.posture
+        if state.tree_qd is not None:
+            row["tree_qd"] = state.tree_qd
         if state.delta is not None and state.deltad is not None:
             row.update(delta=state.delta, deltad=state.deltad)
         if reference is not None:
@@ -58,8 +59,7 @@ def log_of(robot: AnyMachine, time: Array, arrays: dict[str, Any]) -> Log:
         return _bent(robot, time, arrays, terms)
     tree, q, qd = open_tree(robot), arrays["q"], arrays["qd"]
     if isinstance(robot, Mechanism):
-        q = arrays["tree_q"]
-        qd = arrays["tree_qd"] = tree_velocity(robot, q, qd)
+        q, qd = arrays["tree_q"], arrays["tree_qd"]
     return Log(
         joint_names=robot.joint_names,
         time=time,

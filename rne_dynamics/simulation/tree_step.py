@@ -13,7 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
     TreeWork,
@@ -21,14 +24,21 @@ from rne_dynamics.closed_chain.tree_coordinates import (
     solve_free,
     tangent,
     tree_accelerations,
+    tree_workspace,
 )
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.contact import held
 from rne_dynamics.simulation.implicit import implicit_velocities, kept_within_stops
-from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
+from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
+from rne_dynamics.simulation.state import State
 from rne_dynamics.spatial.jit import helper, kernel
 
+#: `MotionMap.smallest` below which mechanisms are stepped in their tree, and above which no longer.
+ENTER, LEAVE = 0.03, 0.05
 #: Decay rate of viscous friction times step above which the step is an implicit one, as in `events.py`.
 STIFF = 2.0
 #: The last pivot below which the stages of a step are put on the loops before they are evaluated: near a posture where
@@ -200,3 +210,54 @@ def tree_step_kernel(
     return _impulsive(
         packed, work, tree, rank, base, wrenches, joints, positions, q, v, effort, dt, q_new, v_new
     )
+
+
+def tree_step(
+    plant: ArmPlant, state: State, effort: Array, dt: float, implicit: bool, loads: Array, joints: Array
+) -> State:
+    """The state of a mechanism `dt` later; arguments as of `stepping.unchecked_step`.
+
+    Parameters
+    ----------
+    implicit
+        Whether the step is to be Moreau's, of first order.
+    joints
+        `ArmPlant.joints`, or rows in their place.
+
+    Raises
+    ------
+    SimulationError
+        A motion that is not finite any more (names the joint and the time).
+    SingularInertiaError
+        A freedom that moves no inertia (names a joint that it moves).
+    ArgumentError
+        A state without `State.tree_qd` whose velocities the loops do not allow.
+    """
+    mechanism = plant.robot
+    assert isinstance(mechanism, Mechanism)
+    packed, ranks, robot = pack(mechanism), generic_rank(mechanism), mechanism.robot
+    work, n = workspace(packed), robot.n
+    q = np.array(assemble(mechanism, state.q) if state.posture is None else state.posture)
+    v = np.array(starting_velocity(mechanism, q, state.qd)[0] if state.tree_qd is None else state.tree_qd)
+    rows = plant.tree_joints.copy()
+    rows[mechanism.actuated] = joints
+    drive = np.zeros(n)
+    drive[mechanism.actuated] = effort
+    q_new, v_new = np.empty(n), np.empty(n)
+    failed = tree_step_kernel(
+        packed, work, tree_workspace(packed), ranks.total, robot.base_at_rest, loads, rows, np.arange(n), q, v, drive,
+        dt, implicit, q_new, v_new,
+    )  # fmt: skip
+    if failed != DETERMINED:
+        raise no_inertia(robot.joint_names[failed], mechanism.name)
+    finite = np.isfinite(q_new) & np.isfinite(v_new)
+    if not finite.all():
+        j = int(np.argmin(finite))
+        raise SimulationError(
+            f"joint {robot.joint_names[j]!r}: its motion is not finite any more at t = {state.t + dt:.6g} s (it was "
+            f"{v[j]:.6g} rad/s or m/s one step before); take a shorter step than {dt:g} s, or check masses, inertias "
+            "and gains"
+        )
+    stays = not ranks.coordinates or passive_singular_value(mechanism, work, q_new) < LEAVE
+    actuated = mechanism.actuated
+    return State(state.t + dt, q_new[actuated], v_new[actuated], q_new, tree_qd=v_new, in_tree=stays)
