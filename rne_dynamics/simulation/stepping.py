@@ -98,7 +98,7 @@ def step(
     A mechanism is stepped in its actuated joints. Where these do not determine the motion it is stepped in the
     coordinates of its whole tree (`tree_step`):
 
-    - near singular postures, from a distance (`MotionMap.smallest`) below 0.03 until one above 0.05;
+    - near singular postures, from a distance (`MotionMap.smallest`) below 0.2 until one above 0.25;
     - always with idle freedoms, and with more or fewer motors than freedoms.
     """
     method = chosen_method(plant.robot, method)

@@ -38,7 +38,7 @@ from rne_dynamics.simulation.state import State
 from rne_dynamics.spatial.jit import helper, kernel
 
 #: `MotionMap.smallest` below which mechanisms are stepped in their tree, and above which no longer.
-ENTER, LEAVE = 0.03, 0.05
+ENTER, LEAVE = 0.2, 0.25
 #: Decay rate of viscous friction times step above which the step is an implicit one, as in `events.py`.
 STIFF = 2.0
 #: The last pivot below which the stages of a step are put on the loops before they are evaluated: near a posture where
@@ -183,13 +183,18 @@ def tree_step_kernel(
     for j in range(n):
         viscous[j] = joints[j, VISCOUS]
         tree.extra[j] = 0.0
-        if v[j] > 0.0:
-            direction[j] = 1.0
-            drive[j] -= joints[j, FORWARD]
-        elif v[j] < 0.0:
-            direction[j] = -1.0
-            drive[j] += joints[j, BACKWARD]
-    smooth = not implicit and not held(joints, positions, q, v)
+        direction[j] = v[j]
+    smooth = not implicit
+    if smooth and held(joints, positions, q, v):  # which way do they break loose, if they do?
+        status = _impulsive(
+            packed, work, tree, rank, base, wrenches, joints, positions, q, v, effort, dt, q_new, v_new
+        )
+        if status != DETERMINED or held(joints, positions, q_new, v_new):
+            return status
+        for j in range(n):
+            tree.extra[j] = 0.0
+            if v[j] == 0.0:
+                direction[j] = v_new[j]
     if smooth:
         used, last = tangent(packed, work, tree, rank, q, v)
         if viscous.any():
@@ -202,6 +207,11 @@ def tree_step_kernel(
                 rate += viscous[j] * A[j, j]
             smooth = rate * dt <= STIFF
     if smooth:
+        for j in range(n):
+            if direction[j] > 0.0:
+                drive[j] -= joints[j, FORWARD]
+            elif direction[j] < 0.0:
+                drive[j] += joints[j, BACKWARD]
         status = _runge_kutta(
             packed, work, tree, rank, base, wrenches, viscous, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new
         )

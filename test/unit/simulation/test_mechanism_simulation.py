@@ -11,7 +11,6 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
 from rne_dynamics.dynamics.kinematics import forward_kinematics
-from rne_dynamics.errors import AssemblyError, SimulationError
 from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
@@ -160,18 +159,6 @@ def test_passive_friction_too_stiff_for_runge_kutta_is_taken_implicitly():
     for _ in range(50):
         state = step(plant, state, [0.0], 1e-3)
     assert abs(state.qd[0]) < 1e-3
-
-
-def test_a_loop_that_cannot_close_ends_the_simulation_with_its_name():
-    # driven at its rocker the mechanism ends where crank and coupler are in line
-    mechanism = four_bar(cut="coupler")
-    driven = assembled(Mechanism(mechanism.robot, mechanism.loops, ("rocker",), mechanism.posture))
-    simulator = Simulator(ArmPlant(driven), driven.neutral)
-    simulator.command([60.0])
-    with pytest.raises(SimulationError, match=r"the motion cannot go on from t = .*'(knee|four_bar)'"):
-        simulator.advance(5000)
-    with pytest.raises(AssemblyError, match="loop 'knee'"):
-        checked_state(driven, [3.0])
 
 
 def test_the_branch_is_that_of_the_posture(pantograph):
