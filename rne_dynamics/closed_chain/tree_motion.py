@@ -78,10 +78,16 @@ def least_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> Array:
     found = found - free @ np.linalg.lstsq(free.T @ M @ free, free.T @ M @ found, rcond=None)[0]
     missed = np.abs(rows @ found - right).max(initial=0.0)
     if missed > _MISSED * np.abs(right).max(initial=0.0):
-        raise ArgumentError(
-            f"qd is no motion of mechanism {mechanism.name!r}: the loops do not allow these velocities of "
-            f"{', '.join(mechanism.joint_names)} at this posture, they miss by {missed:.3g}; take velocities of joints "
-            "that are independent and compute the rest"
-        )
+        raise no_motion(mechanism, "qd", missed)
     velocity: Array = scales * found
     return velocity
+
+
+def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:
+    """Error for velocities or accelerations of the actuated joints that the loops do not allow."""
+    freedoms = mechanism.robot.n - generic_rank(mechanism).total
+    return ArgumentError(
+        f"{name} is no motion of mechanism {mechanism.name!r}: its {mechanism.n} actuated joints "
+        f"({', '.join(mechanism.joint_names)}) have {freedoms} freedoms, and the loops miss by {missed:.3g}; take {name} "
+        "of the joints that drive and compute the rest"
+    )
