@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.dynamics.regressor import regressor
+from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.layout import MASS, MOMENT
 from rne_dynamics.model.mechanism import Mechanism
 
 #: A singular value (lengths in the mechanism's own) below which a constraint says nothing new: as large as what angles
@@ -17,6 +19,9 @@ from rne_dynamics.model.mechanism import Mechanism
 RANK = 1e-4
 #: Postures looked at besides the given one, and how far from it they are, rad or lengths of the mechanism.
 _POSTURES, _AWAY = 4, 0.03
+#: Part of the largest gravity effort of a body up to which a loose freedom does not move mass centres.
+_IDLE = 1e-3
+assert MOMENT == MASS + 1  # as the regressor has them
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,15 @@ class GenericRank:
         Passive joints that the constraints determine once the actuated ones are given.
     loose
         Freedoms of the passive joints that neither loops nor actuated joints hold: idle ones, or missing motors.
+    idle
+        Those of them that move no mass centre, such as the spin of a rod between two ball joints: gravity does not act
+        on them, nor do the motors need to.
     """
 
     total: int
     passive: int
     loose: int
+    idle: int
 
     @property
     def surplus(self) -> int:
@@ -62,15 +71,32 @@ def generic_rank(mechanism: Mechanism) -> GenericRank:
     K = scaled_jacobian(packed, evaluated(packed, work, start))
     _, sizes, V = np.linalg.svd(K)
     free = V[int((sizes > RANK).sum()) :]
-    ranks = [_ranks(mechanism, K)]
+    ranks, at = [_ranks(mechanism, K)], start
     rng = np.random.default_rng(0)  # a fixed seed: the same mechanism is judged alike every time
     for _ in range(_POSTURES if len(free) else 0):
         way = rng.normal(size=len(free)) @ free
         there = start + _AWAY * packed.column_scale * way / np.abs(way).max()
         if _close(packed, work, there):
             ranks.append(_ranks(mechanism, scaled_jacobian(packed, evaluated(packed, work, there))))
+            at = there if ranks[-1][1] > max(passive for _, passive in ranks[:-1]) else at
     total, passive = (max(column) for column in zip(*ranks, strict=True))
-    return GenericRank(total, passive, len(mechanism.passive) - passive)
+    loose = len(mechanism.passive) - passive
+    return GenericRank(total, passive, loose, loose - _felt(mechanism, at, loose) if loose else 0)
+
+
+def _felt(mechanism: Mechanism, q: Array, loose: int) -> int:
+    """How many of the loose freedoms move mass centres, at a closed posture."""
+    packed, robot = pack(mechanism), mechanism.robot
+    K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q))[:, mechanism.passive]
+    free = np.linalg.svd(K)[2][-loose:] * packed.column_scale[mechanism.passive]
+    weights = []
+    rest = np.zeros(robot.n)
+    for pull in np.eye(3):
+        Y = regressor(replace(robot, gravity=frozen_array(pull, (3,), "gravity")), q, rest, rest)
+        columns = Y.reshape(robot.n, robot.bodies, 10)[:, :, :4]
+        weights.append(np.einsum("jbk,bk->jb", columns, robot.parameters[:, MASS : MASS + 4]))
+    moved = packed.column_scale[:, None] * np.hstack(weights)
+    return int((np.linalg.svd(free @ moved[mechanism.passive], compute_uv=False) > _IDLE * np.abs(moved).max()).sum())
 
 
 def _ranks(mechanism: Mechanism, K: Array) -> tuple[int, int]:

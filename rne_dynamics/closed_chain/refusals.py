@@ -52,9 +52,10 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
         free = generic_rank(mechanism).loose
         if free > 0:
             return SingularPostureError(
-                f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones ({', '.join(loose)}) "
-                f"at any posture: it has {free} freedom{'s' * (free > 1)} more than they drive. Drive one of these "
-                "joints, or lock it if it is not meant to move. Simulation and forward dynamics take it as it is"
+                f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "
+                f"({', '.join(loose)}) at any posture: it has {free} freedom{'s' * (free > 1)} more "
+                "than they drive. Drive one of these joints, or lock it if it is not meant to move. Simulation and "
+                "forward dynamics take it as it is"
             )
         return SingularPostureError(
             f"mechanism {mechanism.name!r} is in a singular posture at {place}: the actuated joints do not hold the "

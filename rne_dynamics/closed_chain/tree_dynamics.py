@@ -1,6 +1,6 @@
 """Dynamics of a mechanism where its actuated joints are no coordinates, in the coordinates of its tree.
 
-Forward dynamics is that of `tree_coordinates.py`. Inverse dynamics takes the accelerations of the actuated joints alone:
+Forward dynamics is that of `tree_coordinates.py`. Inverse dynamics takes the accelerations of the actuated joints;
 idle freedoms move as the equations of motion make them move without effort. With T, whose columns span the velocities
 that the loops allow, and e the efforts that the open tree would take for the motion, the motors' efforts τ satisfy
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import SINGULAR
@@ -36,8 +36,6 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.jit import kernel
 
-#: Part of the gravity efforts that a loose freedom may feel and still count as idle.
-_IDLE = 1e-3
 #: Part of an acceleration, or of the efforts, by which it may miss what loops and motors allow.
 _MISSED = 1e-6
 
@@ -124,7 +122,7 @@ class TreeMotion(NamedTuple):
 
 
 @kernel
-def _open_efforts(
+def open_efforts(
     packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, loads: Array, out: Array
 ) -> None:
     """Efforts of the open tree for a motion of all its joints."""
@@ -178,14 +176,13 @@ def tree_inverse(
         if missed > _MISSED * np.abs(right).max(initial=0.0):
             raise no_motion(mechanism, "qdd", missed)
         a[:] = scales * x
-        _open_efforts(packed, work, at, q[b], v, a, load, e)
+        open_efforts(packed, work, at, q[b], v, a, load, e)
         if rank < n:
             free = scales[:, None] * Vt[rank:].T
-            refuse_loose(mechanism, packed, work, q[b], free)
-            M = mass_matrix(mechanism.robot, q[b])
-            a -= free @ np.linalg.lstsq(free.T @ M @ free, free.T @ e, rcond=None)[0]
-            _open_efforts(packed, work, at, q[b], v, a, load, e)
-        tau = motor_efforts(mechanism, K, e)
+            refuse_loose(mechanism, q[b])
+            a += unforced(free, mass_matrix(mechanism.robot, q[b]), e)
+            open_efforts(packed, work, at, q[b], v, a, load, e)
+        tau = motor_efforts(mechanism, null_space(mechanism, K), e, mechanism.preloads)
         rest = scales * e
         rest[actuated] -= scales[actuated] * tau
         force = packed.row_scale * np.linalg.lstsq(K.T, rest, rcond=_MISSED)[0]
@@ -199,32 +196,26 @@ def null_space(mechanism: Mechanism, K: Array) -> Array:
     return pack(mechanism).column_scale[:, None] * free
 
 
-def motor_efforts(mechanism: Mechanism, K: Array, efforts: Array) -> Array:
+def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array) -> Array:
     """Efforts of the motors, (n,), that do what `efforts` of all joints of the open tree would, (tree n,).
 
-    From the scaled Jacobian K; of many, the nearest to the preload in the metric of the weights.
+    With T from `null_space`. Of many, the nearest to the preload, (n,), in the metric of the weights.
     """
-    T = null_space(mechanism, K)
-    preload, root = mechanism.preloads, np.sqrt(mechanism.weights)
+    root = np.sqrt(mechanism.weights)
     onto = T[mechanism.actuated].T
     share, *_ = np.linalg.lstsq(onto / root, T.T @ efforts - onto @ preload, rcond=_MISSED)
     tau: Array = preload + share / root
     return tau
 
 
-def refuse_loose(mechanism: Mechanism, packed: Packed, work: Work, q: Array, free: Array) -> None:
-    """`SingularPostureError` where gravity, in any direction, acts on the loose freedoms `free`, (tree n, loose)."""
-    efforts, rest, unloaded = np.empty(len(q)), np.zeros(len(q)), np.empty((0, 6))
-    for axis in range(3):
-        base = np.zeros(12)
-        base[6 + axis] = 9.81
-        _open_efforts(packed, work, base, q, rest, rest, unloaded, efforts)
-        felt = np.abs(free.T @ efforts).max()
-        if felt > _IDLE * np.abs(packed.column_scale * efforts).max():
-            raise refusal(mechanism, SINGULAR, q[mechanism.actuated], q)
+def unforced(free: Array, M: Array, efforts: Array) -> Array:
+    """Accelerations of the loose freedoms, (tree n,), that make them do without their part of `efforts`."""
+    change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
+    return change
 
 
-def allowed(mechanism: Mechanism, K: Array, qdd: Array) -> NDArray[np.float64]:
-    """Motion of all joints of the tree that the loops allow and that is the nearest to `qdd` of the actuated ones."""
-    T = null_space(mechanism, K)
-    return T @ np.linalg.lstsq(T[mechanism.actuated], qdd, rcond=_MISSED)[0]
+def refuse_loose(mechanism: Mechanism, q: Array) -> None:
+    """`SingularPostureError` where a freedom that no motor holds is not idle; q for the message."""
+    ranks = generic_rank(mechanism)
+    if ranks.idle < ranks.loose:
+        raise refusal(mechanism, SINGULAR, q[mechanism.actuated], q)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.closing import SINGULAR_BELOW
+from rne_dynamics.closed_chain.closing import MISFIT, NOT_CLOSED, SINGULAR_BELOW
 from rne_dynamics.closed_chain.coordinates import passive_singular_value, tree_velocity
 from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle_kernel, tree_workspace
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.errors import ArgumentError, AssemblyError
+from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -19,6 +21,38 @@ from rne_dynamics.model.mechanism import Mechanism
 _MISSED = 1e-6
 #: How far before and behind a singular posture the loops are closed for a difference, rad or lengths of the mechanism.
 _ASIDE = 1e-4
+
+
+#: Weight of the actuated joints, in units of the tree's largest inertia, when a posture is brought onto the loops.
+_MEASURED = 1e8
+#: How far the loops may disagree with measured positions of actuated joints, rad or lengths of the mechanism.
+DISAGREEMENT = 0.01
+
+
+def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Positions and velocities of all joints of the tree, (tree n,), for a measured state of the actuated ones, (n,).
+
+    From a posture near, by the least motion of the passive joints. Actuated joints that are more than the freedoms
+    contradict each other by what the encoders are off: they move as little as can be.
+
+    Raises
+    ------
+    AssemblyError
+        The loops do not close within `DISAGREEMENT` of the positions.
+    """
+    packed = pack(mechanism)
+    work, tree, actuated = workspace(packed), tree_workspace(packed), mechanism.actuated
+    posture, velocity = np.array(start), np.zeros(len(start))
+    posture[actuated], velocity[actuated] = q, qd
+    tree.extra[actuated] = _MEASURED * np.diagonal(mass_matrix(mechanism.robot, posture)).max()
+    failed, _ = settle_kernel(packed, work, tree, generic_rank(mechanism).total, posture, velocity)
+    residual = packed.row_scale * evaluated(packed, work, posture).residual
+    missed = np.abs(posture[actuated] - q) / packed.column_scale[actuated]
+    if failed != DETERMINED:
+        raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
+    if not (np.linalg.norm(residual) < MISFIT and missed.max(initial=0.0) < DISAGREEMENT):
+        raise refusal(mechanism, NOT_CLOSED, q, np.array(start))
+    return posture, velocity
 
 
 def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, bool]:
@@ -88,6 +122,6 @@ def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:
     freedoms = mechanism.robot.n - generic_rank(mechanism).total
     return ArgumentError(
         f"{name} is no motion of mechanism {mechanism.name!r}: its {mechanism.n} actuated joints "
-        f"({', '.join(mechanism.joint_names)}) have {freedoms} freedoms, and the loops miss by {missed:.3g}; take {name} "
-        "of the joints that drive and compute the rest"
+        f"({', '.join(mechanism.joint_names)}) have {freedoms} freedoms, and the loops miss by {missed:.3g}; take "
+        f"{name} of the joints that drive and compute the rest"
     )

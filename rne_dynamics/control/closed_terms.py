@@ -7,9 +7,11 @@ from functools import lru_cache
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
@@ -120,12 +122,18 @@ def closed_terms(
     Raises
     ------
     AssemblyError, SingularPostureError, ModelError
-        A position where the loops do not close, where the actuated joints do not hold the mechanism, or actuated joints
-        that are more than its freedoms. A position that is not a number gives terms that are not.
+        A position where the loops do not close or where the actuated joints do not hold the mechanism. A position that
+        is not a number gives terms that are not.
     """
     packed, viscous, base = _constants(mechanism)
     terms = np.empty((5, mechanism.n))
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, q, qd, np.array([desired, correction]), start)
+        terms[1], terms[2], terms[4] = rest
+        return terms
     status = closed_law_kernel(
         packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
     )
@@ -137,6 +145,11 @@ def closed_holding_terms(mechanism: Mechanism, q: Array, qd: Array, posture: Arr
     packed, viscous, base = _constants(mechanism)
     terms = np.empty((2, mechanism.n))
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, q, qd, np.empty((0, mechanism.n)), start)
+        return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)
 

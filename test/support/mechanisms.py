@@ -10,6 +10,7 @@ import numpy as np
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
+from rne_dynamics.dynamics.kinematics import forward_kinematics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
@@ -271,3 +272,23 @@ def states(mechanism: Mechanism, rows: int, seed: int = 0) -> tuple[np.ndarray, 
     rng = np.random.default_rng(seed)
     shape = rows, mechanism.n
     return mechanism.neutral + rng.uniform(-0.3, 0.3, shape), rng.normal(size=shape), 3.0 * rng.normal(size=shape)
+
+
+def changed(mechanism: Mechanism, **joints) -> Mechanism:
+    """The same mechanism with fields of some joints changed."""
+    tree = mechanism.robot.tree
+    kept = tuple(replace(joint, **joints.get(joint.name, {})) for joint in tree.joints)
+    robot = assemble(replace(tree, joints=kept), gravity=mechanism.gravity)
+    return Mechanism(robot, mechanism.loops, mechanism.joint_names, mechanism.posture)
+
+
+def gap(mechanism: Mechanism, posture) -> float:
+    """Largest distance, m, between the points that each loop holds together."""
+    poses = forward_kinematics(mechanism.robot, posture)
+    points = [
+        [poses[frame.link] @ np.append(frame.position, 1.0) for frame in (loop.a, loop.b)] for loop in mechanism.loops
+    ]
+    blocked = [loop.blocked[:3] for loop in mechanism.loops]
+    frames = [poses[loop.a.link][:3, :3] @ loop.a.rotation for loop in mechanism.loops]
+    gaps = (R.T @ (b - a)[:3] for (a, b), R in zip(points, frames, strict=True))
+    return max(float(np.linalg.norm(way[held])) for way, held in zip(gaps, blocked, strict=True))
