@@ -216,6 +216,18 @@ class Mechanism:
         """The same mechanism carrying a payload; `ModelError` for an unknown link."""
         return replace(self, robot=with_payload(self.robot, payload))
 
+    def on_tree(self, robot: RobotModel) -> Mechanism:
+        """The same loops, motors and posture on another tree, in which joints may have been locked."""
+        kept = [self.robot.joint_index(name) for name in robot.joint_names]
+        return replace(
+            self,
+            robot=robot,
+            joint_names=tuple(name for name in self.joint_names if name in robot.joint_names),
+            posture=self.posture[kept],
+            effort_weights={name: w for name, w in self.effort_weights.items() if name in robot.joint_names},
+            preload={name: p for name, p in self.preload.items() if name in robot.joint_names},
+        )
+
     def with_posture(self, posture: ArrayLike) -> Mechanism:
         """The same mechanism working near another posture of all joints of the tree."""
         return replace(self, posture=np.asarray(posture, dtype=np.float64))
