@@ -22,7 +22,7 @@ from rne_dynamics.simulation.implicit import semi_implicit_step
 from rne_dynamics.simulation.loops import assemble_ahead
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.tree_step import ENTER, tree_step
+from rne_dynamics.simulation.tree_step import ENTER, STRIDE, tree_step
 
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
@@ -99,6 +99,7 @@ def step(
     coordinates of its whole tree (`tree_step`):
 
     - near singular postures, from a distance (`MotionMap.smallest`) below 0.2 until one above 0.25;
+    - where a joint moves by more than 0.1 rad (or m) in a step, which is divided then;
     - always with idle freedoms, and with more or fewer motors than freedoms.
     """
     method = chosen_method(plant.robot, method)
@@ -136,7 +137,7 @@ def unchecked_step(
     `joints`, read-only, takes the place of the plant's own.
     """
     rows = plant.joints if joints is None else joints
-    if isinstance(plant.robot, Mechanism) and in_tree(plant.robot, state):
+    if isinstance(plant.robot, Mechanism) and in_tree(plant.robot, state, dt):
         return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
     tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     z, zd = coordinates_of(state)
@@ -176,9 +177,10 @@ def unchecked_step(
     return State(state.t + dt, z, zd, loops.posture, tree_qd=loops.T @ zd, in_tree=near)
 
 
-def in_tree(mechanism: Mechanism, state: State) -> bool:
+def in_tree(mechanism: Mechanism, state: State, dt: float) -> bool:
     """Whether the step from a state is taken in the coordinates of the mechanism's whole tree."""
-    return state.in_tree or not generic_rank(mechanism).coordinates
+    fast = state.tree_qd is not None and bool(np.abs(state.tree_qd).max() * dt > STRIDE)
+    return state.in_tree or fast or not generic_rank(mechanism).coordinates
 
 
 def coordinates_of(state: State) -> tuple[Array, Array]:

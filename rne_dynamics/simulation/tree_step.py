@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
@@ -46,6 +47,8 @@ STIFF = 2.0
 NEAR_CROSSING = 0.1
 #: Weight, in units of the largest inertia, of joints that the return to the loops must not move.
 _FAST = 1e8
+#: A joint's largest way, rad or lengths of the mechanism, in one part of a step, and the most parts of a step.
+STRIDE, _PARTS = 0.1, 64
 #: What is added to the diagonal of M⁻¹, as a part of its largest entry: friction of motors that work against each other
 #: is distributed alike.
 _SHARED = 1e-9
@@ -237,7 +240,7 @@ def tree_step(
     Raises
     ------
     SimulationError
-        A motion that is not finite any more (names the joint and the time).
+        A motion that is not finite any more or too fast for the loops to be followed (names the joint and the time).
     SingularInertiaError
         A freedom that moves no inertia (names a joint that it moves).
     ArgumentError
@@ -253,21 +256,31 @@ def tree_step(
     rows[mechanism.actuated] = joints
     drive = np.zeros(n)
     drive[mechanism.actuated] = effort
-    q_new, v_new = np.empty(n), np.empty(n)
-    failed = tree_step_kernel(
-        packed, work, tree_workspace(packed), ranks.total, robot.base_at_rest, loads, rows, np.arange(n), q, v, drive,
-        dt, implicit, q_new, v_new,
-    )  # fmt: skip
-    if failed != DETERMINED:
-        raise no_inertia(robot.joint_names[failed], mechanism.name)
-    finite = np.isfinite(q_new) & np.isfinite(v_new)
-    if not finite.all():
-        j = int(np.argmin(finite))
-        raise SimulationError(
-            f"joint {robot.joint_names[j]!r}: its motion is not finite any more at t = {state.t + dt:.6g} s (it was "
-            f"{v[j]:.6g} rad/s or m/s one step before); take a shorter step than {dt:g} s, or check masses, inertias "
-            "and gains"
-        )
+    tree, places, q_new, v_new = tree_workspace(packed), np.arange(n), q.copy(), v.copy()
+    strides = np.abs(v / packed.column_scale).max() * dt / STRIDE
+    if not strides <= _PARTS:
+        raise _too_fast(plant, state, v, dt)
+    parts = max(int(np.ceil(strides)), 1)
+    for _ in range(parts):
+        q, v = q_new.copy(), v_new.copy()
+        failed = tree_step_kernel(
+            packed, work, tree, ranks.total, robot.base_at_rest, loads, rows, places, q, v, drive, dt / parts, implicit,
+            q_new, v_new,
+        )  # fmt: skip
+        if failed != DETERMINED and np.isfinite(v_new).all():
+            raise no_inertia(robot.joint_names[failed], mechanism.name)
+    lost = np.linalg.norm(packed.row_scale * work.residual)
+    if not (np.isfinite(v_new).all() and lost < MISFIT):
+        raise _too_fast(plant, state, v, dt)
     stays = not ranks.coordinates or passive_singular_value(mechanism, work, q_new) < LEAVE
     actuated = mechanism.actuated
     return State(state.t + dt, q_new[actuated], v_new[actuated], q_new, tree_qd=v_new, in_tree=stays)
+
+
+def _too_fast(plant: ArmPlant, state: State, v: Array, dt: float) -> SimulationError:
+    j = int(np.argmax(np.nan_to_num(np.abs(v), nan=np.inf)))
+    return SimulationError(
+        f"joint {plant.tree.joint_names[j]!r}: its motion is too fast to follow at t = {state.t + dt:.6g} s "
+        f"({v[j]:.6g} rad/s or m/s), or not finite any more; take a shorter step than {dt:g} s, or check masses, "
+        "inertias and efforts"
+    )

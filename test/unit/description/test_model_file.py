@@ -192,7 +192,8 @@ def test_shipped_names() -> None:
 SCHEMA_FAULTS = {
     "unknown key": (
         ("actuated:", "actuator:"),
-        "<text>:2: the file: key 'actuator' is unknown; known: urdf, loops, actuated, posture, flexible, payload, "
+        "<text>:2: the file: key 'actuator' is unknown; known: urdf, loops, actuated, effort_weights, "
+        "preload, posture, flexible, payload, "
         "friction, rotors, gravity; write 'actuated'",
     ),
     "unknown key far from all": (
