@@ -1,7 +1,7 @@
 """Mechanisms let go so that they fall through singular postures: energy kept, nearest posture, time a step.
 
-The pantograph is held by its pins alone (examples/pantograph_pins.yaml), so that its parallelograms pass flat. It starts
-from up to half a degree around (0, 0, 50°).
+The pantograph is held by its pins alone (examples/pantograph_pins.yaml), so that its parallelograms pass flat. It
+starts from up to half a degree around (0, 0, 50°).
 """
 
 from __future__ import annotations

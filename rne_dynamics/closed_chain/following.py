@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
@@ -57,8 +58,7 @@ class Follower:
     def follow(self, q: Array, qd: Array) -> None:
         """Bring `posture`, `velocity` and `smallest` to a state of the actuated joints, shape (n,) each.
 
-        `velocity` is that of all joints of the tree, (tree n,); `smallest` a lower bound of `MotionMap.smallest`, not a
-        number where the actuated joints are no coordinates.
+        `velocity` is that of all joints of the tree, (tree n,); `smallest` a lower bound of `MotionMap.smallest`.
 
         Raises
         ------
@@ -67,6 +67,7 @@ class Follower:
         """
         if not self._coordinates:
             self._start[0], self.velocity = nearest_state(self.mechanism, self._start[0], q, qd)
+            self.smallest = passive_singular_value(self.mechanism, self._work, self._start[0])
             return
         self._q[0], self._qd[0] = q, qd
         rows = self._rows

@@ -12,7 +12,7 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
 from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics import energy
 from rne_dynamics.dynamics.arguments import state_arrays
@@ -76,7 +76,7 @@ def _assembled(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ..
 
 
 def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> tuple[Array, Array, Array, Array]:
-    return tree_terms(mechanism, np.zeros_like(posture), posture[mechanism.actuated], qd, desired, posture)
+    return tree_terms(mechanism, np.zeros_like(posture), posture, least_velocity(mechanism, posture, qd), desired)
 
 
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:

@@ -35,7 +35,7 @@ class Mobility:
     passive, actuated
         Numbers of passive and actuated joints.
     distance
-        `MotionMap.smallest` at this posture.
+        `MotionMap.smallest` at this posture, loose freedoms left out.
     loose, idle
         Freedoms that neither loops nor actuated joints hold at almost any posture, and those of them that are idle:
         they move no mass centre, and need no motor.
@@ -82,7 +82,7 @@ class Mobility:
     @property
     def singular(self) -> bool:
         """Whether the posture, and not the choice of actuators, is singular."""
-        return self.distance < SINGULAR_BELOW and self.loose == 0
+        return self.distance < SINGULAR_BELOW
 
 
 def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:

@@ -12,27 +12,24 @@ from rne_dynamics.closed_chain.generic_rank import RANK
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.tree_dynamics import motor_efforts, null_space, open_efforts, refuse_loose, unforced
-from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 
 def tree_terms(
-    mechanism: Mechanism, viscous: Array, q: Array, qd: Array, desired: Array, posture: Array
+    mechanism: Mechanism, viscous: Array, posture: Array, velocity: Array, desired: Array
 ) -> tuple[Array, Array, Array, Array]:
-    """Efforts of the motors, term by term, at a measured state of the actuated joints.
+    """Efforts of the motors, term by term, at a state of all joints of the tree that the loops allow.
 
     Parameters
     ----------
     viscous
         `passive_viscous`, shape (tree n,).
-    q, qd
-        Measured positions and velocities of the actuated joints, shape (n,).
+    posture, velocity
+        Of all joints of the tree, shape (tree n,).
     desired
-        Accelerations of these, one set a row, shape (sets, n).
-    posture
-        All joints of the tree near q, shape (tree n,).
+        Accelerations of the actuated joints, one set a row, shape (sets, n).
 
     Returns
     -------
@@ -41,21 +38,18 @@ def tree_terms(
 
     Raises
     ------
-    AssemblyError
-        The loops do not close near the positions.
     SingularPostureError
         A freedom that no motor holds and that is not idle.
     """
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, none = workspace(packed), np.zeros(mechanism.n)
-    there, v = nearest_state(mechanism, posture, q, qd)
-    K = scaled_jacobian(packed, evaluated(packed, work, there, v))
+    K = scaled_jacobian(packed, evaluated(packed, work, posture, velocity))
     drift = -packed.row_scale * work.drift
-    T, M = null_space(mechanism, K), mass_matrix(mechanism.robot, there)
+    T, M = null_space(mechanism, K), mass_matrix(mechanism.robot, posture)
     onto, lengths = T[actuated], packed.column_scale[actuated]
     _, sizes, Vt = np.linalg.svd(onto / lengths[:, None])
     free = T @ Vt[int((sizes > RANK).sum()) :].T
-    refuse_loose(mechanism, there)
+    refuse_loose(mechanism, posture)
     back = np.linalg.pinv(onto / lengths[:, None], rcond=RANK) / lengths
 
     def shared(efforts: Array) -> Array:
@@ -68,8 +62,8 @@ def tree_terms(
     bent -= T @ (back @ bent[actuated])
     coriolis, gravity, rest = np.empty(n), np.empty(n), np.zeros(n)
     unloaded = np.empty((0, 6))
-    open_efforts(packed, work, np.zeros(12), there, v, bent, unloaded, coriolis)
-    open_efforts(packed, work, mechanism.robot.base_at_rest, there, rest, rest, unloaded, gravity)
+    open_efforts(packed, work, np.zeros(12), posture, velocity, bent, unloaded, coriolis)
+    open_efforts(packed, work, mechanism.robot.base_at_rest, posture, rest, rest, unloaded, gravity)
     inertia = np.array([shared(M @ (T @ (back @ row))) for row in desired]).reshape(len(desired), mechanism.n)
     held = shared(gravity) + motor_efforts(mechanism, T, rest, mechanism.preloads)
-    return inertia, shared(coriolis), held, shared(viscous * v)
+    return inertia, shared(coriolis), held, shared(viscous * velocity)

@@ -11,6 +11,7 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
@@ -131,7 +132,8 @@ def closed_terms(
     if not generic_rank(mechanism).coordinates:
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
-        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, q, qd, np.array([desired, correction]), start)
+        state = nearest_state(mechanism, start, q, qd)
+        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, *state, np.array([desired, correction]))
         terms[1], terms[2], terms[4] = rest
         return terms
     status = closed_law_kernel(
@@ -148,7 +150,8 @@ def closed_holding_terms(mechanism: Mechanism, q: Array, qd: Array, posture: Arr
     if not generic_rank(mechanism).coordinates:
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
-        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, q, qd, np.empty((0, mechanism.n)), start)
+        state = nearest_state(mechanism, start, q, qd)
+        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, *state, np.empty((0, mechanism.n)))
         return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)

@@ -255,6 +255,40 @@ def two_legs() -> Mechanism:
     return assembled(Mechanism(robot, (hip,), robot.joint_names, _posture(robot, bent)))
 
 
+@cache
+def stewart_platform() -> Mechanism:
+    """Six driven struts between balls at both ends carry a platform: six freedoms, and every strut spins idly."""
+    tube, stem = (Inertia(m, z * Z, np.diag([0.01, 0.01, s])) for m, z, s in ((2.0, 0.2, 2e-3), (1.0, -0.2, 8e-4)))
+    inertias: dict[str, Inertia] = {}
+    joints, values, loops = [], {}, []
+    feet, tips = (
+        [np.array([r * np.cos(a), r * np.sin(a), 0.0]) for a in np.radians(degrees)]
+        for r, degrees in ((0.6, [-10, 10, 110, 130, 230, 250]), (0.35, [-50, 50, 70, 170, 190, 290]))
+    )
+    for k, (foot, tip) in enumerate(zip(feet, tips, strict=True)):
+        way = tip + 0.7 * Z - foot
+        x, y, z = way / np.linalg.norm(way)
+        names = [f"{part}{k}" for part in ("tilt", "lean", "spin", "strut")]
+        inertias |= {names[0]: Inertia(), names[1]: Inertia(), names[2]: tube, names[3]: stem}
+        joints += [
+            revolute(names[0], "base", names[0], foot, axis=X),
+            revolute(names[1], names[0], names[1], axis=Y),
+            revolute(names[2], names[1], names[2]),
+            TreeJoint(names[3], JointKind.PRISMATIC, names[2], names[3], axis=Z, rotor_inertia=0.5),
+        ]
+        values |= {names[0]: np.arctan2(-y, z), names[1]: np.arcsin(x), names[3]: float(np.linalg.norm(way))}
+        if k:
+            place = LoopFrame("platform", position=tip - tips[0])
+            loops.append(Loop.of_kind(f"ball{k}", LoopKind.SPHERICAL, place, LoopFrame(names[3])))
+    inertias |= {"ring": Inertia(), "fork": Inertia(), "platform": Inertia(8.0, -tips[0], np.diag([0.3, 0.3, 0.6]))}
+    joints += [revolute("ball_y", "strut0", "ring", axis=Y), revolute("ball_x", "ring", "fork", axis=X),
+               revolute("ball_z", "fork", "platform")]  # fmt: skip
+    values |= {"ball_y": -values["lean0"], "ball_x": -values["tilt0"]}
+    robot = tree("stewart_platform", inertias, joints, gravity=(0.0, 0.0, -9.81))
+    driven = tuple(f"strut{k}" for k in range(6))
+    return assembled(Mechanism(robot, tuple(loops), driven, _posture(robot, values)))
+
+
 #: Mechanisms above whose actuated joints are its coordinates, by name.
 MECHANISMS = {
     "four_bar": four_bar,

@@ -7,7 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from support.errors import relative_error
-from support.mechanisms import crank_and_rocker_in_space, five_bar, four_bar, rod_between_balls, states, two_legs
+from support.mechanisms import (
+    crank_and_rocker_in_space,
+    five_bar,
+    four_bar,
+    rod_between_balls,
+    states,
+    stewart_platform,
+    two_legs,
+)
 from support.multipliers import Closed
 
 import rne_dynamics as rne
@@ -37,7 +45,7 @@ def moving(mechanism: Mechanism, seed: int) -> tuple[np.ndarray, np.ndarray]:
     kept = independent_joints(mechanism)
     names = mechanism.joint_names if kept is None else tuple(mechanism.joint_names[k] for k in kept)
     driven = replace(mechanism, joint_names=names)
-    x = assemble(driven, driven.neutral + rng.uniform(-0.2, 0.2, driven.n))
+    x = assemble(driven, driven.neutral + rng.uniform(-0.1, 0.1, driven.n))
     K = closed.K(x)
     _, sizes, V = np.linalg.svd(K)
     free = V[int((sizes > 1e-8).sum()) :]
@@ -50,6 +58,7 @@ LOOSE = {
     "one motor of two": lambda: five_bar(("left",)),
     "two motors of one": lambda: replace(four_bar("coupler"), joint_names=("crank", "rocker")),
     "two legs": two_legs,
+    "Stewart platform": stewart_platform,
 }
 
 
@@ -86,10 +95,11 @@ def test_an_idle_rod_changes_nothing_of_what_the_motor_has_to_do():
     assert 0.0 < rne.mass_matrix(same, q)[0, 0] - M[0, 0] < 1e-2 * M[0, 0]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_inverse_dynamics_with_an_idle_freedom_is_that_of_forward_dynamics(seed):
-    mechanism = rod_between_balls()
-    q, qd, qdd = (row[seed] for row in states(mechanism, 3, 5))
+@pytest.mark.parametrize("name", ["idle rod", "Stewart platform"])
+def test_inverse_dynamics_with_idle_freedoms_is_that_of_forward_dynamics(name):
+    mechanism = LOOSE[name]()
+    x, xd = moving(mechanism, 0)
+    q, qd, qdd = x[mechanism.actuated], xd[mechanism.actuated], states(mechanism, 1)[2][0]
     answer = closed_inverse(mechanism, q, qd, qdd)
     assert np.abs(answer.passive_torque).max() < 1e-11
     found = tree_forward_dynamics(mechanism, answer.q, answer.qd, answer.torque)
@@ -98,7 +108,25 @@ def test_inverse_dynamics_with_an_idle_freedom_is_that_of_forward_dynamics(seed)
     np.testing.assert_allclose(rne.forward_dynamics(mechanism, q, qd, answer.torque), qdd, rtol=1e-9)
     loads = Closed(mechanism)
     assert relative_error(loads.forward(answer.q, answer.qd, answer.torque), answer.qdd) < 1e-10
-    assert np.isfinite(answer.cut_force("ball")).all()
+    M, bias = rne.mass_matrix(mechanism, q), rne.bias_torque(mechanism, q, qd)
+    np.testing.assert_allclose(M, M.T, atol=1e-10 * np.abs(M).max())
+    assert relative_error(M @ qdd + bias, answer.torque) < 1e-10
+    # the forces at the cuts leave the passive joints, and the platform, without effort
+    assert all(np.isfinite(answer.cut_force(loop.name)).all() for loop in mechanism.loops)
+
+
+def test_a_stewart_platform_carries_its_weight():
+    machine = stewart_platform()
+    ranks = generic_rank(machine)
+    assert (machine.robot.n - ranks.total, ranks.loose, ranks.idle) == (12, 6, 6)
+    efforts = rne.gravity_torque(machine, machine.neutral)
+    np.testing.assert_allclose(efforts, efforts[0], rtol=1e-9)  # it is symmetric
+    # virtual work of raising the platform straight up by one unit
+    x, h = machine.posture, 1e-6
+    lean, tilt = (x[machine.robot.joint_index(f"{part}0")] for part in ("lean", "tilt"))
+    raised = h * np.cos(lean) * np.cos(tilt)  # of every strut
+    high, low = (rne.potential_energy(machine, machine.neutral + way * raised) for way in (1.0, -1.0))
+    assert efforts.sum() * raised == pytest.approx(0.5 * (high - low), rel=1e-6)
 
 
 def test_a_freedom_that_gravity_moves_is_not_idle():
@@ -179,15 +207,23 @@ def test_weights_and_preload_are_checked():
         replace(legs, preload={"lefty": 1.0})
 
 
-@pytest.mark.parametrize("name", ["two legs", "two motors of one", "idle rod"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "two motors of one",
+        "idle rod",
+        pytest.param("two legs", marks=pytest.mark.slow),
+        pytest.param("Stewart platform", marks=pytest.mark.slow),
+    ],
+)
 def test_computed_torque_drives_them(name):
     mechanism = LOOSE[name]()
-    law = ComputedTorque(mechanism, Gains.critically_damped(mechanism.n, 12.0))
+    law = ComputedTorque(mechanism, Gains.critically_damped(mechanism.n, 25.0))
     x, _ = moving(mechanism, 1)
     goal, state = x[mechanism.actuated], checked_state(mechanism, mechanism.neutral)
     plant = ArmPlant(mechanism, friction=False, stops=False, limit_effort=False)
     rest = np.zeros(mechanism.n)
-    for _ in range(900):
+    for _ in range(400):
         effort = law.law(state.q, state.qd, Reference(goal, rest, rest), posture=state.posture).total
         state = step(plant, state, effort, 1e-3)
     np.testing.assert_allclose(state.q, goal, atol=2e-3)
@@ -196,6 +232,9 @@ def test_computed_torque_drives_them(name):
 def test_measured_positions_that_contradict_each_other_are_followed():
     legs = two_legs()
     follower = Follower(legs)
+    idle = Follower(rod_between_balls())
+    idle.follow(idle.mechanism.neutral, np.ones(1))
+    assert 0.1 < idle.smallest < 1.0
     noise = 1e-4 * np.random.default_rng(0).normal(size=12)
     follower.follow(legs.neutral + noise, np.zeros(12))
     assert np.abs(Closed(legs).residual(follower.posture)).max() < 1e-12
