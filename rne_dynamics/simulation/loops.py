@@ -153,7 +153,7 @@ def closed_mass_and_bias(
 
 
 def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
-    """Raise where a step from time `t` on failed because of the loops; nothing where they did close.
+    """Raise where adaptive integration failed at time `t` because of the loops; nothing where they did close.
 
     Raises
     ------
@@ -163,4 +163,7 @@ def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
     status = int(loops.status[0])
     if status != DONE:
         error = refusal(mechanism, status, loops.asked, loops.posture)
-        raise SimulationError(f"the motion cannot go on from t = {t:.6g} s: {error}") from error
+        raise SimulationError(
+            f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
+            "`free_motion` with its own methods go through"
+        ) from error

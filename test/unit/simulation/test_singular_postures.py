@@ -194,6 +194,8 @@ def test_errors_name_the_singularity():
     with pytest.raises(SingularPostureError, match=r"tree_coordinates"):
         rne.inverse_dynamics(ladder(1), [0.0], [0.0], [0.0])
     assert motion_map(driven, driven.posture).smallest > 0.01
+    with pytest.raises(SimulationError, match=r"adaptive integration.* ends at t = .*singular posture.*`step`"):
+        free_motion(free(driven), driven.neutral, [20.0], seconds=1.0, method="adaptive")
 
 
 @pytest.mark.slow
