@@ -32,14 +32,18 @@ NEAR_SINGULAR = 0.03
 
 
 def loosest(mechanism: Mechanism, q_tree: Array) -> tuple[float, list[str]]:
-    """Smallest singular value of the passive joints' constraints, and the names of the joints that move with it."""
+    """Smallest singular value of the passive joints' constraints, and the names of the joints that move with it.
+
+    Idle freedoms are left out: they are not what a motor is missing for.
+    """
     packed = pack(mechanism)
     K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))[:, mechanism.passive]
     if not K.size:
         return math.inf, []
     _, sizes, V = np.linalg.svd(K)
-    smallest = float(sizes[-1]) if len(sizes) == K.shape[1] else 0.0
-    part = np.abs(V[-1])
+    last = max(K.shape[1] - generic_rank(mechanism).idle - 1, 0)
+    smallest = float(sizes[last]) if last < len(sizes) else 0.0
+    part = np.abs(V[last])
     names = mechanism.passive_names
     return smallest, [names[k] for k in np.flatnonzero(part > 0.05 * part.max())]
 
@@ -49,7 +53,7 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
     place = ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
     if status == SINGULAR:
         _, loose = loosest(mechanism, q_tree)
-        free = generic_rank(mechanism).loose
+        free = generic_rank(mechanism).loose - generic_rank(mechanism).idle
         if free > 0:
             return SingularPostureError(
                 f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "

@@ -245,7 +245,7 @@ def _accelerations_there(
 @kernel
 def tree_accelerations(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array,
-    settled: bool, q: Array, v: Array, drive: Array, out: Array,
+    off: bool, q: Array, v: Array, drive: Array, out: Array,
 ) -> int:  # fmt: skip
     """Accelerations of all joints of the tree under efforts `drive`, less viscous friction.
 
@@ -259,7 +259,7 @@ def tree_accelerations(
         As for `closed_terms_kernel`.
     viscous, q, v, drive
         Viscous friction, positions, velocities and efforts of all joints of the tree; shape (tree n,).
-    settled
+    off
         Whether the state may be off the loops by more than round-off and is to be put on them first.
     out
         Filled, shape (tree n,).
@@ -280,7 +280,7 @@ def tree_accelerations(
         for j in range(n):
             tree.q[j] = q[j] + ahead * v[j]
             tree.v[j] = v[j]
-        if look == 0 and not settled:
+        if look == 0 and not off:
             used, last = tangent(packed, work, tree, rank, tree.q, tree.v)
         else:
             status, used, last = settle(packed, work, tree, rank, tree.q, tree.v)

@@ -151,7 +151,7 @@ def tree_inverse(
     Raises
     ------
     SingularPostureError
-        A freedom that no motor holds and that is not idle: it feels gravity.
+        A freedom that no motor holds and that is not idle, or a singular posture.
     ArgumentError
         Velocities or accelerations of the actuated joints that the loops do not allow.
     """
@@ -171,6 +171,8 @@ def tree_inverse(
         right = np.concatenate([-packed.row_scale * work.drift, qdd[b] / scales[actuated]])
         U, sizes, Vt = np.linalg.svd(rows)
         rank = int((sizes > RANK).sum())
+        free = scales[:, None] * Vt[rank:].T
+        refuse_loose(mechanism, q[b], free)
         x = Vt[:rank].T @ ((U[:, :rank].T @ right) / sizes[:rank])
         missed = np.abs(rows @ x - right).max()
         if missed > _MISSED * np.abs(right).max(initial=0.0):
@@ -178,8 +180,6 @@ def tree_inverse(
         a[:] = scales * x
         open_efforts(packed, work, at, q[b], v, a, load, e)
         if rank < n:
-            free = scales[:, None] * Vt[rank:].T
-            refuse_loose(mechanism, q[b])
             a += unforced(free, mass_matrix(mechanism.robot, q[b]), e)
             open_efforts(packed, work, at, q[b], v, a, load, e)
         tau = motor_efforts(mechanism, null_space(mechanism, K), e, mechanism.preloads)
@@ -214,8 +214,7 @@ def unforced(free: Array, M: Array, efforts: Array) -> Array:
     return change
 
 
-def refuse_loose(mechanism: Mechanism, q: Array) -> None:
-    """`SingularPostureError` where a freedom that no motor holds is not idle; q for the message."""
-    ranks = generic_rank(mechanism)
-    if ranks.idle < ranks.loose:
+def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:
+    """`SingularPostureError` where not all freedoms that no motor holds, columns of `free`, are idle."""
+    if free.shape[1] > generic_rank(mechanism).idle:
         raise refusal(mechanism, SINGULAR, q[mechanism.actuated], q)

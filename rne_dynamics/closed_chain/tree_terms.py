@@ -39,7 +39,7 @@ def tree_terms(
     Raises
     ------
     SingularPostureError
-        A freedom that no motor holds and that is not idle.
+        A freedom that no motor holds and that is not idle, or a singular posture.
     """
     packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
     work, none = workspace(packed), np.zeros(mechanism.n)
@@ -49,7 +49,7 @@ def tree_terms(
     onto, lengths = T[actuated], packed.column_scale[actuated]
     _, sizes, Vt = np.linalg.svd(onto / lengths[:, None])
     free = T @ Vt[int((sizes > RANK).sum()) :].T
-    refuse_loose(mechanism, posture)
+    refuse_loose(mechanism, posture, free)
     back = np.linalg.pinv(onto / lengths[:, None], rcond=RANK) / lengths
 
     def shared(efforts: Array) -> Array:

@@ -71,13 +71,13 @@ def _response(tree: TreeWork, rank: int, A: Array) -> int:
 
 @helper
 def _runge_kutta(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, settled: bool,
+    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, crossing: bool,
     q: Array, v: Array, drive: Array, h: float, q_new: Array, v_new: Array,
 ) -> int:  # fmt: skip
     n = q.shape[0]
     q_stage, v_stage, a, q_sum, v_sum = q.copy(), v.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
     for stage in range(4):
-        off = settled and stage > 0
+        off = crossing and stage > 0
         status = tree_accelerations(
             packed, work, tree, rank, base, wrenches, viscous, off, q_stage, v_stage, drive, a
         )

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 from support.mechanisms import (
+    X,
     crank_and_rocker_in_space,
     five_bar,
     four_bar,
+    ladder,
+    revolute,
     rod_between_balls,
     states,
     stewart_platform,
@@ -31,7 +34,9 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.assembly import assemble as assemble_tree
+from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.tree import TreeLink
 from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
@@ -133,6 +138,24 @@ def test_a_freedom_that_gravity_moves_is_not_idle():
     for mechanism in (rod_between_balls(axisymmetric=False), five_bar(("left",))):
         with pytest.raises(SingularPostureError, match=r"passive ones .* at any posture: it has 1 freedom"):
             rne.inverse_dynamics(mechanism, mechanism.neutral, np.zeros(1), np.zeros(1))
+
+
+def test_a_singular_posture_is_refused_with_idle_freedoms_too():
+    plain = ladder(1)
+    tree = plain.robot.tree
+    disc = Inertia(0.3, np.zeros(3), 1e-3 * np.diag([1.0, 1.0, 2.0]))
+    links, joints = (*tree.links, TreeLink("disc", disc)), (*tree.joints, revolute("axle", "top0", "disc", 0.1 * X))
+    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=plain.gravity)
+    values = dict(zip(plain.robot.joint_names, plain.posture, strict=True))
+    wheel = Mechanism(robot, plain.loops, plain.joint_names, [values.get(name, 0.4) for name in robot.joint_names])
+    assert generic_rank(wheel).idle == 1
+    bare = Inertia(0.3, np.zeros(3), 1e-9 * np.eye(3))  # the top only translates: no torque is on the axle
+    same = replace(wheel, robot=assemble_tree(replace(robot.tree, links=(*tree.links, TreeLink("disc", bare))),
+                                              gravity=plain.gravity))  # fmt: skip
+    tau = rne.inverse_dynamics(wheel, [1.0], [2.0], [3.0])
+    np.testing.assert_allclose(tau, rne.inverse_dynamics(same, [1.0], [2.0], [3.0]), rtol=1e-9)
+    with pytest.raises(SingularPostureError, match=r"singular posture at left0 0: .* \(top0, right0\) there"):
+        rne.inverse_dynamics(wheel, [0.0], [2.0], [3.0])
 
 
 def test_an_idle_rod_spins_on():
