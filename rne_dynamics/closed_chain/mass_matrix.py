@@ -76,7 +76,10 @@ def _assembled(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ..
 
 
 def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> tuple[Array, Array, Array, Array]:
-    return tree_terms(mechanism, np.zeros_like(posture), posture, least_velocity(mechanism, posture, qd), desired)
+    velocity = least_velocity(mechanism, posture, qd)
+    return tree_terms(
+        mechanism, np.zeros_like(posture), mechanism.robot.base_at_rest, posture, velocity, desired
+    )
 
 
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:

@@ -18,7 +18,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 def tree_terms(
-    mechanism: Mechanism, viscous: Array, posture: Array, velocity: Array, desired: Array
+    mechanism: Mechanism, viscous: Array, base: Array, posture: Array, velocity: Array, desired: Array
 ) -> tuple[Array, Array, Array, Array]:
     """Efforts of the motors, term by term, at a state of all joints of the tree that the loops allow.
 
@@ -26,6 +26,8 @@ def tree_terms(
     ----------
     viscous
         `passive_viscous`, shape (tree n,).
+    base
+        Packed motion of the base, gravity in it, shape (12,).
     posture, velocity
         Of all joints of the tree, shape (tree n,).
     desired
@@ -62,8 +64,11 @@ def tree_terms(
     bent -= T @ (back @ bent[actuated])
     coriolis, gravity, rest = np.empty(n), np.empty(n), np.zeros(n)
     unloaded = np.empty((0, 6))
-    open_efforts(packed, work, np.zeros(12), posture, velocity, bent, unloaded, coriolis)
-    open_efforts(packed, work, mechanism.robot.base_at_rest, posture, rest, rest, unloaded, gravity)
+    turning, pulling = base.copy(), np.zeros(12)
+    turning[0:3] = turning[6:9] = 0.0
+    pulling[6:9] = base[6:9]
+    open_efforts(packed, work, turning, posture, velocity, bent, unloaded, coriolis)
+    open_efforts(packed, work, pulling, posture, rest, rest, unloaded, gravity)
     inertia = np.array([shared(M @ (T @ (back @ row))) for row in desired]).reshape(len(desired), mechanism.n)
     held = shared(gravity) + motor_efforts(mechanism, T, rest, mechanism.preloads)
     return inertia, shared(coriolis), held, shared(viscous * velocity)

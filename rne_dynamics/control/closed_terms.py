@@ -133,7 +133,7 @@ def closed_terms(
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
         state = nearest_state(mechanism, start, q, qd)
-        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, *state, np.array([desired, correction]))
+        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, base, *state, np.array([desired, correction]))
         terms[1], terms[2], terms[4] = rest
         return terms
     status = closed_law_kernel(
@@ -151,7 +151,7 @@ def closed_holding_terms(mechanism: Mechanism, q: Array, qd: Array, posture: Arr
         if not np.isfinite(q).all():
             return np.full_like(terms, np.nan)
         state = nearest_state(mechanism, start, q, qd)
-        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, *state, np.empty((0, mechanism.n)))
+        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)))
         return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)

@@ -74,12 +74,13 @@ def _runge_kutta(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, crossing: bool,
     q: Array, v: Array, drive: Array, h: float, q_new: Array, v_new: Array,
 ) -> int:  # fmt: skip
-    n = q.shape[0]
+    n = q.shape[0]  # base (3, 12): at the start, in the middle and at the end of the step
     q_stage, v_stage, a, q_sum, v_sum = q.copy(), v.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
     for stage in range(4):
         off = crossing and stage > 0
+        here = base[(stage + 1) // 2]
         status = tree_accelerations(
-            packed, work, tree, rank, base, wrenches, viscous, off, q_stage, v_stage, drive, a
+            packed, work, tree, rank, here, wrenches, viscous, off, q_stage, v_stage, drive, a
         )
         if status != DETERMINED:
             return status
@@ -118,7 +119,7 @@ def _impulsive(
     for j in range(n):
         A[j, j] += _SHARED * largest
     inverse_dynamics_kernel(
-        packed.topology, packed.parameters, base, q, v, tree.rest, wrenches, work.forces, bias
+        packed.topology, packed.parameters, base[0], q, v, tree.rest, wrenches, work.forces, bias
     )
     implicit_velocities(joints, positions, M, bias, A, q, v, effort, dt, v_new)
     for j in range(n):
@@ -165,7 +166,9 @@ def tree_step_kernel(
     ----------
     packed, work, tree, rank
         As for `tree_accelerations`.
-    base, wrenches
+    base
+        Packed motion of the base at the start, in the middle and at the end of the step, gravity in it; shape (3, 12).
+    wrenches
         As for `closed_terms_kernel`.
     joints, positions
         As `ArmPlant` has them, for all joints of the tree; shapes (tree n, JOINT_COLUMNS), (tree n,).
@@ -261,10 +264,11 @@ def tree_step(
     if not strides <= _PARTS:
         raise _too_fast(plant, state, v, dt)
     parts = max(int(np.ceil(strides)), 1)
-    for _ in range(parts):
+    for part in range(parts):
         q, v = q_new.copy(), v_new.copy()
+        base = _base(plant, state.t + part * dt / parts, dt / parts)
         failed = tree_step_kernel(
-            packed, work, tree, ranks.total, robot.base_at_rest, loads, rows, places, q, v, drive, dt / parts, implicit,
+            packed, work, tree, ranks.total, base, loads, rows, places, q, v, drive, dt / parts, implicit,
             q_new, v_new,
         )  # fmt: skip
         if failed != DETERMINED and np.isfinite(v_new).all():
@@ -275,6 +279,11 @@ def tree_step(
     stays = not ranks.coordinates or passive_singular_value(mechanism, work, q_new) < LEAVE
     actuated = mechanism.actuated
     return State(state.t + dt, q_new[actuated], v_new[actuated], q_new, tree_qd=v_new, in_tree=stays)
+
+
+def _base(plant: ArmPlant, t: float, h: float) -> Array:
+    """The base's motion at t, t + h/2 and t + h as the kernels take it; shape (3, 12)."""
+    return np.tile(plant.tree.base_at_rest, (3, 1))
 
 
 def _too_fast(plant: ArmPlant, state: State, v: Array, dt: float) -> SimulationError:
