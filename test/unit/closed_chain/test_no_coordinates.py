@@ -167,13 +167,13 @@ def test_an_idle_rod_spins_on():
     spun[mechanism.passive] += 20.0 * idle
     state, plant = replace(state, tree_qd=spun), ArmPlant(mechanism, friction=False, stops=False)
     energy = []
-    for k in range(1500):
+    for k in range(600):
         if k % 50 == 0:
             kinetic = rne_kinetic(mechanism, state)
             energy.append(kinetic + float(rne.potential_energy(mechanism.robot, state.posture)))
         state = step(plant, state, [0.0], 1e-3)
     assert np.ptp(energy) < 1e-6 * max(abs(e) for e in energy)
-    assert abs(state.posture[j]) > 10.0
+    assert abs(state.posture[j]) > 4.0
 
 
 def rne_kinetic(mechanism: Mechanism, state) -> float:

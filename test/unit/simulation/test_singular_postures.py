@@ -85,8 +85,8 @@ def test_a_parallelogram_passes_flat_wherever_the_stages_of_a_step_land(angle):
 
 
 def test_a_parallelogram_turns_over_and_over_as_one_freedom():
-    state, exact = parallelogram(1.0, 12.0, 2.0, 1e-3)
-    assert exact[0] > 6.0 * np.pi
+    state, exact = parallelogram(1.0, 12.0, 1.2, 1e-3)
+    assert exact[0] > 4.0 * np.pi
     np.testing.assert_allclose(state.posture, exact[0] * np.array([1.0, -1.0, 1.0]), rtol=0, atol=1e-6)
 
 
@@ -96,7 +96,7 @@ def test_a_crank_that_is_not_driven_takes_the_driven_rocker_through_its_dead_poi
     by_crank = checked_state(mechanism, mechanism.neutral, [6.0])
     start = checked_state(driven, driven.neutral, by_crank.tree_qd[driven.actuated])
     there, here, modes = start, by_crank, set()
-    for _ in range(1500):
+    for _ in range(1200):
         here, there = step(free(mechanism), here, [0.0], 1e-3), step(free(driven), there, [0.0], 1e-3)
         modes.add(there.in_tree)
     assert np.ptp([here.posture[0], mechanism.posture[0]]) > 2.0 * np.pi  # all the way round
@@ -194,8 +194,8 @@ def test_errors_name_the_singularity():
     with pytest.raises(SingularPostureError, match=r"tree_coordinates"):
         rne.inverse_dynamics(ladder(1), [0.0], [0.0], [0.0])
     assert motion_map(driven, driven.posture).smallest > 0.01
-    with pytest.raises(SimulationError, match=r"adaptive integration.* ends at t = .*singular posture.*`step`"):
-        free_motion(free(driven), driven.neutral, [20.0], seconds=1.0, method="adaptive")
+    with pytest.raises(SimulationError, match=r"adaptive integration.* ends at t = 0 s.*singular posture.*`step`"):
+        free_motion(free(ladder(1)), [0.0], [1.0], seconds=0.01, method="adaptive")
 
 
 @pytest.mark.slow
