@@ -7,9 +7,12 @@ from functools import lru_cache
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
@@ -124,14 +127,21 @@ def closed_terms(
     Raises
     ------
     AssemblyError, SingularPostureError, ModelError
-        A position where the loops do not close, where the actuated joints do not hold the mechanism, or actuated joints
-        that are more than its freedoms. A position that is not a number gives terms that are not.
+        A position where the loops do not close or where the actuated joints do not hold the mechanism. A position that
+        is not a number gives terms that are not.
     """
     packed, viscous, base = _constants(mechanism)
     if base_motion is not None:
         base = base_motion.packed(mechanism.robot.gravity)
     terms = np.empty((5, mechanism.n))
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, base, *state, np.array([desired, correction]))
+        terms[1], terms[2], terms[4] = rest
+        return terms
     status = closed_law_kernel(
         packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
     )
@@ -150,6 +160,12 @@ def closed_holding_terms(
         terms[0], terms[1] = turning + gravity, closed_holding_terms(mechanism, q, qd, posture)[1]
         return terms
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)))
+        return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)
 

@@ -26,7 +26,7 @@ from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
-from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
+from rne_dynamics.ros.machine import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
@@ -129,7 +129,6 @@ class SimulatorNode(ArmNode):
         self._patience = values.number("lockstep_timeout")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
         self._names, self._places = driven_first(robot)
-        self._loops = follower(robot, self.simulator.state.posture)
         self._warm_up()
         self._wrenches: dict[str, Array] = {}
         self._paused = self._running = False
@@ -220,7 +219,7 @@ class SimulatorNode(ArmNode):
         self._running = False
 
     def _restart(self) -> None:
-        self._loops = follower(self.robot, self.simulator.reset().posture)
+        self.simulator.reset()
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
         self._waits, self.waits, self._late = self._lockstep, 0, False
@@ -268,9 +267,8 @@ class SimulatorNode(ArmNode):
         """Positions and velocities of all joints, as they will be published."""
         state = self.simulator.state
         self._motion = state.q, state.qd
-        if self._loops is not None:
-            self._loops.follow(state.q, state.qd)
-            self._motion = self._loops.posture[self._places], self._loops.velocity[self._places]
+        if state.posture is not None and state.tree_qd is not None:
+            self._motion = state.posture[self._places], state.tree_qd[self._places]
 
     def _advance(self) -> None:
         """Publish the state at this deadline."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
@@ -161,9 +162,10 @@ def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> l
             continue
         if isinstance(robot, Mechanism):
             posture = assemble(robot, q, start=posture)
-        else:
-            normalize_quaternions(robot.topology, q)
-        states.append(State(float(t), q, qd, posture))
+            states.append(State(float(t), q, qd, posture, tree_qd=starting_velocity(robot, posture, qd)[0]))
+            continue
+        normalize_quaternions(robot.topology, q)
+        states.append(State(float(t), q, qd))
     return states
 
 

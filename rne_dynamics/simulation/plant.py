@@ -62,6 +62,8 @@ class ArmPlant(Rebuilt):
     #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
     _passive_viscous: Array = field(init=False, repr=False)
+    #: of a mechanism, `joints` for all joints of its tree, passive ones without stops, Coulomb friction and drives
+    tree_joints: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         robot, n = rigid(self.robot), self.robot.n
@@ -78,10 +80,11 @@ class ArmPlant(Rebuilt):
             joints[:n, LOWER], joints[:n, UPPER] = robot.lower, robot.upper
         if self.limit_effort:
             joints[:n, EFFORT] = robot.effort_limit
-        passive = np.zeros(0)
+        passive, tree_joints = np.zeros(0), np.zeros((0, JOINT_COLUMNS))
         if isinstance(robot, Mechanism):
             positions = np.arange(robot.n)
             passive = passive_viscous(robot) if self.friction else np.zeros(robot.robot.n)
+            tree_joints = self._of_tree(robot, passive, joints)
         elif isinstance(self.robot, FlexibleArm):
             positions = np.arange(coordinates)
         else:
@@ -89,9 +92,19 @@ class ArmPlant(Rebuilt):
             for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
                 if kind != FLOATING:
                     positions[iv] = iq
-        for name, array in (("joints", joints), ("positions", positions), ("_passive_viscous", passive)):
+        for name, array in (
+            ("joints", joints), ("positions", positions), ("_passive_viscous", passive), ("tree_joints", tree_joints)
+        ):  # fmt: skip
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    @staticmethod
+    def _of_tree(mechanism: Mechanism, passive: Array, joints: Array) -> Array:
+        rows = np.zeros((mechanism.robot.n, JOINT_COLUMNS))
+        rows[:, LOWER], rows[:, UPPER], rows[:, EFFORT] = -np.inf, np.inf, np.inf
+        rows[:, VISCOUS] = passive
+        rows[mechanism.actuated] = joints
+        return rows
 
     @property
     def tree(self) -> RobotModel:

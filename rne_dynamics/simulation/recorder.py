@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.dynamics.energy import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
@@ -43,6 +42,8 @@ class Recorder:
         row = {"q": state.q, "qd": state.qd, "effort": effort}
         if state.posture is not None:
             row["tree_q"] = state.posture
+        if state.tree_qd is not None:
+            row["tree_qd"] = state.tree_qd
         if state.delta is not None and state.deltad is not None:
             row.update(delta=state.delta, deltad=state.deltad)
         if reference is not None:
@@ -67,8 +68,7 @@ def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
         return _bent(robot, time, arrays, terms, base)
     tree, q, qd = open_tree(robot), arrays["q"], arrays["qd"]
     if isinstance(robot, Mechanism):
-        q = arrays["tree_q"]
-        qd = arrays["tree_qd"] = tree_velocity(robot, q, qd)
+        q, qd = arrays["tree_q"], arrays["tree_qd"]
     if base is None:
         kinetic, potential = kinetic_energy(tree, q, qd), potential_energy(tree, q)
     else:

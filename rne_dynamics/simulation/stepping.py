@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
@@ -18,9 +19,10 @@ from rne_dynamics.simulation.bending import NOT_CONVERGED, Flex
 from rne_dynamics.simulation.collocation import MOST_PARTS
 from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.implicit import semi_implicit_step
-from rne_dynamics.simulation.loops import Loops, assemble_ahead, refuse_posture
+from rne_dynamics.simulation.loops import assemble_ahead
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.tree_step import ENTER, STRIDE, tree_step
 
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
@@ -80,8 +82,7 @@ def step(
     Raises
     ------
     SimulationError
-        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); a mechanism
-        that runs into a singular posture or to where a loop cannot close (names the loop and the time); implicit
+        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); implicit
         equations of flexible links that do not converge however short the step (names the time).
     SingularInertiaError
         A joint that moves no inertia; names it.
@@ -93,6 +94,13 @@ def step(
     Coulomb friction really sticks: a joint at rest stays exactly where it is while friction can hold it, together
     with all the others through the mass matrix. Stops are inelastic. Both only ever take energy out. A joint that
     breaks loose while the effort is held does so at the start of a step, up to `dt` late.
+
+    A mechanism is stepped in its actuated joints. Where these do not determine the motion it is stepped in the
+    coordinates of its whole tree (`tree_step`):
+
+    - near singular postures, from a distance (`MotionMap.smallest`) below 0.2 until one above 0.25;
+    - where a joint moves by more than 0.1 rad (or m) in a step, which is divided then;
+    - always with idle freedoms, and with more or fewer motors than freedoms.
     """
     method = chosen_method(plant.robot, method)
     if not (np.isfinite(dt) and dt > 0.0):
@@ -128,8 +136,10 @@ def unchecked_step(
 
     `joints`, read-only, takes the place of the plant's own.
     """
-    tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     rows = plant.joints if joints is None else joints
+    if isinstance(plant.robot, Mechanism) and in_tree(plant.robot, state, dt):
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
+    tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     z, zd = coordinates_of(state)
     push, base = _writable(effort), plant.base_over(state.t, dt)
     if flex is not None:
@@ -155,16 +165,24 @@ def unchecked_step(
             loads, z, zd, push, left, z_new, zd_new,
         )  # fmt: skip
         z, zd = z_new, zd_new
+    if loops is not None and np.isfinite(z).all() and not (solved and assemble_ahead(loops, z)):
+        # the actuated joints do not determine the motion, here or at a stage of the step
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
     if not (solved and np.isfinite(zd).all() and np.isfinite(z).all()):
-        _explain(plant, state, loops, flex, zd, effort, dt, solved)
+        _explain(plant, state, flex, zd, effort, dt, solved)
     if flex is not None:
         n = plant.robot.n
         return State(state.t + dt, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
     if loops is None:
         return State(state.t + dt, z, zd)
-    if not assemble_ahead(loops, z) and isinstance(plant.robot, Mechanism):
-        refuse_posture(plant.robot, loops, state.t)
-    return State(state.t + dt, z, zd, loops.posture)
+    near = bool(loops.distance[0] < ENTER)
+    return State(state.t + dt, z, zd, loops.posture, tree_qd=loops.T @ zd, in_tree=near)
+
+
+def in_tree(mechanism: Mechanism, state: State, dt: float) -> bool:
+    """Whether the step from a state is taken in the coordinates of the mechanism's whole tree."""
+    fast = state.tree_qd is not None and bool(np.abs(state.tree_qd).max() * dt > STRIDE)
+    return state.in_tree or fast or not generic_rank(mechanism).coordinates
 
 
 def coordinates_of(state: State) -> tuple[Array, Array]:
@@ -177,7 +195,6 @@ def coordinates_of(state: State) -> tuple[Array, Array]:
 def _explain(
     plant: ArmPlant,
     state: State,
-    loops: Loops | None,
     flex: Flex | None,
     zd: Array,
     effort: Array,
@@ -188,8 +205,6 @@ def _explain(
     robot, before = plant.robot, np.concatenate(coordinates_of(state))
     rates = coordinates_of(state)[1]
     if not solved and np.isfinite(before).all():
-        if isinstance(robot, Mechanism) and loops is not None:
-            refuse_posture(robot, loops, state.t)
         if not isinstance(robot, FlexibleArm):
             forward_dynamics(robot, state.q, state.qd, effort)  # names the joint without inertia
         elif state.delta is not None and state.deltad is not None:

@@ -11,6 +11,7 @@ from support.errors import relative_error
 from support.moving_bases import Lift, Swell, Turntable, quaternion
 
 import rne_dynamics as rne
+from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
@@ -29,7 +30,8 @@ from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import Rollout, simulate
 from rne_dynamics.simulation.simulator import Simulator
-from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.state import State, checked_state
+from rne_dynamics.simulation.stepping import step
 
 SWELL = Swell()
 PUMA = rne.load_urdf("puma560")
@@ -196,6 +198,35 @@ def test_a_base_that_turns_about_the_first_axis_is_that_joint_turned(name, metho
     still.qd[:, 0] -= angles[:, 1]
     assert relative_error(moved.q, still.q) < close
     assert relative_error(moved.qd, still.qd) < close
+
+
+@pytest.mark.slow
+def test_a_mechanism_stepped_in_its_tree_is_on_the_base_too(rng):
+    """The same motion in the coordinates of the whole tree, which singular postures and idle freedoms take."""
+    mechanism = machine("pantograph")
+    plant, start = smooth(mechanism, SWELL), begin_at(mechanism, rng)
+    state = checked_state(mechanism, start["q"], start["qd"])
+    usual = tree = state
+    for _ in range(50):
+        usual = step(plant, usual, np.zeros(3), 1e-3)
+        tree = step(plant, replace(tree, in_tree=True), np.zeros(3), 1e-3)
+    np.testing.assert_allclose(tree.q, usual.q, rtol=1e-9)
+    np.testing.assert_allclose(tree.qd, usual.qd, rtol=1e-8)
+    still = state
+    for _ in range(50):
+        still = step(smooth(mechanism, None), replace(still, in_tree=True), np.zeros(3), 1e-3)
+    assert relative_error(still.qd, usual.qd) > 1e-3
+
+
+def test_motors_that_are_no_coordinates_take_the_base_into_account():
+    """Over-actuated and undetermined mechanisms: terms in tree coordinates, against inverse dynamics."""
+    mechanism = machine("pantograph")
+    base, q, still = SWELL.motion(0.4), np.array(mechanism.neutral), np.zeros(3)
+    posture, velocity = np.array(mechanism.posture), np.zeros(mechanism.robot.n)
+    packed = base.packed(mechanism.robot.gravity)
+    _, turning, gravity, _ = tree_terms(mechanism, velocity, packed, posture, velocity, still[None])
+    expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
+    assert relative_error(turning + gravity, expected) < 1e-9
 
 
 def without_rotors(robot):
