@@ -12,7 +12,7 @@ from rich.text import Text
 
 from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, print_flexible
 from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
 from rne_dynamics.description.model_file import load_model
@@ -98,6 +98,7 @@ class Info(TypedDict):
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_robot(parser)
+    add_no_rotors(parser)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="what the root link stands on")
     parser.add_argument("--json", action="store_true", help="print the model as JSON")
 
@@ -115,10 +116,10 @@ def run(args: argparse.Namespace) -> int:
 def _machine(args: argparse.Namespace) -> AnyMachine:
     source = robot_source(args)
     if not is_model_file(source):
-        return load_urdf(source, base=args.base)
+        return load_urdf(source, base=args.base, rotors=not args.no_rotors)
     if args.base != "fixed":
         raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
-    machine = load_model(source, mappings=xacro_arguments(args))
+    machine = load_model(source, mappings=xacro_arguments(args), rotors=not args.no_rotors)
     return assembled(machine) if isinstance(machine, Mechanism) else machine
 
 

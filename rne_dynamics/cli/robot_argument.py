@@ -33,6 +33,16 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_no_rotors(parser: argparse.ArgumentParser) -> None:
+    """Declare --no-rotors, for `rotors` of `load_urdf` and `load_model`."""
+    parser.add_argument(
+        "--no-rotors",
+        action="store_true",
+        help="leave out the rotor inertias of the description: efforts are those behind the gears, what torque sensors "
+        "in the joints measure",
+    )
+
+
 def robot_source(args: argparse.Namespace) -> Source:
     """Read what ROBOT names; raises `DescriptionError` or, for a faulty --arg, `ArgumentError`.
 

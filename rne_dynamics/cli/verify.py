@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, console, robot_source, xacro_arguments
 from rne_dynamics.cli.verify_flexible import run_flexible
 from rne_dynamics.cli.verify_plot import plot
 from rne_dynamics.description.model_file import load_model
@@ -51,6 +51,7 @@ _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_robot(parser)
+    add_no_rotors(parser)
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="what the root link stands on")
     parser.add_argument("--states", type=int, default=200, help="random states of each kind (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="where the random numbers start (default: 0)")
@@ -68,12 +69,12 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
     source = robot_source(args)
     if is_model_file(source):
-        machine = load_model(source, mappings=xacro_arguments(args))
+        machine = load_model(source, mappings=xacro_arguments(args), rotors=not args.no_rotors)
         if isinstance(machine, FlexibleArm):
             if args.base != "fixed":
                 raise ArgumentError("--base floating is for a URDF; an arm with flexible links stands on its base")
             return run_flexible(machine, args)
-    robot = load_urdf(source, base=args.base)
+    robot = load_urdf(source, base=args.base, rotors=not args.no_rotors)
     bar = Progress(
         TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
         console=Console(stderr=True), transient=True,

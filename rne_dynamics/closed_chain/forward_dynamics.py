@@ -15,10 +15,11 @@ from rne_dynamics.closed_chain.tree_dynamics import tree_forward
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.inertia_scale import inertia_scale
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 ClosedMethod = Literal["walker_orin", "constraint_forces", "tree_coordinates"]
 
@@ -92,8 +93,9 @@ def closed_forward_dynamics(
         return answer[:, mechanism.actuated].reshape((*lead, mechanism.n))
     terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
     qdd = np.empty_like(positions)
-    for M, left, answer in zip(terms.M, efforts - terms.bias, qdd, strict=True):
-        coordinate = cholesky_solve(M, left, answer)
+    scale = (inertia_scale(mechanism.robot, terms.postures)[:, None] @ terms.T**2)[:, 0]
+    for M, left, size, answer in zip(terms.M, efforts - terms.bias, scale, qdd, strict=True):
+        coordinate = scaled_cholesky_solve(M, left, size, answer)
         if coordinate >= 0:
             raise no_inertia(mechanism.joint_names[coordinate], mechanism.name)
     return qdd.reshape((*lead, mechanism.n))

@@ -88,6 +88,7 @@ def load_model(
     payload: Payload | None = None,
     lock: Mapping[str, float] | None = None,
     mappings: Mapping[str, str] | None = None,
+    rotors: bool = True,
 ) -> AnyMachine:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
@@ -103,6 +104,8 @@ def load_model(
         Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
     mappings
         Arguments for xacro by name, for the URDF.
+    rotors
+        As for `load_urdf`; False leaves out those of the model file too.
 
     Returns
     -------
@@ -125,16 +128,16 @@ def load_model(
     The keys of the file, their units and meaning are declared in `rne_dynamics.description.model_schema`.
     """
     if not names_model_file(source):
-        return load_urdf(source, payload=payload, lock=lock, mappings=mappings)
+        return load_urdf(source, payload=payload, lock=lock, mappings=mappings, rotors=rotors)
     examination = examine_model(read_source(source), mappings)
     if examination.urdf is not None and not examination.urdf.report.ok:
         raise refusal(examination.urdf.report)
     if examination.urdf is None or examination.tree is None:
         raise refusal(examination.report)
     accepted(examination.urdf)  # for its warnings
-    if examination.arm is not None and payload is None and not lock:
+    if examination.arm is not None and payload is None and not lock and rotors:
         return examination.arm
-    tree = examination.tree
+    tree = examination.tree if rotors else examination.tree.without_rotors()
     if payload is not None:
         tree = _with_payload(tree, payload, examination.flexible)
     if lock:

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from rne_dynamics.description.findings import Finding, Reading, error
-from rne_dynamics.description.model_schema import KINDS
+from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
 from rne_dynamics.description.schema import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array
@@ -32,9 +32,12 @@ def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
         if (yield from known_name(name, movable, given.line, "friction", "joint that moves")):
             read = yield from _friction(name, given)
             friction[name] = Friction() if read is None else read
-    for name, given in _table(values, "rotors").items():
-        if (yield from known_name(name, movable, given.line, "rotors", "joint that moves")):
-            rotors[name] = given.value
+    if "rotors" in values and values["rotors"].value == NO_ROTORS:
+        tree = tree.without_rotors()
+    else:
+        for name, given in _table(values, "rotors").items():
+            if (yield from known_name(name, movable, given.line, "rotors", "joint that moves")):
+                rotors[name] = given.value
     if not friction and not rotors:
         return tree
     joints = (

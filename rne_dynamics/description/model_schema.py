@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from rne_dynamics.description.flexible_schema import FLEXIBLE
-from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, Vector
+from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, TableOr, Vector
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 
 #: Words for `kind`, by the joint they stand for.
 KINDS = {kind.name.lower(): kind for kind in LoopKind}
+#: What `rotors` says where none counts.
+NO_ROTORS = "none"
 
 _FRAME = Record(
     {
@@ -84,9 +86,9 @@ SCHEMA = Record(
         "payload": Key(_PAYLOAD, "a load on one link"),
         "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
         "rotors": Key(
-            Table(Number("kg m^2 or kg", 0.0), "joint"),
+            TableOr(NO_ROTORS, Table(Number("kg m^2 or kg", 0.0), "joint")),
             "rotor inertia as the joint feels it (rotor's own times gear ratio squared), in place of what the URDF "
-            "gives; kg m^2, prismatic kg",
+            "gives; kg m^2, prismatic kg. none: efforts are measured or commanded behind the gears, no rotor counts",
         ),
         "gravity": Key(Vector("m/s^2"), "in world axes, m/s^2; 0 0 -9.81 if not given"),
     }

@@ -287,3 +287,22 @@ class Table:
             if value is not None:
                 values[name] = Marked(value.value, line)
         return Marked(values, line_of(node))
+
+
+@dataclass(frozen=True)
+class TableOr:
+    """A table, or one word in its place."""
+
+    word: str
+    table: Table
+
+    @property
+    def form(self) -> str:
+        """What is allowed."""
+        return f"{self.word}, or {self.table.form}"
+
+    def read(self, node: Node, where: str) -> Reading[Marked | None]:
+        """The word as it is, and anything else as the table."""
+        if isinstance(node, ScalarNode) and node.value == self.word:
+            return Marked(self.word, line_of(node))
+        return (yield from self.table.read(node, where))

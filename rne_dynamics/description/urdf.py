@@ -27,6 +27,7 @@ def load_urdf(
     base: Base = "fixed",
     gravity: ArrayLike = (0.0, 0.0, -9.81),
     mappings: Mapping[str, str] | None = None,
+    rotors: bool = True,
 ) -> RobotModel:
     """Load a robot.
 
@@ -44,6 +45,10 @@ def load_urdf(
         In world axes, m/s²; shape (3,).
     mappings
         Arguments for xacro by name.
+    rotors
+        Whether the rotor inertias of <transmission> elements count. With them, efforts are those of the motors, seen
+        through their gears: what moves the arm. False: efforts behind the gears, what torque sensors in the joints
+        measure; of a motion they differ by `rotor_inertia` times the acceleration.
 
     Returns
     -------
@@ -71,6 +76,8 @@ def load_urdf(
     if not read.name.startswith("<") and is_model_file(read):
         raise DescriptionError(f"{read.name} is a model file, not a URDF; load it with rne_dynamics.load_model")
     tree = accepted(examine(read))
+    if not rotors:
+        tree = tree.without_rotors()
     if payload is not None:
         tree = tree.with_payload(payload)
     if lock:

@@ -40,10 +40,11 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
         angle = np.sqrt(dot(phi, phi))
         if angle < 1e-4:  # series, exact to round-off here
             half_sinc = 0.5 - angle * angle / 48.0
-            a, b = 0.5 - angle * angle / 24.0, 1.0 / 6.0 - angle * angle / 120.0
+            b = 1.0 / 6.0 - angle * angle / 120.0
         else:
             half_sinc = np.sin(0.5 * angle) / angle
-            a, b = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+            b = (angle - np.sin(angle)) / angle**3  # times angle² below, so that its lost digits do not count
+        a = 2.0 * half_sinc * half_sinc  # (1 − cos φ)/φ², whose difference would lose half of the digits
         swept = cross(phi, v)
         moved = add(v, add(scale(a, swept), scale(b, cross(phi, swept))))
         p = add(slice_vector(q, iq), rotate(from_quaternion(x, y, z, w), moved))

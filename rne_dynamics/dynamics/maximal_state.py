@@ -210,8 +210,12 @@ def _angles(turned: Array) -> Array:
 
 
 def _tilts(turned: Array) -> Array:
-    """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3)."""
+    """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3).
+
+    Turned over, the axis leans by π about any direction across it: x is taken.
+    """
     x, y = turned[:, 2, 1], -turned[:, 2, 0]
     sine = np.hypot(x, y)
-    stretch = np.where(sine > 1e-9, np.arctan2(sine, turned[:, 2, 2]) / np.where(sine > 1e-9, sine, 1.0), 1.0)
-    return np.stack([stretch * x, stretch * y, np.zeros_like(x)], axis=1)
+    angle = np.arctan2(sine, turned[:, 2, 2])
+    along_x, along_y = (v / np.where(sine > 0.0, sine, 1.0) for v in (x, y))
+    return np.stack([angle * np.where(sine > 0.0, along_x, 1.0), angle * along_y, np.zeros_like(x)], axis=1)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rne_dynamics.dynamics.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.maximal_blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.maximal_pattern import (
     INERTIA_COLUMNS,
@@ -23,9 +24,10 @@ from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_in
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import SINGULAR
 
 #: A solution that one step of refinement still changes by more than this part of itself means nothing.
-_SINGULAR = 1e-4
+_UNCERTAIN = 1e-4
 
 
 class Blocks(NamedTuple):
@@ -161,8 +163,10 @@ class MaximalSystem:
         except RuntimeError:  # SuperLU met a pivot that is exactly zero
             raise self.singular(matrix) from None
 
-    def solve(self, matrix: Any, right: Array) -> Array:
+    def solve(self, matrix: Any, right: Array, q: Array) -> Array:
         """Solve matrix · x = right, with one step of iterative refinement; right (size,).
+
+        `q` (nq,) is where the joints are: how large the inertia behind each may be.
 
         Raises
         ------
@@ -170,13 +174,21 @@ class MaximalSystem:
             A joint that moves no inertia; names it.
         """
         factors = self.factorised(matrix)
-        # beside what is asked, every drive pushed by one: an answer to that shows a singular matrix in any state
+        # Besides, every drive is pushed. In coordinates scaled to a mass matrix of ones or less, the answer is about as
+        # long as 1 over the least eigenvalue, unless the push has nothing along that eigenvector: joints that do the
+        # same are pushed unequally.
+        scale = inertia_scale(self.robot, q[None])[0]
+        if not (scale > 0.0).all():
+            raise self.singular(matrix)
+        unequal = 1.0 + 0.5 * np.sin(np.arange(1.0, 1.0 + len(scale)))
         sides = np.zeros((len(right), 2), order="F")
         sides[:, 0] = right
-        sides[self.pattern.coordinate, 1] = 1.0
+        sides[self.pattern.coordinate, 1] = np.sqrt(scale) * unequal
         x = factors.solve(sides)
         correction = factors.solve(np.asfortranarray(sides - matrix @ x))
-        if not (np.abs(correction).max(axis=0) <= _SINGULAR * np.abs(x).max(axis=0)).all():
+        pushed = np.sqrt(scale) * x[self.pattern.coordinate, 1]
+        certain = (np.abs(correction).max(axis=0) <= _UNCERTAIN * np.abs(x).max(axis=0)).all()
+        if not (certain and SINGULAR * np.abs(pushed).max(initial=0.0) < 1.0):
             raise self.singular(matrix)
         found: Array = x[:, 0] + correction[:, 0]
         return found

@@ -70,7 +70,7 @@ def solved_state(system: MaximalSystem, base: Array, q: Array, qd: Array, tau: A
     """All reactions and accelerations of one state: base (12,), q (nq,), qd, tau (n,), wrenches (bodies or 0, 6)."""
     blocks = system.blocks(base, q, qd, wrenches)
     right = system.right_side(blocks.force, -blocks.drift, tau)
-    return system.solution(system.solve(system.matrix(blocks.transfer), right))
+    return system.solution(system.solve(system.matrix(blocks.transfer), right, q))
 
 
 def _reactions(system: MaximalSystem, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.operator_blocks import (
     inward,
     joint_map,
@@ -48,7 +49,7 @@ from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_in
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -149,9 +150,9 @@ def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches:
 def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
     form = operator_form(robot, base, q, qd, wrenches)
-    left, qdd = tau - form.bias, np.empty_like(tau)
+    left, qdd, scale = tau - form.bias, np.empty_like(tau), inertia_scale(robot, q)
     for b, M in enumerate(form.mass_matrix):
-        coordinate = cholesky_solve(M, left[b], qdd[b])
+        coordinate = scaled_cholesky_solve(M, left[b], scale[b], qdd[b])
         if coordinate >= 0:
             raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

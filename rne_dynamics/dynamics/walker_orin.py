@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.mass_matrix_columns import mass_matrix_columns_kernel
@@ -17,7 +18,7 @@ from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.jit import kernel
 
 
@@ -31,11 +32,13 @@ def walker_orin_batch(
     qd: Array,
     tau: Array,
     wrenches: Array,
+    scale: Array,
     qdd: Array,
 ) -> int:
     """Joint accelerations over rows, shapes as for `nasser_batch`; −1, or a coordinate without inertia.
 
-    `by_columns` says where M comes from: inverse dynamics, or else composite rigid bodies.
+    `by_columns` says where M comes from: inverse dynamics, or else composite rigid bodies. `scale` (B, n) is that of
+    `inertia_scale`.
     """
     n = tau.shape[1]
     bodies = topology.shape[0]
@@ -64,7 +67,7 @@ def walker_orin_batch(
             mass_matrix_columns_kernel(topology, parameters, still, q[b], rest, unit, unloaded, force_work, column, M)
         else:
             mass_matrix_kernel(topology, parameters, q[b], mass_work, M)
-        singular = cholesky_solve(M, left, qdd[b])
+        singular = scaled_cholesky_solve(M, left, scale[b], qdd[b])
         if singular >= 0:
             return singular
     return -1
@@ -90,7 +93,10 @@ def walker_orin_columns_forward(
 
 def _solve(robot: RobotModel, by_columns: bool, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     qdd = np.empty((q.shape[0], robot.n))
-    coordinate = walker_orin_batch(robot.topology, robot.parameters, by_columns, base, q, qd, tau, wrenches, qdd)
+    scale = inertia_scale(robot, q)
+    coordinate = walker_orin_batch(
+        robot.topology, robot.parameters, by_columns, base, q, qd, tau, wrenches, scale, qdd
+    )
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return qdd

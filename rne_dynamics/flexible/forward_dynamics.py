@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.inertia_scale import inertia_scale
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.spatial.jit import kernel
 
 
@@ -28,9 +29,13 @@ class Accelerations(NamedTuple):
 
 @kernel
 def flexible_forward_batch(
-    packed: Packed, work: Work, base: Array, z: Array, zd: Array, tau: Array, wrenches: Array, zdd: Array
-) -> int:
-    """z̈ (B, n + modes) under τ (B, n); −1, or the coordinate that moves no inertia."""
+    packed: Packed, work: Work, base: Array, z: Array, zd: Array, tau: Array, wrenches: Array, scale: Array,
+    zdd: Array,
+) -> int:  # fmt: skip
+    """z̈ (B, n + modes) under τ (B, n); −1, or the coordinate that moves no inertia.
+
+    `scale` (B, n + modes) holds the joints' `inertia_scale` of the arm undeformed, and zeros for the modes.
+    """
     nz = z.shape[1]
     J, rest = np.empty((nz, nz)), np.empty(nz)
     for b in range(z.shape[0]):
@@ -46,7 +51,7 @@ def flexible_forward_batch(
         )
         for k in range(nz):
             rest[k] = (tau[b, k] if k < tau.shape[1] else 0.0) - rest[k]
-        singular = cholesky_solve(J, rest, zdd[b])
+        singular = scaled_cholesky_solve(J, rest, scale[b], zdd[b])
         if singular >= 0:
             return singular
     return -1
@@ -85,10 +90,11 @@ def flexible_forward_dynamics(
         arm, q=q, delta=delta, qd=qd, deltad=deltad, tau=tau
     )
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    zdd, packed = np.empty_like(z), pack(arm)
+    zdd, packed, scale = np.empty_like(z), pack(arm), np.zeros_like(z)
+    scale[:, : arm.n] = inertia_scale(arm.robot, positions)
     singular = flexible_forward_batch(
         packed, workspace(packed), packed_base(arm.bodies, base_motion, lead), z, zd, efforts,
-        bodies_wrenches(arm.bodies, wrenches, lead), zdd,
+        bodies_wrenches(arm.bodies, wrenches, lead), scale, zdd,
     )  # fmt: skip
     if singular >= 0:
         raise no_inertia((arm.joint_names + arm.mode_names)[singular], arm.name)

@@ -43,16 +43,22 @@ class _Body(NamedTuple):
 
 
 def align_z(axis: ArrayLike) -> Array:
-    """The rotation whose z column is `axis` and whose turn is smallest; shape (3, 3).
+    """The rotation whose z column is the unit vector `axis` and whose turn is smallest; shape (3, 3).
 
     The identity for z, a half turn about x for −z.
+
+    Notes
+    -----
+    Rodrigues about (−y, x, 0) has the factor 1/(1 + z) = (1 − z)/(x² + y²). The first form loses all digits near −z,
+    the second near z. The second is taken for z < 0, with the direction (x, y)/√(x² + y²), which no tilt is too small
+    for.
     """
     x, y, z = np.asarray(axis, dtype=np.float64)
-    if z < -1.0 + 1e-12 or (x == 0.0 and y == 0.0):
+    across = np.hypot(x, y)
+    if across < 1e-300:  # numbers so small have too few digits to give a direction
         return np.diag([1.0, 1.0, 1.0] if z > 0.0 else [1.0, -1.0, -1.0])
-    # Rodrigues about (−y, x, 0): R = [[1 − x²/(1+z), −xy/(1+z), x], …]
-    s = 1.0 / (1.0 + z)
-    return np.array([[1.0 - s * x * x, -s * x * y, x], [-s * x * y, 1.0 - s * y * y, y], [-x, -y, z]])
+    s, a, b = (1.0 / (1.0 + z), x, y) if z >= 0.0 else (1.0 - z, x / across, y / across)
+    return np.array([[1.0 - s * a * a, -s * a * b, x], [-s * a * b, 1.0 - s * b * b, y], [-x, -y, z]])
 
 
 def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> RobotModel:

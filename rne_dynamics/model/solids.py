@@ -39,7 +39,7 @@ def tube(
     """Hollow cylinder about z with outer and inner radius, centred."""
     r, h = _lengths("tube", outer=outer, length=length)
     hole = _below("tube", "inner", inner, "outer", r)
-    m = _mass("tube", math.pi * (r * r - hole * hole) * h, mass, density)
+    m = _mass("tube", math.pi * (r - hole) * (r + hole) * h, mass, density)
     across = m / 12.0 * (3.0 * (r * r + hole * hole) + h * h)
     return _centred(m, across, across, 0.5 * m * (r * r + hole * hole))
 
@@ -65,10 +65,11 @@ def hollow_sphere(outer: float, inner: float, *, mass: float | None = None, dens
     """Ball with a concentric spherical hole, centred."""
     (r,) = _lengths("hollow_sphere", outer=outer)
     hole = _below("hollow_sphere", "inner", inner, "outer", r)
-    m = _mass("hollow_sphere", 4.0 / 3.0 * math.pi * (r**3 - hole**3), mass, density)
-    # (r⁵ − s⁵)/(r³ − s³) with the common factor r − s taken out, which keeps its digits in thin walls
+    # r³ − s³ and r⁵ − s⁵ with their common factor r − s taken out, which keeps its digits in thin walls
+    third = r * r + r * hole + hole * hole
     fifth = r**4 + r**3 * hole + r * r * hole * hole + r * hole**3 + hole**4
-    return _centred(m, *(0.4 * m * fifth / (r * r + r * hole + hole * hole),) * 3)
+    m = _mass("hollow_sphere", 4.0 / 3.0 * math.pi * (r - hole) * third, mass, density)
+    return _centred(m, *(0.4 * m * fifth / third,) * 3)
 
 
 def hemisphere(radius: float, *, mass: float | None = None, density: float | None = None) -> Inertia:

@@ -99,8 +99,10 @@ class TreeJoint(Rebuilt):
             axis = np.array([0.0, 0.0, 1.0])
         if self.kind is JointKind.FIXED:  # nothing moves, whatever the description says it should follow
             object.__setattr__(self, "mimic", None)
-        if axis.shape != (3,) or not np.isfinite(axis).all() or not np.linalg.norm(axis) > 1e-12:
+        largest = float(np.abs(axis).max(initial=0.0))
+        if axis.shape != (3,) or not np.isfinite(axis).all() or not largest > 1e-12:
             raise ModelError(f"{where}: axis is {axis.tolist()}; it must be three finite numbers, not all zero")
+        axis = axis / largest  # whose squares do not overflow
         object.__setattr__(self, "axis", frozen_array(axis / np.linalg.norm(axis), (3,), f"{where}: axis"))
         if not (math.isfinite(self.rotor_inertia) and self.rotor_inertia >= 0.0):
             raise ModelError(f"{where}: rotor inertia is {self.rotor_inertia}; it must be finite and not negative")
@@ -259,6 +261,10 @@ class KinematicTree(Rebuilt):
             for x in self.links
         )
         return replace(self, links=links)
+
+    def without_rotors(self) -> KinematicTree:
+        """A new tree whose joints feel no rotor inertia: its efforts are those behind the gears."""
+        return replace(self, joints=tuple(replace(joint, rotor_inertia=0.0) for joint in self.joints))
 
     def with_locked(self, lock: Mapping[str, float]) -> KinematicTree:
         """A new tree in which the named joints are fixed at a value (rad or m), as are joints that mimic them."""

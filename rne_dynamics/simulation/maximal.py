@@ -174,7 +174,7 @@ class _Motion:
             gap, slip = motion_errors(system, motion, state.near)
             joints += 2.0 * self.rate * slip + self.rate**2 * gap
         right = system.right_side(blocks.force, joints, self.effort(t, state))
-        acceleration = system.solution(system.solve(system.matrix(blocks.transfer), right)).acceleration
+        acceleration = system.solution(system.solve(system.matrix(blocks.transfer), right, state.near)).acceleration
         # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
         R = quaternion_matrices(state.quaternion)
         vx, vy, vz, wx, wy, wz = state.twist.T

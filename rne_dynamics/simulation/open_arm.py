@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.dynamics.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.nasser import WORK_COLUMNS as _NASSER_COLUMNS
@@ -17,7 +18,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
 from rne_dynamics.simulation.base_course import BASE, base_at
 from rne_dynamics.simulation.plant import VISCOUS
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
 from rne_dynamics.spatial.jit import helper, in_place_kernel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import from_quaternion, rotate
@@ -80,6 +81,7 @@ def open_arm_accelerations(
         qdd[j] = 0.0
     inverse_dynamics_kernel(topology, parameters, base, q, qd, qdd, wrenches, memory.work, bias)
     mass_matrix_kernel(topology, parameters, q, memory.work, M)
+    inertia_scale_kernel(topology, parameters, q, memory.work, qdd)
     for j in range(n):
         tau[j] -= bias[j]
     for j in range(n):
@@ -88,8 +90,8 @@ def open_arm_accelerations(
             for k in range(n):
                 M[j, k] = 0.0
                 M[k, j] = 0.0
-            M[j, j] = 1.0
-    return bool(cholesky_solve(M, tau, qdd) < 0)
+            M[j, j], qdd[j] = 1.0, 1.0
+    return bool(scaled_cholesky_solve(M, tau, qdd, qdd) < 0)
 
 
 @in_place_kernel

@@ -5,40 +5,70 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.spatial.jit import in_place_kernel
+from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel
 
 Array = NDArray[np.float64]
 
-#: A pivot below this part of its diagonal entry is round-off: that motion carries no inertia.
+#: A pivot below this part of its diagonal entry, or of the scale given for it, is round-off: no inertia.
 SINGULAR = 1e-13
+
+
+@in_place_helper
+def _pivot(M: Array, j: int) -> float:
+    """What is left of the diagonal entry j when the columns before are eliminated."""
+    s: float = M[j, j]
+    for k in range(j):
+        s -= M[j, k] * M[j, k]
+    return s
+
+
+@in_place_helper
+def _column(M: Array, j: int, pivot: float) -> None:
+    """Column j of L in place of M's."""
+    root = np.sqrt(pivot)
+    M[j, j] = root
+    for i in range(j + 1, M.shape[0]):
+        t = M[i, j]
+        for k in range(j):
+            t -= M[i, k] * M[j, k]
+        M[i, j] = t / root
+
+
+@in_place_helper
+def _substitute(L: Array, b: Array, x: Array) -> None:
+    """L Lᵀ x = b; x may be b."""
+    n = b.shape[0]
+    for i in range(n):
+        t = b[i]
+        for k in range(i):
+            t -= L[i, k] * x[k]
+        x[i] = t / L[i, i]
+    for i in range(n - 1, -1, -1):
+        t = x[i]
+        for k in range(i + 1, n):
+            t -= L[k, i] * x[k]
+        x[i] = t / L[i, i]
 
 
 @in_place_kernel
 def cholesky_solve(M: Array, b: Array, x: Array) -> int:
     """Solve M x = b in place of M's lower half; −1, or the coordinate at which M is not positive definite."""
-    n = b.shape[0]
-    for j in range(n):
-        diagonal = M[j, j]
-        s = diagonal
-        for k in range(j):
-            s -= M[j, k] * M[j, k]
-        if not s > SINGULAR * diagonal:
+    for j in range(b.shape[0]):
+        diagonal, pivot = M[j, j], _pivot(M, j)
+        if not pivot > SINGULAR * diagonal:
             return j
-        root = np.sqrt(s)
-        M[j, j] = root
-        for i in range(j + 1, n):
-            t = M[i, j]
-            for k in range(j):
-                t -= M[i, k] * M[j, k]
-            M[i, j] = t / root
-    for i in range(n):
-        t = b[i]
-        for k in range(i):
-            t -= M[i, k] * x[k]
-        x[i] = t / M[i, i]
-    for i in range(n - 1, -1, -1):
-        t = x[i]
-        for k in range(i + 1, n):
-            t -= M[k, i] * x[k]
-        x[i] = t / M[i, i]
+        _column(M, j, pivot)
+    _substitute(M, b, x)
+    return -1
+
+
+@in_place_kernel
+def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
+    """As `cholesky_solve`, with the size (n,) of the terms that each diagonal entry is a sum of; x may be `scale`."""
+    for j in range(b.shape[0]):
+        size, pivot = max(M[j, j], scale[j]), _pivot(M, j)
+        if not pivot > SINGULAR * size:
+            return j
+        _column(M, j, pivot)
+    _substitute(M, b, x)
     return -1

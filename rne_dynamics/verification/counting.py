@@ -89,7 +89,7 @@ def _nasser(state: _State) -> Operations:
 def _walker_orin(state: _State, by_columns: bool) -> Operations:
     state.counter.run(
         walker_orin_batch, *state.model, by_columns, state.base, state.q, state.qd, state.tau, state.unloaded,
-        state.zeros(1, state.robot.n),
+        state.zeros(1, state.robot.n), state.zeros(1, state.robot.n),
     )  # fmt: skip
     return state.operations
 

@@ -115,6 +115,8 @@ class Beam:
         across = normal - (normal @ axis) * axis
         if not np.linalg.norm(across) > 1e-9 * np.linalg.norm(normal):
             raise ModelError(f"{where}: normal {normal.tolist()} must have a part across the axis {axis.tolist()}")
+        across = across / np.linalg.norm(across)
+        across = across - (across @ axis) * axis  # again: what a normal close to the axis has left is short of digits
         object.__setattr__(self, "axis", frozen_array(axis, (3,), where))
         object.__setattr__(self, "normal", frozen_array(across / np.linalg.norm(across), (3,), where))
         object.__setattr__(self, "origin", _vector(self.origin, f"{where}: origin"))

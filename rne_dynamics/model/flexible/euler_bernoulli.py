@@ -144,8 +144,16 @@ def _mode(low: float, high: float, root: Root, load: Load) -> Mode:
         return float(np.linalg.det(_conditions(b, root, load, krylov)))
 
     b = float(brentq(determinant, low, high, xtol=1e-300, rtol=4.0 * np.finfo(float).eps))
-    null = np.linalg.svd(_conditions(b, root, load, krylov))[2][-1]
-    return Mode(b, null, krylov)
+    conditions = _conditions(b, root, load, krylov)
+    if not krylov:
+        return Mode(b, np.linalg.svd(conditions)[2][-1], krylov)
+    # Of Krylov's functions the root allows two, whatever b; below a heavy tip, where b is small, both are far below
+    # the others, and round-off in the others' coefficients would count.
+    free = [2, 3] if root == "clamped" else [1, 3]
+    size = np.abs(conditions[2:, free]).max(axis=0)
+    coefficients = np.zeros(4)
+    coefficients[free] = np.linalg.svd(conditions[2:, free] / size)[2][-1] / size
+    return Mode(b, coefficients / np.abs(coefficients).max(), krylov)
 
 
 def _at_root(b: float, root: Root, low: bool) -> list[Array]:

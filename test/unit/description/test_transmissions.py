@@ -1,12 +1,22 @@
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import numpy as np
 import pytest
 from support.urdf_text import arm_and
 
+import rne_dynamics as rne
+from rne_dynamics.cli.main import main
 from rne_dynamics.description.findings import Severity
 from rne_dynamics.description.lint import lint
-from rne_dynamics.description.share import share_file
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.errors import DescriptionError
+from rne_dynamics.model.flexible.arm import rigid
+from rne_dynamics.model.mechanism import open_tree
 
 JOINT = '<joint name="shoulder"/>'
 
@@ -96,3 +106,34 @@ def test_the_published_rotors_of_the_puma() -> None:
     # Corke and Armstrong-Helouvry 1994: Jm G^2 of the first joint, 291e-6 kg m^2 and 62.61 or 62.55
     puma = load_urdf(share_file("urdf/puma560.urdf"))
     assert all(joint.rotor_inertia > 0.1 for joint in puma.tree.joints if joint.name.startswith("joint"))
+
+
+def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Efforts of the motors, or behind the gears: of a motion they differ by the rotors' inertia times acceleration."""
+    motors, behind = load_urdf("puma560"), load_urdf("puma560", rotors=False)
+    rotor = rne.rotor_inertia(motors)
+    assert (rotor > 0.0).all()
+    assert not rne.rotor_inertia(behind).any()
+    q, qd, qdd = np.random.default_rng(1).normal(size=(3, 6))
+    sensed = rne.inverse_dynamics(behind, q, qd, qdd)
+    assert np.abs(rne.inverse_dynamics(motors, q, qd, qdd) - sensed - rotor * qdd).max() < 1e-13
+    # the same for the nodes, which take a model file, and for what is made of one
+    (tmp_path / "behind.yaml").write_text("urdf: puma560\nrotors: none\n")
+    (tmp_path / "own.yaml").write_text(f"urdf: puma560\nrotors: {{{motors.joint_names[0]}: 7.0}}\n")
+    assert not rne.rotor_inertia(load_model(tmp_path / "behind.yaml")).any()
+    assert rne.rotor_inertia(load_model(tmp_path / "own.yaml")).tolist() == [7.0, *rotor[1:]]
+    assert not rne.rotor_inertia(load_model(tmp_path / "own.yaml", rotors=False)).any()
+    for name in shipped_models():
+        machine = load_model(name, rotors=False)
+        assert not any(joint.rotor_inertia for joint in open_tree(rigid(machine)).tree.joints)
+        assert type(machine) is type(load_model(name))
+    for source in ("puma560", str(tmp_path / "own.yaml"), "pantograph"):
+        assert main(["info", source, "--json", "--no-rotors"]) == 0
+        joints = json.loads(capsys.readouterr().out)["joints"]
+        assert not any(joint["rotor_inertia"] for joint in joints)
+
+
+def test_rotors_of_a_model_file_are_none_or_a_table(tmp_path: Path) -> None:
+    (tmp_path / "arm.yaml").write_text("urdf: puma560\nrotors: some\n")
+    with pytest.raises(DescriptionError, match=r"arm.yaml:2: rotors: .*'some'.* must be a mapping"):
+        load_model(tmp_path / "arm.yaml")

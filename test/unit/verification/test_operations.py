@@ -93,6 +93,18 @@ def test_the_counts_that_the_documentation_gives(n):
     assert recursion == Operations(140 * n - 24, 109 * n - 24, functions=2 * n)
 
 
+def test_where_the_recursion_becomes_cheaper_than_walker_and_orin():
+    """Of chains, as the documentation says: than their first method from three joints on, composite bodies from ten."""
+    nasser, composite, columns = (
+        {n: count_operations(engine, "forward", chain(n)).total for n in (3, 9, 10, 16)}
+        for engine in ("nasser", "walker_orin", "walker_orin_columns")
+    )
+    assert all(nasser[n] < columns[n] for n in columns)
+    assert nasser[9] > composite[9]
+    assert nasser[10] < composite[10]
+    assert nasser[16] < 0.85 * composite[16]
+
+
 def test_the_published_count_is_the_documents_formula():
     assert published(6) == Operations(multiplications=1429, additions=1063)
 
