@@ -12,6 +12,7 @@ from rne_dynamics.description.findings import Finding, warning
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.theory_range import largest_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
@@ -21,8 +22,6 @@ from rne_dynamics.model.flexible.modal import ModalLink
 _RATE = 1000.0
 #: Beams shorter than so many thicknesses also shear, which Euler and Bernoulli's do not.
 _SLENDER = 10.0
-#: Beyond this part of its length a beam's deflection is no longer small.
-_SMALL = 0.1
 #: E/ρ of solids, (m/s)²: from soft plastics to carbon fibre along its fibres, each with an ample margin.
 _SPECIFIC = (1e5, 1e9)
 #: That of metals, about: aluminium, steel, titanium and magnesium have nearly the same.
@@ -141,10 +140,11 @@ def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Findi
         entry = by_name[link.link]
         length = float(np.linalg.norm(link.tip)) if entry.beam is None else entry.beam.length
         sag = float(np.linalg.norm(tip[:3]))
-        if sag > _SMALL * length:
+        most = largest_deflection(arm, link.link)
+        if sag > most * length:
             yield warning(
                 entry.line, entry.where,
                 f"sags by {sag:.3g} m at rest under gravity with all joints at zero, {100.0 * sag / length:.3g} % of "
-                f"its {length:.3g} m; beyond {100.0 * _SMALL:g} % the linear theory of bending is too coarse",
+                f"its {length:.3g} m; beyond {100.0 * most:g} % the theory of its bending is too coarse",
                 "make it stiffer or its load lighter, or set gravity to 0 0 0 if it is not meant to bend by it",
             )  # fmt: skip

@@ -120,6 +120,9 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
             continue
         R, p = poses.rotation[:, names.index(name)], poses.position[:, names.index(name)]
         lever = np.einsum("bji,bj->bi", R, position - p) - arm.links[k].tip
-        moved = tips[:, k, :3] + np.cross(tips[:, k, 3:], lever)
+        turned = np.cross(tips[:, k, 3:], lever)
+        if arm.links[k].at(arm.links[k].tip).shortening.any():  # with stiffening turns count to the second order
+            turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
+        moved = tips[:, k, :3] + turned
         position = position + np.einsum("bij,bj->bi", R, moved)
     return position

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +33,7 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array
@@ -142,7 +144,8 @@ def run(args: argparse.Namespace) -> int:
             raise ArgumentError("--vary needs --samples, and --samples a controlled move, without --free")
         return simulate_many.simulate_many(args, robot.name, _rollout(args, robot, plant)[0], outputs)
     ended = None
-    with _progress(args.seconds, quiet=args.json) as progress:
+    with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
+        warnings.simplefilter("ignore", BendingRangeWarning)  # reported below
         if args.free:
             log = _free(args, plant, progress)
         else:
@@ -159,6 +162,9 @@ def run(args: argparse.Namespace) -> int:
         figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
         figures["links"] = tip_figures(log, ended)
+        figures["findings"] = list(log.findings)
+        for finding in log.findings:
+            print(f"rne simulate: warning: {finding}", file=sys.stderr)
     if args.json:
         print(json.dumps(figures, indent=2))
     else:

@@ -232,7 +232,7 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             tip_mass=_value(own_tip, "mass", 0.0), tip_inertia=_value(own_tip, "inertia", (0.0, 0.0, 0.0)),
             tip_offset=_value(own_tip, "offset", 0.0),
             elements=_value(given, "elements", max(20, *modes)),
-            stiffening=_value(given, "stiffening", "false") == "true",
+            stiffening=_value(given, "stiffening", "true") == "true",
         )  # fmt: skip
     except RneDynamicsError as fault:
         yield _told(str(fault), told)

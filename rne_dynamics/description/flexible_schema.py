@@ -71,8 +71,8 @@ FLEXIBLE = Record(
         "section": Key(_SECTION, "instead of mass_per_length, EI, GJ and polar: a uniform section of a material"),
         "modal": Key(
             Name("a path or a URI"),
-            "instead of a beam: file of modal matrices (.npz, .json), path relative to this file, file:// or "
-            "package:// URI",
+            "instead of a beam: file of modal matrices, or of nodal modes and a nodal mass matrix (.npz, "
+            ".json), path relative to this file, file:// or package:// URI",
         ),
         "modes": Key(
             Record(
@@ -96,7 +96,8 @@ FLEXIBLE = Record(
         ),
         "stiffening": Key(
             Choice(("true", "false")),
-            "whether the shortening of the bent beam counts (spin stiffens it); false if not given",
+            "whether the shortening of the bent beam counts (spin stiffens it); true if not given; false is the plain "
+            "theory, for small and slow bending alone",
         ),
         "tip": Key(
             Either(

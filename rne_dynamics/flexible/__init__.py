@@ -1,6 +1,6 @@
 """Arms with flexible links: the recursive Lagrangian equations of document 003, and what follows from them."""
 
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import flexible_center_of_mass, flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
 from rne_dynamics.flexible.following import Followed, follow
 from rne_dynamics.flexible.forward_dynamics import Accelerations, flexible_forward_dynamics
@@ -8,15 +8,18 @@ from rne_dynamics.flexible.inverse_dynamics import JointEffort, flexible_inverse
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import QuasiStatic, quasi_static, static_deflection
+from rne_dynamics.flexible.theory_range import BendingRangeWarning
 
 __all__ = [
     "Accelerations",
+    "BendingRangeWarning",
     "EquationsOfMotion",
     "Followed",
     "JointEffort",
     "Linearised",
     "QuasiStatic",
     "equations_of_motion",
+    "flexible_center_of_mass",
     "flexible_forward_dynamics",
     "flexible_forward_kinematics",
     "flexible_inverse_dynamics",

@@ -6,12 +6,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.arguments import as_floats
-from rne_dynamics.errors import ArgumentError
+from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
 #: Arguments that hold one number a mode; all others hold one a joint.
 _MODAL = ("delta", "deltad", "deltadd")
+
+
+def check_flexible(arm: FlexibleArm) -> None:
+    """`ModelError` for a rigid robot or a mechanism, which callers without type checkers may hand over."""
+    if not isinstance(arm, FlexibleArm):
+        name = getattr(arm, "name", type(arm).__name__)
+        raise ModelError(
+            f"robot {name!r} has no flexible links, and what was asked of it is for arms that have some; take the "
+            "functions of rne_dynamics itself, or describe how its links bend in a model file (flexible: ...)"
+        )
 
 
 def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
@@ -32,9 +42,12 @@ def coordinates(arm: FlexibleArm, **arguments: ArrayLike) -> tuple[tuple[int, ..
 
     Raises
     ------
+    ModelError
+        A robot without flexible links.
     ArgumentError
         Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
     """
+    check_flexible(arm)
     arrays = []
     for name, value in arguments.items():
         names = arm.mode_names if name in _MODAL else arm.joint_names

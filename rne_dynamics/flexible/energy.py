@@ -92,6 +92,14 @@ def flexible_moving_base_energies(
     return kinetic, gravity + elastic
 
 
+def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
+    """Mass times mass centre of everything (50); shape (rows, 3)."""
+    packed, moments = pack(arm), np.empty((len(q), 3))
+    first_moments_batch(packed, workspace(packed), np.hstack([q, delta]), moments)
+    whole: Array = moments + arm.body_model.root_inertia.first_moment
+    return whole
+
+
 def flexible_kinetic_energy(
     arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike
 ) -> Array:
@@ -108,6 +116,26 @@ def flexible_kinetic_energy(
     return energy.reshape(lead)
 
 
+def flexible_center_of_mass(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> Array:
+    """Mass centre of everything, the base included, where the links are bent, in the base's axes, m; shape (…, 3).
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    q, delta
+        Joint positions, rad or m, shape (…, n), and amplitudes of the modes, shape (…, modes).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
+    center: Array = _first_moment(arm, positions, amplitudes) / arm.mass
+    return center.reshape((*lead, 3))
+
+
 def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> Array:
     """Energy in the gravity field (50) and in the bent links (46), J; shape (…).
 
@@ -119,9 +147,7 @@ def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) 
         A wrong shape, NaN or infinity.
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
-    packed, moments = pack(arm), np.empty((len(positions), 3))
-    first_moments_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), moments)
-    gravity = -(moments + arm.bodies.root_inertia.first_moment) @ arm.gravity
+    gravity = -_first_moment(arm, positions, amplitudes) @ arm.gravity
     elastic = 0.5 * np.einsum("bi,ij,bj->b", amplitudes, elastic_matrix(arm), amplitudes)
     energy: Array = gravity + elastic
     return energy.reshape(lead)

@@ -122,8 +122,8 @@ def equations_of_motion(
     """
     lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
-    base = packed_base(arm.bodies, base_motion, lead)
-    loads = bodies_wrenches(arm.bodies, wrenches, lead)
+    base = packed_base(arm.body_model, base_motion, lead)
+    loads = bodies_wrenches(arm.body_model, wrenches, lead)
     J, bias = np.empty((len(z), arm.nz, arm.nz)), np.empty((len(z), arm.nz))
     packed = pack(arm)
     flexible_terms_batch(packed, workspace(packed), base, z, zd, loads, J, bias)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -10,8 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.arguments import check_flexible
 from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
 from rne_dynamics.flexible.static import static_deflection
+from rne_dynamics.flexible.theory_range import (
+    DIVERGED,
+    BendingRangeWarning,
+    deflections,
+    divergence,
+    range_findings,
+)
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -36,12 +45,15 @@ class Followed:
         The efforts that it takes, N·m or N; shape (rows, n).
     delta, deltad
         Amplitudes of the modes and their rates; shape (rows, modes).
+    findings
+        What left the range of the theory on the way, see `range_findings`; empty where nothing did.
     """
 
     times: Array
     tau: Array
     delta: Array
     deltad: Array
+    findings: tuple[str, ...] = ()
 
 
 def follow(
@@ -75,10 +87,17 @@ def follow(
     ArgumentError
         Times out of order, wrong shapes, NaN or infinity.
     ModelError
-        An arm that does not settle at the start, or an integration that does not reach the end.
+        An arm that does not settle at the start, an integration that does not reach the end, or deflections that
+        diverge: beyond a link's length.
+
+    Warns
+    -----
+    BendingRangeWarning
+        For each of the `findings`.
     """
     from scipy.integrate import solve_ivp
 
+    check_flexible(arm)
     at = np.asarray(times, dtype=np.float64)
     if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
         raise ArgumentError("times must be a row of finite numbers that increase")
@@ -92,13 +111,26 @@ def follow(
         deltadd = flexible_inverse_dynamics(arm, now.q, x[:m], now.qd, x[m:], now.qdd).deltadd
         return np.concatenate([x[m:], deltadd])
 
+    def within(t: float, x: Array) -> float:
+        return DIVERGED - float(deflections(arm, x[:m]).max())
+
+    within.terminal = True  # type: ignore[attr-defined]  # SciPy's way to mark an event
     state = np.concatenate([first, rates])[:, None]
     if len(at) > 1:
-        solution = solve_ivp(rate, (at[0], at[-1]), state[:, 0], method=method, t_eval=at, rtol=rtol, atol=atol)
+        solution = solve_ivp(
+            rate, (at[0], at[-1]), state[:, 0], method=method, t_eval=at, events=within, rtol=rtol, atol=atol
+        )
+        if solution.status == 1:
+            when, there = float(solution.t_events[0][0]), solution.y_events[0][0]
+            raise ModelError(f"arm {arm.name!r}: {divergence(arm, there[:m])} (t = {when:.6g} s)")
         if solution.status != 0:
             raise ModelError(f"the deflections of arm {arm.name!r} cannot be followed: {solution.message}")
         state = solution.y
     rows = [JointMotion(*motion(float(t))) for t in at]
     q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
     tau = flexible_inverse_dynamics(arm, q, state[:m].T, qd, state[m:].T, qdd).tau
-    return Followed(at, tau, state[:m].T.copy(), state[m:].T.copy())
+    bent = state[:m].T.copy()
+    findings = range_findings(arm, q, bent, qd, at)
+    for finding in findings:
+        warnings.warn(f"arm {arm.name!r}: {finding}", BendingRangeWarning, stacklevel=2)
+    return Followed(at, tau, bent, state[m:].T.copy(), findings)

@@ -93,8 +93,8 @@ def flexible_forward_dynamics(
     zdd, packed, scale = np.empty_like(z), pack(arm), np.zeros_like(z)
     scale[:, : arm.n] = inertia_scale(arm.robot, positions)
     singular = flexible_forward_batch(
-        packed, workspace(packed), packed_base(arm.bodies, base_motion, lead), z, zd, efforts,
-        bodies_wrenches(arm.bodies, wrenches, lead), scale, zdd,
+        packed, workspace(packed), packed_base(arm.body_model, base_motion, lead), z, zd, efforts,
+        bodies_wrenches(arm.body_model, wrenches, lead), scale, zdd,
     )  # fmt: skip
     if singular >= 0:
         raise no_inertia((arm.joint_names + arm.mode_names)[singular], arm.name)

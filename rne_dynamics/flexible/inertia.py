@@ -34,9 +34,10 @@ def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
                     D[r, s] = packed.first[first + k, r, s]
             for j in range(m):
                 other = z[start + j]
-                for r in range(3):
-                    for s in range(3):
-                        D[r + 1, s] += other * packed.second[first + j, k, r, s]
+                if packed.coupled[first + j, k] > 0:
+                    for r in range(3):
+                        for s in range(3):
+                            D[r + 1, s] += other * packed.second[first + j, k, r, s]
                 if packed.stiffened:
                     for r in range(4):
                         for s in range(3):
@@ -78,6 +79,8 @@ def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
                     _add_inwards(work.link[child], T, Y)
             W = work.W[i]
             for m in range(k + 1):  # (72), (73): C_ikl, turned by W, which is a rotation but for terms in δ²
+                if packed.coupled[first + m, k] == 0:
+                    continue
                 c = 0.0
                 for r in range(3):
                     for s in range(3):

@@ -26,6 +26,9 @@ COORDINATE = 2  # the joint's place in z; −1 where there is none
 FIRST_MODE = 3  # the first of the body's modes among all modes
 MODES = 4  # how many it has
 
+#: C_ikl of orthogonal shapes by quadrature, as a part of √(C_ikk C_ill).
+_ROUND_OFF = 1e-13
+
 FIXED = 3  # a body without a joint of its own
 
 
@@ -47,6 +50,9 @@ class Packed(NamedTuple):
     first, second, shortening
         C_ik (28), C_ikl (25) and the shortening's integrals, by mode: (modes, 4, 3), (modes, width, 3, 3) and (modes,
         width, 4, 3), where the second index counts the modes of the same link.
+    coupled
+        1 where C_ikl is not zero, likewise; shape (modes, width). Where shape functions are orthogonal only C_ikk is
+        left, and the kernels leave the others out (document 003, section 6).
     stiffness, damping
         K_ikl (42) and the damping likewise; shape (modes, width).
     turned
@@ -68,6 +74,7 @@ class Packed(NamedTuple):
     first: Array
     second: Array
     shortening: Array
+    coupled: NDArray[np.int64]
     stiffness: Array
     damping: Array
     turned: NDArray[np.int64]
@@ -111,13 +118,14 @@ class Work(NamedTuple):
 @lru_cache(maxsize=16)
 def pack(arm: FlexibleArm) -> Packed:
     """The arrays of an arm; kept for the last few arms."""
-    robot, flexible = arm.bodies, {link.link: link for link in arm.links}
+    robot, flexible = arm.body_model, {link.link: link for link in arm.links}
     joints = {joint.name: joint for joint in robot.tree.joints}
     parameters = robot.parameters
     width, modes = max(link.modes for link in arm.links), arm.modes
     topology = np.zeros((robot.bodies, 5), dtype=np.int64)
     first, second = np.zeros((modes, 4, 3)), np.zeros((modes, width, 3, 3))
     shortening = np.zeros((modes, width, 4, 3))
+    coupled = np.zeros((modes, width), dtype=np.int64)
     stiffness, damping = np.zeros((modes, width)), np.zeros((modes, width))
     translation, turn = np.zeros((robot.bodies, width, 3)), np.zeros((robot.bodies, width, 3))
     bend = np.zeros((robot.bodies, width, width, 3))
@@ -127,6 +135,7 @@ def pack(arm: FlexibleArm) -> Packed:
         frame, m = robot.links[link.link], slice(start, start + link.modes)
         topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = start, link.modes
         _turned_integrals(link, frame.rotation, first[m], second[m], shortening[m])
+        coupled[m, : link.modes] = _coupled(link)
         stiffness[m, : link.modes], damping[m, : link.modes] = link.stiffness, link.damping
     for i, name in enumerate(robot.body_names):
         joint = joints[name.partition("/")[0] if name not in joints else name]
@@ -158,6 +167,7 @@ def pack(arm: FlexibleArm) -> Packed:
         first=first,
         second=second,
         shortening=shortening,
+        coupled=coupled,
         stiffness=stiffness,
         damping=damping,
         turned=np.array([rows.any() for rows in bend], dtype=np.int64),
@@ -181,6 +191,12 @@ def workspace(packed: Packed) -> Work:
         Y=np.zeros((4, 3)),
         T=np.zeros((4, 3)),
     )
+
+
+def _coupled(link: ModalLink) -> NDArray[np.int64]:
+    """Which pairs of modes have an integral C_ikl (25) that is more than round-off; shape (m, m)."""
+    size = np.sqrt(np.einsum("kkii->k", link.second))
+    return np.asarray(np.abs(link.second).max(axis=(2, 3)) > _ROUND_OFF * np.outer(size, size), dtype=np.int64)
 
 
 def _turned_integrals(link: ModalLink, R: Array, first: Array, second: Array, shortening: Array) -> None:

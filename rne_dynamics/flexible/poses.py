@@ -47,12 +47,12 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     packed, count = pack(arm), len(positions)
-    W = np.empty((count, arm.bodies.bodies, 4, 3))
+    W = np.empty((count, arm.body_model.bodies, 4, 3))
     transformations_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), W)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     R = np.concatenate([np.swapaxes(W[:, :, 1:], -1, -2), np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
     p = np.concatenate([W[:, :, 0], np.zeros((count, 1, 3))], axis=1)
-    frames = arm.bodies.links.values()
+    frames = arm.body_model.links.values()
     body = [frame.body for frame in frames]
     turn, shift = np.array([frame.rotation for frame in frames]), np.array([frame.position for frame in frames])
     position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)

@@ -123,12 +123,14 @@ def _modal_equations(
                 total += work.D[first + f, r, s] * P[r, s]
         for k in range(m):
             rate, C = zd[start + k], packed.second[first + k, f]
+            total += packed.damping[first + f, k] * rate + packed.stiffness[first + f, k] * z[start + k]
+            if packed.coupled[first + k, f] == 0:
+                continue
             moved = 0.0
             for r in range(3):
                 for s in range(3):
                     moved += C[r, s] * N[r + 1, s]
-            total += 2.0 * rate * moved + packed.damping[first + f, k] * rate
-            total += packed.stiffness[first + f, k] * z[start + k]
+            total += 2.0 * rate * moved
             if zdd is not None:
                 moved = 0.0
                 for r in range(3):

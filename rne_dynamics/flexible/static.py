@@ -89,13 +89,15 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
         balanced = np.abs(K @ delta).max() + np.abs(total[n:] - K @ delta).max()
         if not np.isfinite(total).all():
             break
-        if np.abs(total[n:]).max() <= _BALANCED * balanced:
-            return total[:n], delta
         slope = K + slopes(loads, delta, np.full(arm.modes, 1e-3 * np.abs(scale).max()))
+        if np.abs(total[n:]).max() <= _BALANCED * balanced:
+            if np.linalg.eigvalsh(0.5 * (slope + slope.T))[0] > 0.0:
+                return total[:n], delta
+            break  # balanced as a pencil on its tip
         delta = delta - np.linalg.solve(slope, total[n:])
     raise ModelError(
-        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end; "
-        "make them stiffer (EI), or the load lighter"
+        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end, or "
+        "they turn faster than they vibrate; make them stiffer (EI), the load lighter, the motion slower"
     )
 
 

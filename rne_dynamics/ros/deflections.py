@@ -1,4 +1,4 @@
-"""How far the ends of flexible links are from where stiff links would have them, on a topic of the simulator's."""
+"""How far the ends of flexible links are from where stiff ones would have them: on a topic, and where it is too far."""
 
 from __future__ import annotations
 
@@ -6,13 +6,38 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.flexible.poses import tip_deflections
+from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.simulation.state import State
 
 #: What is told of the end of a link: displacement, m, and small turn, rad, in the link's frame.
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
+
+
+class BendingWatch:
+    """The largest deflection since the last report, and what to say where the links left the range of their theory."""
+
+    def __init__(self, arm: FlexibleArm) -> None:
+        self._arm, self._part = arm, 0.0
+        self._worst: State | None = None
+
+    def look(self, state: State) -> None:
+        """One state of the simulation."""
+        assert state.delta is not None
+        part = float(deflections(self._arm, state.delta).max())
+        if self._worst is None or part > self._part:
+            self._part, self._worst = part, state
+
+    def findings(self, now: State) -> tuple[str, ...]:
+        """See `range_findings`: of the most bent state since the last call, and of the present one."""
+        states = [state for state in (self._worst, now) if state is not None]
+        self._part, self._worst = 0.0, None
+        delta = np.array([state.delta for state in states])
+        q, qd, times = (np.array([getattr(state, name) for state in states]) for name in ("q", "qd", "t"))
+        return range_findings(self._arm, q, delta, qd, times)
 
 
 class DeflectionsPublisher:

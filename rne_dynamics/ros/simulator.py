@@ -20,7 +20,7 @@ from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
-from rne_dynamics.ros.deflections import DeflectionsPublisher
+from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
@@ -195,6 +195,7 @@ class SimulatorNode(ArmNode):
             DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
             if isinstance(self.described, FlexibleArm) else None
         )
+        self._bending = BendingWatch(self.described) if isinstance(self.described, FlexibleArm) else None
         self.diagnostics = Diagnostics(self)
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
@@ -256,8 +257,10 @@ class SimulatorNode(ArmNode):
         if self._listener is not None:
             self._listener.update()
         try:
-            self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
+            state = self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
             self._note_motion()
+            if self._bending is not None:
+                self._bending.look(state)
             self._ahead = True
         except RneDynamicsError as error:
             self._running = False
@@ -368,6 +371,12 @@ class SimulatorNode(ArmNode):
             message = "holding the arm until the first command"
         if not self._running:
             level, message = WARN, "stopped"
+        elif self._bending is not None:
+            findings = self._bending.findings(self.simulator.state)
+            for finding in findings:
+                self.get_logger().warning(finding, throttle_duration_sec=5.0)
+            if findings:
+                level, message = WARN, findings[0]
         recent = self._recent.next()
         self.diagnostics.publish(level, message, {
             "periods": self._periods, "overruns": self.overruns, "answered states": self.latency.count,

@@ -22,7 +22,7 @@ from rne_dynamics.simulation.motion import accelerations
 from rne_dynamics.simulation.open_arm import configuration_rate, normalize_quaternions
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import checked_effort, coordinates_of
+from rne_dynamics.simulation.stepping import checked_effort, coordinates_of, refuse_divergence
 
 EffortLaw = Callable[[float, Array, Array], ArrayLike]
 Solver = Literal["DOP853", "Radau", "BDF"]
@@ -159,6 +159,7 @@ def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> l
         q, qd = x[:nz].copy(), x[nz:].copy()
         if isinstance(robot, FlexibleArm):
             states.append(State(float(t), q[:n], qd[:n], None, q[n:], qd[n:]))
+            refuse_divergence(plant, states[-1])
             continue
         if isinstance(robot, Mechanism):
             posture = assemble(robot, q, start=posture)

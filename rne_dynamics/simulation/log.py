@@ -49,6 +49,8 @@ class Log:
         The part of `potential` that is in bent links, J; shape (rows,).
     base_position, base_rotation
         Of a moving base, the root link's origin and axes ``R_WB`` in the world; shapes (rows, 3), (rows, 3, 3).
+    findings
+        Where its links left the range of the theory of their bending; empty where they did not.
     """
 
     joint_names: tuple[str, ...]
@@ -73,6 +75,7 @@ class Log:
     elastic: Array | None = None
     base_position: Array | None = None
     base_rotation: Array | None = None
+    findings: tuple[str, ...] = ()
 
     @property
     def energy(self) -> Array:

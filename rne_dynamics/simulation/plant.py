@@ -109,7 +109,7 @@ class ArmPlant(Rebuilt):
     @property
     def tree(self) -> RobotModel:
         """The robot, a mechanism's tree with its loops cut, or the bodies of an arm with flexible links."""
-        return self.robot.bodies if isinstance(self.robot, FlexibleArm) else open_tree(self.robot)
+        return self.robot.body_model if isinstance(self.robot, FlexibleArm) else open_tree(self.robot)
 
     def loops(self, posture: Array | None) -> Loops | None:
         """What the kernels need of a mechanism's loops, assembled from `posture` on; None for an open arm.

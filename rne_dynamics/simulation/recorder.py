@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from rne_dynamics.flexible.energy import (
 )
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.stiffness import elastic_matrix
+from rne_dynamics.flexible.theory_range import BendingRangeWarning, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
@@ -112,6 +114,9 @@ def _bent(
         moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
         z, zd = np.hstack([q, delta]), np.hstack([arrays["qd"], arrays["deltad"]])
         kinetic, potential = flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)
+    findings = range_findings(arm, q, delta, arrays["qd"], time)
+    for finding in findings:
+        warnings.warn(f"arm {arm.name!r}: {finding}", BendingRangeWarning, stacklevel=4)
     return Log(
         joint_names=arm.joint_names,
         time=time,
@@ -121,6 +126,7 @@ def _bent(
         mode_names=arm.mode_names,
         flexible_links=tuple(link.link for link in arm.links),
         tip=tip_deflections(arm, delta),
+        findings=findings,
         elastic=0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta),
         **arrays,
     )

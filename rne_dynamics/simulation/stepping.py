@@ -11,6 +11,7 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -83,7 +84,8 @@ def step(
     ------
     SimulationError
         A wrong effort, step or method; a state that is not finite any more (names the joint and the time); implicit
-        equations of flexible links that do not converge however short the step (names the time).
+        equations of flexible links that do not converge however short the step (names the time); a flexible link
+        deflected by more than its length (names link and time).
     SingularInertiaError
         A joint that moves no inertia; names it.
     ModelError
@@ -172,7 +174,9 @@ def unchecked_step(
         _explain(plant, state, flex, zd, effort, dt, solved)
     if flex is not None:
         n = plant.robot.n
-        return State(state.t + dt, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
+        bent = State(state.t + dt, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
+        refuse_divergence(plant, bent)
+        return bent
     if loops is None:
         return State(state.t + dt, z, zd)
     near = bool(loops.distance[0] < ENTER)
@@ -190,6 +194,14 @@ def coordinates_of(state: State) -> tuple[Array, Array]:
     if state.delta is None or state.deltad is None:
         return _writable(state.q), _writable(state.qd)
     return np.concatenate([state.q, state.delta]), np.concatenate([state.qd, state.deltad])
+
+
+def refuse_divergence(plant: ArmPlant, state: State) -> None:
+    """`SimulationError` where a flexible link is deflected by its own length and more."""
+    robot = plant.robot
+    if not isinstance(robot, FlexibleArm) or state.delta is None or deflections(robot, state.delta).max() < DIVERGED:
+        return
+    raise SimulationError(f"arm {robot.name!r}: {divergence(robot, state.delta)} (t = {state.t:.6g} s)")
 
 
 def _explain(

@@ -15,7 +15,7 @@ from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.flexible.beam import Beam, Shapes
 from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.generated import chain
 from rne_dynamics.model.tree import TreeLink
@@ -68,13 +68,24 @@ class FlexibleOperations(NamedTuple):
         return self.equations + self.solution
 
 
-def count_flexible(arm: FlexibleArm) -> FlexibleOperations:
+def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOperations:
     """Operations for one state without external loads.
 
-    They depend on the tree, the kinds of joints and the numbers of modes, and on whether a link has stiffening; on no
-    other number.
+    They depend on the tree, the kinds of joints, the numbers of modes, on which of them have orthogonal shapes, and on
+    whether a link has stiffening; on no other number.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    stiffening
+        False leaves the arm's stiffening out, as document 003 does.
     """
     rng, counter, exact = np.random.default_rng(0), OperationCounter(), pack(arm)
+    if not stiffening:
+        exact = exact._replace(
+            bend=0.0 * exact.bend, shortening=0.0 * exact.shortening, turned=0 * exact.turned, stiffened=False
+        )
     packed, work = _counting(exact, counter), _counting(workspace(exact), counter)
     z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))
     J, bias, base = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz), counter.array(arm.robot.base_at_rest)
@@ -123,12 +134,15 @@ class CountedArm:
         return self.counted.forward.multiplications / self.rigid.multiplications
 
 
-def counted_arms(sizes: Sequence[tuple[int, int, int]]) -> list[CountedArm]:
-    """Counts over the number of joints, of flexible links and of modes of each."""
+def counted_arms(sizes: Sequence[tuple[int, int, int]], *, orthogonal: bool = False) -> list[CountedArm]:
+    """Counts for joints, flexible links and modes of each, without stiffening; as `flexible_chain` makes the arms."""
     return [
-        CountedArm(n, nf, m, count_flexible(flexible_chain(n, nf, m)), published_flexible(n, nf, m), rigid(n + nf * m))
+        CountedArm(
+            n, nf, m, count_flexible(flexible_chain(n, nf, m, orthogonal=orthogonal), stiffening=False),
+            published_flexible(n, nf, m), rigid(n + nf * m),
+        )
         for n, nf, m in sizes
-    ]
+    ]  # fmt: skip
 
 
 def rigid(n: int) -> Operations:
@@ -138,8 +152,19 @@ def rigid(n: int) -> Operations:
     return operations
 
 
-def flexible_chain(n: int, nf: int, m: int) -> FlexibleArm:
+def flexible_chain(n: int, nf: int, m: int, *, orthogonal: bool = False) -> FlexibleArm:
     """A serial chain of n revolute joints whose first nf links are beams with m modes each.
+
+    In general every pair of modes of a link has its integral C_ikl; document 003, section 6, names the case where the
+    shape functions are orthogonal, so that only C_ikk is left.
+
+    Parameters
+    ----------
+    n, nf, m
+        Joints, flexible links, modes of each.
+    orthogonal
+        Bending in one plane with the eigenfunctions of the cantilever, which are orthogonal. Powers of x in both planes
+        otherwise, which are not.
 
     Raises
     ------
@@ -153,8 +178,10 @@ def flexible_chain(n: int, nf: int, m: int) -> FlexibleArm:
         )
     robot = chain(n)
     one = np.ones(1)
+    modes = (m, 0, 0) if orthogonal else ((m + 1) // 2, m // 2, 0)
+    shapes: Shapes = "clamped_free" if orthogonal else "polynomial"
     modal = tuple(
-        modal_link(Beam(f"link{k}", 0.1, one, EI_y=one, EI_z=one, modes=((m + 1) // 2, m // 2, 0))) for k in range(nf)
+        modal_link(Beam(f"link{k}", 0.1, one, EI_y=one, EI_z=one, modes=modes, shapes=shapes)) for k in range(nf)
     )
     beams = {link.link: link.inertia for link in modal}
     links = tuple(

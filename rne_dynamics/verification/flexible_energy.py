@@ -74,7 +74,7 @@ def energy_equations(
     lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
     system = _System(arm, particles, base_motion)
-    loads = bodies_wrenches(arm.bodies, wrenches, lead)  # one row for all, or one each
+    loads = bodies_wrenches(arm.body_model, wrenches, lead)  # one row for all, or one each
     found = [system.equations(z[b], zd[b], loads[b if len(loads) > 1 else 0]) for b in range(len(z))]
     J = np.array([f[0] for f in found]).reshape((*lead, arm.nz, arm.nz))
     return EquationsOfMotion(J, np.array([f[1] for f in found]).reshape((*lead, arm.nz)))
@@ -141,8 +141,8 @@ class _System:
         self.particles = [particles[name] if name in flexible else None for name in self.links]
         inertias = [tree.link(name).inertia or Inertia() for name in self.links]
         self.masses = [_second_moments(*pair) for pair in zip(inertias, self.particles, strict=True)]
-        self.bodies = {joint: k for k, joint in enumerate(arm.bodies.body_names)}
-        self.frames = [arm.bodies.links[name] for name in self.links]
+        self.bodies = {joint: k for k, joint in enumerate(arm.body_model.body_names)}
+        self.frames = [arm.body_model.links[name] for name in self.links]
         motion = base_motion or BaseMotion()
         v, w, a, dw = (
             np.asarray(x, dtype=np.float64)

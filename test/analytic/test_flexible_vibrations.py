@@ -118,7 +118,7 @@ def test_held_joint_dampers_do_not_hide_unstable_ones() -> None:
 #: What m clamped–free modes give of the tip deflection F L³/3 EI: Σ 12/β⁴ over the roots.
 @pytest.mark.parametrize("modes", [1, 2, 4])
 def test_static_tip_deflection_within_the_modes_truncation(modes: int) -> None:
-    F = 0.3
+    F = 1e-5  # so little that the second order of the bending is below round-off
     arm = cantilever(beam(modes))
     delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
     link = arm.links[0]
@@ -128,7 +128,7 @@ def test_static_tip_deflection_within_the_modes_truncation(modes: int) -> None:
 
 @pytest.mark.parametrize("shapes", ["polynomial", "finite_element"])
 def test_shapes_that_hold_the_cubic_give_the_static_deflection(shapes: Shapes) -> None:
-    F, modes = 0.3, 2 if shapes == "polynomial" else 8
+    F, modes = 1e-5, 2 if shapes == "polynomial" else 8
     arm = cantilever(beam(modes, shapes))
     delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
     link = arm.links[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from geometry_msgs.msg import WrenchStamped
 from sensor_msgs.msg import JointState
 from std_srvs.srv import SetBool, Trigger
@@ -95,6 +96,19 @@ def test_brakes_hold_the_joints_and_not_the_links(rig):
     message = rig.now(rig.states)
     np.testing.assert_array_equal(message.position, START_AT)
     assert not any(message.velocity)
+
+
+def test_links_that_bend_too_far_are_reported(rig):
+    diagnostics = TopicRecorder(rig.peer.node, DiagnosticArray, "/diagnostics", 10)
+    rig.push(1.0)
+
+    def said() -> bool:
+        diagnostics.drain()
+        messages = [status.message for s in diagnostics.samples for status in diagnostics.decode(s).status]
+        return any("is deflected by" in text and "holds up to 0.18" in text for text in messages)
+
+    wait_until(said, 20.0, "a warning", [rig.simulator])
+    rig.push(0.0)
 
 
 def test_pause_step_and_reset(rig):

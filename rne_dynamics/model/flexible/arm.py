@@ -14,6 +14,7 @@ from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload
 
@@ -22,7 +23,7 @@ _ROUND_OFF = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class FlexibleArm:
+class FlexibleArm(Rebuilt):
     """An arm some links of which bend; never changed afterwards.
 
     Its generalised coordinates are z = [q, δ]: the joints in the order of `joint_names`, then the amplitudes of all
@@ -46,7 +47,7 @@ class FlexibleArm:
     robot: RobotModel
     links: tuple[ModalLink, ...]
     #: the robot with whatever is fixed on a flexible link as a body of its own
-    bodies: RobotModel = field(init=False, repr=False)
+    body_model: RobotModel = field(init=False, repr=False)
     #: names of the bodies that have no joint to move in
     fixed_bodies: frozenset[str] = field(init=False, repr=False)
     joint_names: tuple[str, ...] = field(init=False, repr=False)
@@ -80,10 +81,10 @@ class FlexibleArm:
                 )
             _check_part(tree, link)
         tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.links})
-        bodies = assemble(tree, gravity=robot.gravity)
-        links = tuple(sorted(self.links, key=lambda link: bodies.links[link.link].body))
+        split = assemble(tree, gravity=robot.gravity)
+        links = tuple(sorted(self.links, key=lambda link: split.links[link.link].body))
         for name, value in (
-            ("bodies", bodies), ("fixed_bodies", fixed), ("links", links), ("joint_names", robot.joint_names),
+            ("body_model", split), ("fixed_bodies", fixed), ("links", links), ("joint_names", robot.joint_names),
             ("mode_names", tuple(f"{link.link}/{mode}" for link in links for mode in link.mode_names)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)

@@ -11,6 +11,7 @@ import numpy as np
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 Shapes = Literal["clamped_free", "clamped_mass", "pinned", "polynomial", "finite_element"]
 #: The shapes that a beam of varying section has.
@@ -22,7 +23,7 @@ MOST_ELEMENTS = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Beam:
+class Beam(Rebuilt):
     """A straight beam from `origin` along `axis` in the frame of its link, clamped to the link at its root.
 
     Its own axes are x along it, y along `normal`, z to the right hand. Quantities along it are given at equal distances
@@ -66,7 +67,8 @@ class Beam:
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
-        Whether the shortening of the bent beam counts: spin then stiffens it, and a weight on it buckles it.
+        Whether the shortening of the bent beam counts: spin then stiffens it, and a weight on it buckles it. False is
+        the plain theory of document 003, for comparisons with it.
 
     Raises
     ------
@@ -92,7 +94,7 @@ class Beam:
     tip_inertia: tuple[float, float, float] = (0.0, 0.0, 0.0)
     tip_offset: float = 0.0
     elements: int = 20
-    stiffening: bool = False
+    stiffening: bool = True
 
     def __post_init__(self) -> None:
         where = f"flexible link {self.link!r}"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions
+from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
 from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.flexible.ritz import gauss
 from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 class Deflection(NamedTuple):
@@ -33,7 +34,7 @@ class Deflection(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class BeamField:
+class BeamField(Rebuilt):
     """Displacement and turn of points of a link whose beam bends and twists.
 
     Sections stay plane and the same: a point moves as if it sat on a rigid arm fixed to the axis at its own distance
@@ -43,12 +44,14 @@ class BeamField:
     ----------
     beam
         The beam.
-    shapes
-        Its shapes in bending along y, along z, and in torsion.
     """
 
     beam: Beam
-    shapes: tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions]
+    #: its shapes in bending along y, along z, and in torsion
+    shapes: tuple[ShapeFunctions, ShapeFunctions, ShapeFunctions] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "shapes", beam_shapes(self.beam))
 
     @property
     def breaks(self) -> Array:

@@ -32,8 +32,8 @@ def modal_link(beam: Beam) -> ModalLink:
     ModelError
         A tip so heavy that its mode shapes cannot be told apart.
     """
-    shapes = beam_shapes(beam)
-    field = BeamField(beam, shapes)
+    field = BeamField(beam)
+    shapes = field.shapes
     rule = gauss(field.breaks, max(s.points for s in shapes))
     first, second, shortening = _integrals(field, rule)
     m = sum(beam.modes)

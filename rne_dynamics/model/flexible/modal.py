@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 
 class Attachment(NamedTuple):
@@ -40,7 +41,7 @@ class Field(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class ModalLink:
+class ModalLink(Rebuilt):
     """A flexible link with m modes.
 
     Parameters

@@ -45,6 +45,7 @@ from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
 from rne_dynamics.model.flexible.modal_table import TableField
+from rne_dynamics.model.flexible.nodal_file import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")
@@ -56,7 +57,7 @@ _FEW_DIGITS = 1e-4
 
 
 def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
-    """Read a flexible link from a file of the form above.
+    """Read a flexible link from a file of the form above, or from one with nodal modes (`nodal_file`).
 
     Parameters
     ----------
@@ -73,6 +74,8 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     """
     where = Path(path)
     file = read_arrays(where)
+    if "nodes" in file:
+        return read_nodal_link(file, link)
     for key in file.data:
         if key not in _KEYS:
             raise DescriptionError(str(unknown_name("key", key, _KEYS, f"{where}: a file with modal integrals")))

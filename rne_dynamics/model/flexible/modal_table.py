@@ -9,13 +9,14 @@ import numpy as np
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.rebuilt import Rebuilt
 
 #: How many points a message names.
 _MOST_NAMED = 8
 
 
 @dataclass(frozen=True, eq=False)
-class TableField:
+class TableField(Rebuilt):
     """Displacement and turn of P points of a link with m modes.
 
     Parameters

@@ -295,8 +295,7 @@ def test_the_engine_shares_no_dynamics_with_the_others():
             reached.add(name)
             left |= imported(path)
     dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
-    # what is left besides the engine itself checks and rearranges arguments and tells round-off from inertia: no equation
-    # of motion
+    # what is left besides the engine itself checks and rearranges arguments and tells round-off from inertia
     shared = ("arguments", "base_motion", "inertia_scale", "moving_root")
     assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in shared}
 

@@ -10,7 +10,11 @@ from support.flexible_arms import LENGTH, cantilever, random_state, two_link_arm
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import (
+    flexible_center_of_mass,
+    flexible_kinetic_energy,
+    flexible_potential_energy,
+)
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forces_kernel
 from rne_dynamics.flexible.following import follow
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
@@ -20,6 +24,7 @@ from rne_dynamics.flexible.packed import pack, workspace
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
+from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Array, Inertia
@@ -179,6 +184,22 @@ def test_a_link_sags_as_beams_do(hanging: FlexibleArm) -> None:
     assert np.abs(forces).max() < 1e-11 * np.abs(elastic_matrix(hanging) @ delta).max()
 
 
+def test_the_mass_centre_is_the_slope_of_the_energy_over_gravity(hanging: FlexibleArm) -> None:
+    for arm in arms(hanging):
+        q, delta, _, _ = random_state(arm, 3)
+        weighed = [
+            flexible_potential_energy(FlexibleArm(assemble(arm.robot.tree, gravity=g), arm.links), q, delta)
+            for g in (np.zeros(3), *(-np.eye(3)))
+        ]
+        center = flexible_center_of_mass(arm, q, delta)
+        np.testing.assert_allclose(arm.mass * center, np.array(weighed[1:]) - weighed[0], atol=1e-11)
+        straight = flexible_center_of_mass(arm, q, 0.0 * delta)
+        np.testing.assert_allclose(straight, rne.center_of_mass(arm.robot, q), atol=1e-14)
+        assert np.linalg.norm(center - straight) > 1e-4
+    with pytest.raises(ModelError, match=r"arm\.robot, or the functions of rne_dynamics\.flexible"):
+        rne.center_of_mass(hanging, np.zeros(1))
+
+
 def test_deflections_of_the_tip_are_those_of_its_pose() -> None:
     arm = two_link_arm()
     delta = np.array([0.0, 0.0, 3e-4, 1e-4])  # link 1 straight: where it bends, (5) stretches what follows by 1 + ½ θ²
@@ -253,7 +274,7 @@ def test_forces_of_given_accelerations_without_forming_the_inertia_matrix(hangin
         J, bias = equations_of_motion(arm, q, delta, qd, deltad)
         zdd, forces, packed = np.linspace(-2.0, 3.0, arm.nz), np.empty(arm.nz), pack(arm)
         flexible_forces_kernel(
-            packed, workspace(packed), arm.bodies.base_at_rest, np.concatenate([q, delta]),
+            packed, workspace(packed), arm.body_model.base_at_rest, np.concatenate([q, delta]),
             np.concatenate([qd, deltad]), zdd, np.zeros((0, 6)), forces,
         )  # fmt: skip
         np.testing.assert_allclose(forces, J @ zdd + bias, atol=1e-13 * np.abs(forces).max())

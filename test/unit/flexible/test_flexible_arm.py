@@ -19,7 +19,7 @@ from rne_dynamics.model.tree import JointKind, Mimic, Payload, TreeJoint, TreeLi
 
 def test_what_is_fixed_on_the_end_of_a_flexible_link_is_a_body_of_its_own() -> None:
     arm = two_link_arm()
-    assert arm.bodies.bodies == 3
+    assert arm.body_model.bodies == 3
     assert arm.robot.bodies == 2
     packed = pack(arm)
     assert packed.topology[2, KIND] == FIXED
@@ -46,8 +46,8 @@ def test_what_is_fixed_at_the_root_stays_part_of_the_link() -> None:
         ),
     )
     loaded = FlexibleArm(assemble(tree), arm.links)
-    assert loaded.bodies.bodies == 3
-    assert loaded.bodies.links["bracket"].body == loaded.bodies.links["link2"].body
+    assert loaded.body_model.bodies == 3
+    assert loaded.body_model.links["bracket"].body == loaded.body_model.links["link2"].body
 
 
 def test_a_payload_makes_a_heavier_arm_with_the_same_shapes() -> None:

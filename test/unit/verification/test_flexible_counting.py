@@ -25,6 +25,7 @@ from rne_dynamics.verification.operations import OperationCounter
 def test_the_reports_formulas_as_scanned():
     found = published_flexible(6, 2, 3)
     assert (found.multiplications, found.additions) == (11_361, 11_273)
+    assert found.multiplications / WALKER_MULTIPLICATIONS == pytest.approx(2.53, abs=0.005)
     assert pytest.approx(QUOTED_MULTIPLICATIONS / WALKER_MULTIPLICATIONS, abs=0.005) == QUOTED_RATIO
 
 
@@ -54,6 +55,31 @@ def test_the_figures_that_the_documentation_gives():
     assert arm.ratio == pytest.approx(1.45, abs=0.005)
 
 
+def test_orthogonal_shapes_leave_out_what_is_zero_and_nothing_else():
+    """The shortcut of section 6: only C_ikk. The same equations with fewer operations."""
+    arm = counted_arms([(6, 2, 3)], orthogonal=True)[0]
+    assert (arm.counted.equations.multiplications, arm.counted.equations.additions) == (5_910, 4_966)
+    assert arm.ratio == pytest.approx(1.35, abs=0.005)
+    chain = flexible_chain(6, 2, 3, orthogonal=True)
+    packed, rng = pack(chain), np.random.default_rng(0)
+    np.testing.assert_array_equal(packed.coupled, np.tile(np.eye(3, dtype=np.int64), (2, 1)))
+    z, zd = rng.normal(size=(2, chain.nz)) * np.r_[np.ones(6), np.full(6, 1e-3)]
+    found = []
+    for coupled in (packed.coupled, np.ones_like(packed.coupled)):
+        J, bias = np.empty((chain.nz, chain.nz)), np.empty(chain.nz)
+        arrays, base = packed._replace(coupled=coupled), chain.robot.base_at_rest
+        flexible_terms_kernel(arrays, workspace(packed), base, z, zd, np.zeros((0, 6)), J, bias)
+        found.append((J, bias))
+    for shortcut, full in zip(*found, strict=True):
+        np.testing.assert_allclose(shortcut, full, rtol=0.0, atol=1e-13 * np.abs(full).max())
+
+
+def test_stiffening_counts_too():
+    arm = flexible_chain(6, 2, 3)
+    assert count_flexible(arm).equations.multiplications == 8_712
+    assert count_flexible(arm, stiffening=False).equations.multiplications == 6_366
+
+
 def test_fewer_than_the_report_and_more_than_a_rigid_chain_of_as_many_coordinates():
     for arm in counted_arms([(2, 1, 1), (4, 2, 2), (6, 3, 3)]):
         assert arm.counted.equations.multiplications < arm.published.multiplications
@@ -63,7 +89,7 @@ def test_fewer_than_the_report_and_more_than_a_rigid_chain_of_as_many_coordinate
 
 def test_counts_are_quadratic_in_the_number_of_modes():
     """As the report's are: every pair of modes of a link has its integral."""
-    counts = [count_flexible(flexible_chain(2, 1, m)).equations.total for m in (1, 2, 3, 4)]
+    counts = [count_flexible(flexible_chain(2, 1, m), stiffening=False).equations.total for m in (1, 2, 3, 4)]
     assert len(set(np.diff(counts, 2))) == 1
 
 

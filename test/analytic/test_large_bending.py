@@ -1,0 +1,183 @@
+"""How far the theory of bending holds: against the elastica, chains of rigid segments, and what is said beyond it."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.integrate import solve_ivp
+from scipy.optimize import brentq
+from scipy.special import ellipe, ellipeinc, ellipk, ellipkinc
+from support.flexible_arms import LENGTH, cantilever, two_link_arm
+
+import rne_dynamics as rne
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.errors import ModelError, SimulationError
+from rne_dynamics.flexible import (
+    BendingRangeWarning,
+    flexible_forward_dynamics,
+    flexible_forward_kinematics,
+    follow,
+    quasi_static,
+    static_deflection,
+)
+from rne_dynamics.flexible.theory_range import PLAIN, STIFFENED, deflections, range_findings
+from rne_dynamics.model.flexible.beam import Beam
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.simulation.free_motion import free_motion
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.stepping import step
+from rne_dynamics.verification.segments import motion, segmented
+
+
+def elastica(load: float) -> tuple[float, float]:
+    """Tip x, y of a cantilever of length 1 under a force `load` = F L²/EI of fixed direction (Bisshopp, Drucker)."""
+
+    def phase(p: float) -> float:
+        return float(np.arcsin(np.sqrt(0.5) / p))
+
+    p = brentq(lambda p: ellipk(p * p) - ellipkinc(phase(p), p * p) - np.sqrt(load), np.sqrt(0.5), 0.99999, xtol=1e-15)
+    y = 1.0 - 2.0 * (ellipe(p * p) - ellipeinc(phase(p), p * p)) / np.sqrt(load)
+    return float(np.sqrt(2.0 * (2.0 * p * p - 1.0) / load)), float(y)
+
+
+def tip_error(deflection: float, stiffening: bool) -> float:
+    """Distance of the tip from the elastica's, as a part of the length, where the plain theory has `deflection`."""
+    beam = Beam("beam", 1.0, 1e-9, EI_y=1.0, modes=(3, 0, 0), shapes="polynomial", stiffening=stiffening)
+    arm = cantilever(beam, Inertia(1.0, np.zeros(3), 1e-9 * np.eye(3)), (0.0, 3.0 * deflection, 0.0))  # 3 d = F L²/EI
+    tip = flexible_forward_kinematics(arm, [0.0], static_deflection(arm, [0.0])).position[-1]
+    return float(np.linalg.norm(tip[:2] - elastica(3.0 * deflection)))
+
+
+def test_the_limits_are_where_the_tip_is_wrong_by_six_thousandths_of_the_length() -> None:
+    assert elastica(1.0) == pytest.approx((1.0 - 0.05643, 0.30172), abs=2e-5)  # the published table
+    assert tip_error(PLAIN, stiffening=False) == pytest.approx(6.0e-3, abs=1e-4)
+    assert tip_error(STIFFENED, stiffening=True) < tip_error(PLAIN, stiffening=False)
+    # first and second order: halving the deflection leaves a quarter, and an eighth
+    for stiffening, order in ((False, 2.0), (True, 3.0)):
+        assert np.log2(tip_error(0.1, stiffening) / tip_error(0.05, stiffening)) == pytest.approx(order, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("torque", "bent", "plain_error", "error"), [(0.33, 0.035, 1e-3, 1.4e-5), (1.33, 0.14, 1.8e-2, 9e-4)]
+)
+@pytest.mark.slow
+def test_the_two_link_arm_against_rigid_segments(torque: float, bent: float, plain_error: float, error: float) -> None:
+    """A second after a pulse of torque at joint 1; the segments bend as far as they like. The tip's error in m."""
+    q, times, path = np.array([0.2, 0.5 * np.pi]), np.linspace(0.0, 1.0, 51), {}
+
+    def pulse(t: float) -> np.ndarray:
+        return np.array([torque * np.sin(np.pi * t / 0.2) ** 2 if t < 0.2 else 0.0, 0.0])
+
+    for stiffening in (False, True):
+        arm = two_link_arm((4, 4), shapes="polynomial", stiffening=stiffening)
+        n, nz = arm.n, arm.nz
+
+        def rate(t: float, s: np.ndarray, arm=arm, n=n, nz=nz) -> np.ndarray:
+            parts = s[:n], s[n:nz], s[nz : nz + n], s[nz + n :]
+            return np.concatenate([s[nz:], *flexible_forward_dynamics(arm, *parts, pulse(t))])
+
+        start = np.concatenate([q, np.zeros(2 * nz - n)])
+        s = solve_ivp(rate, (0.0, 1.0), start, method="DOP853", t_eval=times, rtol=1e-9, atol=1e-12).y.T
+        path[stiffening] = flexible_forward_kinematics(arm, s[:, :n], s[:, n:nz]).position[:, -1]
+        assert deflections(arm, s[:, n:nz]).max() == pytest.approx(bent, rel=0.02)
+        found = range_findings(arm, s[:, :n], s[:, n:nz], s[:, nz : nz + n], times)
+        assert bool(found) == (bent > PLAIN and not stiffening)
+    chains = [segmented(arm, N) for N in (6, 12)]
+    coarse, fine = (chain.tip("link2", motion(chain, chain.posture(q), pulse, times)) for chain in chains)
+    exact = (4.0 * fine - coarse) / 3.0
+    off = {key: np.linalg.norm(tip - exact, axis=1).max() for key, tip in path.items()}
+    assert 0.9 * plain_error < off[False] < plain_error
+    assert off[True] < error
+
+
+#: A beam of 10 m whose first frequency is 3.8 rad/s.
+LONG = Beam("beam", 10.0, 1.0, EI_y=1e4 * (3.8 / 3.5160) ** 2, modes=(2, 0, 0))
+
+
+def long_beam(stiffening: bool):
+    beam = Beam("beam", LONG.length, LONG.mass_per_length, EI_y=LONG.EI_y, modes=LONG.modes, stiffening=stiffening)
+    return cantilever(beam)
+
+
+def spun_up(speed: float, seconds: float = 15.0):
+    """The manoeuvre of the literature: from rest to `speed`, rad/s, smoothly in `seconds`."""
+
+    def at(t: float):
+        w, T = 2.0 * np.pi / seconds, seconds
+        if t >= T:
+            return np.array([speed * (t - 0.5 * T)]), np.array([speed]), np.zeros(1)
+        return (
+            np.array([speed / T * (0.5 * t * t + (np.cos(w * t) - 1.0) / w**2)]),
+            np.array([speed / T * (t - np.sin(w * t) / w)]), np.array([speed / T * (1.0 - np.cos(w * t))]),
+        )  # fmt: skip
+
+    return at
+
+
+def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_is_an_error() -> None:
+    said = r"flexible link 'beam' diverges: it has come to 1 of .*stiffening: true.*t = 9"
+    with pytest.raises(ModelError, match=said):
+        follow(long_beam(False), spun_up(6.0), np.linspace(0.0, 25.0, 26), rtol=1e-5, atol=1e-8)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        arm = long_beam(True)
+        found = follow(arm, spun_up(6.0), np.linspace(0.0, 25.0, 51), rtol=1e-5, atol=1e-8)
+    assert found.findings == ()
+    tip = found.delta @ arm.links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
+    assert tip.min() == pytest.approx(-0.57, abs=0.02)  # on the way, as published (Kane, Ryan and Banerjee 1987)
+    assert np.abs(tip[-18:]).max() < 5e-3
+    with pytest.raises(ModelError, match="faster than they vibrate"):
+        quasi_static(long_beam(False), [0.0], [6.0], [0.1])
+
+
+def test_a_spin_near_a_frequency_is_reported_without_stiffening() -> None:
+    for stiffening in (False, True):
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            found = follow(long_beam(stiffening), spun_up(2.0, 5.0), np.linspace(0.0, 5.0, 11), rtol=1e-6)
+        assert len(found.findings) == len(heard) == (0 if stiffening else 1)
+    (finding,) = follow_plain(1.5)
+    assert "turns at 1.5 rad/s" in finding
+    assert "first frequency is 3.8 rad/s" in finding
+    assert follow_plain(1.2) == ()
+
+
+def follow_plain(speed: float) -> tuple[str, ...]:
+    q, qd = np.zeros((1, 1)), np.full((1, 1), speed)
+    return range_findings(long_beam(False), q, np.zeros((1, 2)), qd)
+
+
+@pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
+def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
+    arm = two_link_arm(stiffening=stiffening)
+    plant, delta = ArmPlant(arm), np.array([size / arm.links[0].at([LENGTH, 0, 0]).translation[0, 1], 0.0, 0.0, 0.0])
+    theory = "with" if stiffening else "without"
+    said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
+    with pytest.warns(BendingRangeWarning, match=said):
+        log = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01)
+    assert len(log.findings) == 1
+    law = ComputedTorque(arm.robot, Gains.critically_damped(2, 0.1), None)
+    with pytest.warns(BendingRangeWarning, match=said):
+        simulate(plant, law, Quintic([0.0, 0.5], [0.0, 0.5], 0.01), delta=delta)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert free_motion(plant, [0.0, 0.5], delta=0.5 * delta, seconds=0.01).findings == ()
+
+
+def test_a_step_that_diverges_is_an_error() -> None:
+    arm = long_beam(False)
+    state = State(0.0, np.zeros(1), np.zeros(1), None, np.array([9.5, 0.0]), np.array([30.0, 0.0]))
+    with pytest.raises(SimulationError, match=r"arm 'cantilever': .*'beam' diverges: .*t = 0.05 s"):
+        step(ArmPlant(arm), state, np.zeros(1), 0.05)
+
+
+def test_shipped_arms_have_stiffening() -> None:
+    for name in ("flexible_beam", "flexible_arm", "flexible_arm6"):
+        for link in rne.load_model(name).links:
+            assert link.shortening.any()
