@@ -52,7 +52,8 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
     try:
         closed = assembled(mechanism)
     except AssemblyError:
-        return list(_open_loops(given, lines)), None
+        blocked = [] if given.freedoms else list(_motors(mechanism, given, values["actuated"].line))
+        return [*_open_loops(given, lines), *blocked], None
     except ModelError:  # not held, or driven twice: the counts below say which
         closed = mechanism
     found = mobility(closed)
@@ -127,9 +128,17 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
         yield warning(
             line,
             "actuated",
-            f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm, and "
-            "there is no mass matrix for a controller to use",
-            f"take {_count(found.surplus_actuators, 'joint')} out of actuated",
+            f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm unless "
+            "effort_weights or preload say otherwise, and there is no mass matrix, which the controller nodes need",
+            f"take {_count(found.surplus_actuators, 'joint')} out of actuated, or drive it by laws of the library",
+        )
+    if found.idle:
+        yield note(
+            line,
+            "loops",
+            f"leave {_count(found.idle, 'freedom')} idle: a part turns about itself, as a rod between two ball joints "
+            "does, and moves no mass centre; it needs no motor",
+            "leave it",
         )
 
 

@@ -30,6 +30,7 @@ class MechanismInfo(TypedDict):
     passive: list[str]
     posture: dict[str, float]
     freedoms: int
+    idle: int
     redundant: int
 
 
@@ -47,6 +48,7 @@ def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
         "passive": list(mechanism.passive_names),
         "posture": dict(zip(mechanism.robot.joint_names, mechanism.posture.tolist(), strict=True)),
         "freedoms": freedoms.freedoms,
+        "idle": freedoms.idle,
         "redundant": freedoms.redundant,
     }
 
@@ -63,4 +65,5 @@ def print_mechanism(told: MechanismInfo, out: Console) -> None:
     out.print(loops)
     out.print(motors)
     more = f", {told['redundant']} redundant constraint{'s' * (told['redundant'] != 1)}" if told["redundant"] else ""
-    print(f"degrees of freedom: {told['freedoms']}{more}")
+    idle = f", {told['idle']} of them idle" if told["idle"] else ""
+    print(f"degrees of freedom: {told['freedoms']}{idle}{more}")

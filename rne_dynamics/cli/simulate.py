@@ -21,7 +21,7 @@ from rne_dynamics.cli.robot_argument import add_robot, assignments, console, rob
 from rne_dynamics.cli.simulate_flexible import one_after_the_other, planned_moves, seconds_after
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
-from rne_dynamics.cli.simulate_report import free_figures, print_figures, tip_figures, tracking_figures
+from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_figures, tip_figures, tracking_figures
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
@@ -45,6 +45,7 @@ from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.rollout import Rollout
+from rne_dynamics.simulation.sampled_base import SampledBase
 
 EXAMPLES = """\
 examples:
@@ -58,6 +59,7 @@ examples:
   rne simulate pantograph --payload wrist=3           a mechanism with closed loops, from its model file
   rne simulate flexible_arm --shaper zv               flexible links, moved so that their vibration cancels itself
   rne simulate flexible_arm6 --free --no-friction --plot swing.png
+  rne simulate puma560 --base-motion examples/ship_motion.csv --plot ship.png
 """
 
 
@@ -92,6 +94,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         "for (default 1)")  # fmt: skip
     motion.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="floating only with --free")
     arm = parser.add_argument_group("arm")
+    arm.add_argument("--base-motion", metavar="FILE", help="how the base moves: .csv (columns time, x, y, z, qx, qy, "
+                     "qz, qw) or .npz (time, position, quaternion)")  # fmt: skip
+    arm.add_argument("--base-smoothing", type=float, metavar="HZ", help="take faster motion in that file for noise")
     arm.add_argument("--payload", metavar="LINK=KG", help="a point mass at a link's origin that the controller ignores")
     arm.add_argument("--no-friction", action="store_true", help="an arm without joint friction, and no compensation")
     arm.add_argument("--no-stops", action="store_true", help="no position stops")
@@ -103,6 +108,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     law.add_argument("--integral", type=float, default=0.0, help="integral gain over bandwidth cubed (default 0)")
     law.add_argument("--control-rate", type=float, default=1000.0, help="torque updates a second (default 1000)")
     law.add_argument("--no-friction-compensation", action="store_true", help="leave friction to the feedback")
+    law.add_argument("--base-unknown", action="store_true", help="take the base for one at rest")
     numbers = parser.add_argument_group("numbers")
     numbers.add_argument("--dt", type=float, default=1e-3, help="integration step, s (default 0.001)")
     numbers.add_argument("--method", choices=("rk4", "gauss", "semi_implicit", "adaptive"),
@@ -131,6 +137,7 @@ def run(args: argparse.Namespace) -> int:
     plant = ArmPlant(
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
+        base_motion=_base_motion(args),
     )  # fmt: skip
     if args.samples is not None or args.vary:
         if args.samples is None or args.free:
@@ -149,7 +156,10 @@ def run(args: argparse.Namespace) -> int:
         (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
     if args.plot:
         plot(Path(args.plot), robot.name, log)
-    figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to))
+    at_rest = plant.base_motion is None
+    figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
+    if not at_rest:
+        figures["base"] = base_figures(log, plant, None if args.free else not args.base_unknown)
     if log.flexible_links:
         figures["links"] = tip_figures(log, ended)
         figures["findings"] = list(log.findings)
@@ -182,6 +192,14 @@ def _machine(args: argparse.Namespace) -> AnyMachine:
     return robot
 
 
+def _base_motion(args: argparse.Namespace) -> SampledBase | None:
+    if args.base_motion is None:
+        if args.base_smoothing is not None or args.base_unknown:
+            raise ArgumentError("--base-smoothing and --base-unknown are about --base-motion; give that too")
+        return None
+    return SampledBase.load(args.base_motion, smoothing=args.base_smoothing)
+
+
 def _rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tuple[Rollout, float]:
     """What is simulated, and when the last move ends; flexible links are looked at for a while after it."""
     if args.method == "adaptive":
@@ -200,7 +218,7 @@ def _rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tu
         path, after = trajectory(args, robot), 0.0
     rollout = Rollout(
         plant, controller(args, rigid(robot)), path, seconds=path.duration + after,
-        dt=min(args.dt, period), control_dt=period, method=args.method,
+        dt=min(args.dt, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
     )  # fmt: skip
     return rollout, path.duration
 

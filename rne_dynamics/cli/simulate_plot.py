@@ -24,15 +24,17 @@ def plot(path: Path, name: str, log: Log) -> None:
         matplotlib is not installed.
     """
     figure, save = figure_of(11.0, 9.0)
-    rows = figure.subplots(4 if log.flexible_links else 3, 1, sharex=True)
+    drawn = ((_tips, bool(log.flexible_links)), (_base, log.base_position is not None))
+    more = [draw for draw, wanted in drawn if wanted]
+    rows = figure.subplots(3 + len(more), 1, sharex=True)
     upper, middle, lower = rows[:3]
     upper.set_title(f"{name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated")
     if log.reference_q is None:
         _free(upper, middle, lower, log)
     else:
         _tracking(upper, middle, lower, log)
-    if log.flexible_links:
-        _tips(rows[3], log)
+    for draw, axes in zip(more, rows[3:], strict=True):
+        draw(axes, log)
     rows[-1].set_xlabel("time (s)")
     for axes in rows:
         axes.grid(alpha=0.3)
@@ -88,6 +90,21 @@ def _tips(axes: Any, log: Log) -> None:
             if np.abs(moved).max() > SEEN * np.abs(log.tip[:, :, :3]).max():
                 axes.plot(log.time, 1e3 * moved, linewidth=0.9, label=f"{link} {name}")
     axes.set_ylabel("tip deflection (mm)")
+
+
+def _base(axes: Any, log: Log) -> None:
+    """Where a moving base is and how it is turned: yaw, pitch and roll about z, y and x."""
+    assert log.base_position is not None
+    assert log.base_rotation is not None
+    R = log.base_rotation
+    for k, name in enumerate("xyz"):
+        axes.plot(log.time, log.base_position[:, k], linewidth=0.9, label=f"base {name} (m)")
+    for name, angle in (
+        ("roll", np.arctan2(R[:, 2, 1], R[:, 2, 2])), ("pitch", np.arcsin(np.clip(-R[:, 2, 0], -1.0, 1.0))),
+        ("yaw", np.unwrap(np.arctan2(R[:, 1, 0], R[:, 0, 0]))),
+    ):  # fmt: skip
+        axes.plot(log.time, angle, "--", linewidth=0.9, label=f"base {name} (rad)")
+    axes.set_ylabel("base (m, rad)")
 
 
 def _free(upper: Any, middle: Any, lower: Any, log: Log) -> None:

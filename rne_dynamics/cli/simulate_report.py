@@ -54,20 +54,38 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
 
 
 def free_figures(log: Log) -> dict[str, Any]:
-    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy."""
+    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy.
+
+    On a moving base, which does work, there is no energy to keep.
+    """
     scale = float(log.kinetic.max())
     drift = float(np.abs(log.energy - log.energy[0]).max())
-    return {
-        "kind": "free",
-        "seconds": float(log.time[-1]),
+    energy = {
         "energy_start": float(log.energy[0]),
         "energy_end": float(log.energy[-1]),
         "largest_kinetic_energy": scale,
         "energy_change": drift / scale if scale > 0.0 else 0.0,
+    }
+    return {
+        "kind": "free",
+        "seconds": float(log.time[-1]),
+        **(energy if log.base_position is None else {}),
         "joints": [
             {"name": name, "velocity_end": float(log.qd[-1, j]), "largest_velocity": float(np.abs(log.qd[:, j]).max())}
             for j, name in enumerate(log.joint_names)
         ],
+    }
+
+
+def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any]:
+    """How far a moving base tilts, rad, and how it accelerates, m/s²; whether the controller, if any, knew."""
+    assert log.base_rotation is not None
+    assert plant.base_motion is not None
+    acceleration = np.array([np.asarray(plant.base_motion.motion(t).linear_acceleration) for t in log.time.tolist()])
+    return {
+        "largest_tilt": float(np.arccos(np.clip(log.base_rotation[:, 2, 2], -1.0, 1.0)).max()),
+        "largest_acceleration": float(np.linalg.norm(acceleration, axis=1).max()),
+        "known": known,
     }
 
 
@@ -128,7 +146,14 @@ def print_figures(name: str, figures: dict[str, Any]) -> None:
     out = console()
     out.print(table)
     _print_links(figures.get("links", []))
-    if figures["kind"] == "free":
+    if "base" in figures:
+        base = figures["base"]
+        out.print(
+            f"base: tilted by up to {base['largest_tilt']:.3g} rad, acceleration up to "
+            f"{base['largest_acceleration']:.3g} m/s^2"
+            + {None: "", True: ", known to the controller", False: ", not known to the controller"}[base["known"]]
+        )
+    if "energy_start" in figures:
         out.print(
             f"energy {figures['energy_start']:.6g} J -> {figures['energy_end']:.6g} J, largest change "
             f"{figures['energy_change']:.2e} of the largest kinetic energy ({figures['largest_kinetic_energy']:.4g} J)"

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
-from rne_dynamics.closed_chain.packed import PASSIVE, Work, pack, workspace
+from rne_dynamics.closed_chain.packed import Work, pack, workspace
 from rne_dynamics.closed_chain.rows import MOVE, run
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
@@ -83,18 +84,15 @@ def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
 
 
 def passive_singular_value(mechanism: Mechanism, work: Work, q_tree: Array) -> float:
-    """The smallest singular value of the passive blocks at one posture; 0 where a passive joint is on no loop."""
-    packed = pack(mechanism)
-    K = scaled_jacobian(packed, evaluated(packed, work, q_tree))
-    if packed.clusters[-1, PASSIVE] < len(packed.passive):
-        return 0.0
-    smallest = np.inf
-    for (p0, _, r0), (p1, _, r1) in zip(packed.clusters[:-1], packed.clusters[1:], strict=True):
-        if p1 > p0:
-            block = K[np.ix_(packed.constraints[r0:r1], packed.passive[p0:p1])]
-            values = np.linalg.svd(block, compute_uv=False)
-            smallest = min(smallest, float(values[-1]) if len(values) == p1 - p0 else 0.0)
-    return smallest
+    """The smallest singular value by which the loops hold the passive joints at one posture.
+
+    Loose freedoms, which they hold at no posture, do not count; infinite where nothing else is passive.
+    """
+    held = generic_rank(mechanism).passive
+    if held == 0:
+        return np.inf
+    K = scaled_jacobian(pack(mechanism), evaluated(pack(mechanism), work, q_tree))
+    return float(np.linalg.svd(K[:, mechanism.passive], compute_uv=False)[held - 1])
 
 
 def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Array:

@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import DONE
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.rows import MOVE, empty_rows, rows_kernel
+from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -44,6 +47,7 @@ class Follower:
         self._base, self._wrenches = np.zeros((1, 12)), np.empty((1, 0, 6))
         self.velocity: Array = np.zeros(mechanism.robot.n)
         self.smallest = np.nan
+        self._coordinates = generic_rank(mechanism).coordinates
 
     @property
     def posture(self) -> Array:
@@ -61,10 +65,14 @@ class Follower:
         AssemblyError, SingularPostureError
             The loops do not close there, or the actuated joints do not hold the mechanism. The posture stays.
         """
+        if not self._coordinates:
+            self._start[0], self.velocity = nearest_state(self.mechanism, self._start[0], q, qd)
+            self.smallest = passive_singular_value(self.mechanism, self._work, self._start[0])
+            return
         self._q[0], self._qd[0] = q, qd
         rows = self._rows
         status, _ = rows_kernel(
-            self._packed, self._work, MOVE, False, False, self._start, self._base, self._q, self._qd, self._qdd,
+            self._packed, self._work, MOVE, False, self._start, self._base, self._q, self._qd, self._qdd,
             self._wrenches, rows,
         )  # fmt: skip
         if status != DONE:

@@ -9,7 +9,10 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, TERMS, run
+from rne_dynamics.closed_chain.tree_dynamics import tree_forward
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.inertia_scale import inertia_scale
@@ -18,7 +21,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 
-ClosedMethod = Literal["walker_orin", "constraint_forces"]
+ClosedMethod = Literal["walker_orin", "constraint_forces", "tree_coordinates"]
 
 
 def closed_forward_dynamics(
@@ -29,7 +32,7 @@ def closed_forward_dynamics(
     *,
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
-    method: ClosedMethod = "walker_orin",
+    method: ClosedMethod | None = None,
     start: Start = None,
 ) -> Array:
     """Accelerations of the actuated joints that their efforts give; passive joints turn freely.
@@ -43,10 +46,14 @@ def closed_forward_dynamics(
     wrenches, base_motion
         As for `rne_dynamics.inverse_dynamics`.
     method
-        ``"walker_orin"``: mass matrix of the actuated coordinates, then Cholesky, as document 002 does.
+        ``"walker_orin"``, the default where the actuated joints are coordinates: their mass matrix, then Cholesky, as
+        document 002 does.
         ``"constraint_forces"``: document 000's O(n) recursion on the open tree, once for the efforts and once for each
         independent constraint, then the forces that keep the loops closed. It needs inertia at every joint of the
         open tree, and also serves mechanisms with more actuated joints than freedoms.
+        ``"tree_coordinates"``, the default elsewhere: all joints of the tree, at any posture, with idle freedoms, more
+        motors than freedoms or fewer. Freedoms that the actuated joints leave open have the velocities of least
+        kinetic energy; where these are known, take `tree_dynamics.tree_forward_dynamics`.
     start
         As for `assemble`.
 
@@ -68,6 +75,8 @@ def closed_forward_dynamics(
     ArgumentError
         Wrong shapes, NaN or infinity, an unknown method.
     """
+    if method is None:
+        method = "walker_orin" if generic_rank(mechanism).coordinates else "tree_coordinates"
     if method not in get_args(ClosedMethod):
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(ClosedMethod)))}")
     lead, (positions, velocities, efforts) = state_arrays(mechanism, q=q, qd=qd, tau=tau)
@@ -77,6 +86,11 @@ def closed_forward_dynamics(
         postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
         qdd = constraint_forces_forward(mechanism, base, postures, velocities, efforts, loads)
         return qdd.reshape((*lead, mechanism.n))
+    if method == "tree_coordinates":
+        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
+        rates = [starting_velocity(mechanism, *row)[0] for row in zip(postures, velocities, strict=True)]
+        answer = tree_forward(mechanism, base, postures, np.array(rates).reshape(postures.shape), efforts, loads)
+        return answer[:, mechanism.actuated].reshape((*lead, mechanism.n))
     terms = run(mechanism, TERMS, positions, velocities, base=base, wrenches=loads, start=start, lead=lead)
     qdd = np.empty_like(positions)
     scale = (inertia_scale(mechanism.robot, terms.postures)[:, None] @ terms.T**2)[:, 0]

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.closed_chain.closing import DEPENDENT
+from rne_dynamics.closed_chain.closing import DEPENDENT, SINGULAR_BELOW
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.model.inertia import Array
@@ -46,7 +46,7 @@ class Combinations(NamedTuple):
     Parameters
     ----------
     passive
-        One for each passive joint: what determines how they move.
+        What determines how the passive joints move: one for each, less their idle freedoms.
     actuated
         What is left when the passive joints have done all they can, for each relation that the actuated joints must
         keep among themselves; none where they are independent.
@@ -57,16 +57,17 @@ class Combinations(NamedTuple):
 
 
 def combinations(packed: Packed, work: Work) -> Combinations:
-    """The constraints that count at the posture evaluated in `work`, which must not be a singular one."""
+    """The constraints that count at the posture evaluated in `work`."""
     scaled = scaled_jacobian(packed, work)
     m = len(packed.constraints)
     passive, actuated = [np.empty((0, m))], [np.empty((0, m))]
     for (p0, a0, r0), (p1, a1, r1) in zip(packed.clusters[:-1], packed.clusters[1:], strict=True):
         rows = packed.constraints[r0:r1]
-        U, _, _ = np.linalg.svd(scaled[np.ix_(rows, packed.passive[p0:p1])])
-        left = U[:, p1 - p0 :]
+        U, held, _ = np.linalg.svd(scaled[np.ix_(rows, packed.passive[p0:p1])])
+        rank = int((held > SINGULAR_BELOW).sum())
+        left = U[:, rank:]
         W, sizes, _ = np.linalg.svd(left.T @ scaled[np.ix_(rows, packed.actuated[packed.drivers[a0:a1]])])
-        for parts, chosen in ((passive, U[:, : p1 - p0]), (actuated, left @ W[:, : int((sizes > DEPENDENT).sum())])):
+        for parts, chosen in ((passive, U[:, :rank]), (actuated, left @ W[:, : int((sizes > DEPENDENT).sum())])):
             part = np.zeros((chosen.shape[1], m))
             part[:, rows] = chosen.T * packed.row_scale[rows]
             parts.append(part)

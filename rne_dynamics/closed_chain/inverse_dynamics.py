@@ -8,8 +8,8 @@ so the forces λ at the cuts must take theirs over,
 K_p the passive columns of the constraints' Jacobian. λ acts at each cut on link B and reversed on link A; with these
 forces as external loads the recursion is run again and its efforts are the actuators'. Where constraints are redundant
 (a planar linkage modelled in space) the parts of λ that nothing tells (the paper's F_z, N_x, N_y) are chosen least in
-norm, moments counted in forces times the mechanism's length. Where there are more actuated joints than freedoms, the
-efforts are: the least in norm of those that give the motion.
+norm, moments counted in forces times the mechanism's length. Where the actuated joints are no coordinates (idle
+freedoms, more motors than freedoms), `tree_dynamics.py` has the answer.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
-from rne_dynamics.closed_chain.rows import INVERSE, run
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, Rows, run
+from rne_dynamics.closed_chain.tree_dynamics import TreeMotion, tree_inverse
 from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
@@ -119,14 +121,20 @@ def closed_inverse(
     robot = mechanism.robot
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    rows = run(
-        mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads, start=start, lead=lead
-    )
+    rows: Rows | TreeMotion
+    if generic_rank(mechanism).coordinates:
+        rows = run(
+            mechanism, INVERSE, positions, velocities, accelerations, base=base, wrenches=loads, start=start, lead=lead
+        )
+        postures = rows.postures
+    else:
+        postures = run(mechanism, ASSEMBLE, positions, start=start, lead=lead).postures
+        rows = tree_inverse(mechanism, base, postures, velocities, accelerations, loads)
     shape = (*lead, robot.n)
     return ClosedInverse(
         mechanism=mechanism,
         torque=rows.tau[:, mechanism.actuated].reshape((*lead, mechanism.n)),
-        q=rows.postures.reshape(shape),
+        q=postures.reshape(shape),
         qd=rows.velocity.reshape(shape),
         qdd=rows.acceleration.reshape(shape),
         passive_torque=rows.tau[:, mechanism.passive].reshape((*lead, len(mechanism.passive))),
@@ -163,7 +171,8 @@ def closed_inverse_dynamics(
     -------
     ndarray
         Efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not. Where the actuated joints
-        are more than the freedoms: the least in norm.
+        are more than the freedoms: the nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by
+        default the least in norm. Idle freedoms move as they must without effort.
 
     Raises
     ------

@@ -10,7 +10,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
+from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
+from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics import energy
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError
@@ -40,6 +43,9 @@ def closed_mass_matrix(
         raise ArgumentError(f"method is {method!r}; it must be 'composite' or 'columns'")
     lead, (rows,) = state_arrays(mechanism, q=q)
     n = mechanism.n
+    if generic_rank(mechanism).loose and not generic_rank(mechanism).surplus:
+        found = [_terms(mechanism, row, np.zeros(n), np.eye(n))[0] for row in _assembled(mechanism, rows, start, lead)]
+        return np.array(found).reshape((*lead, n, n))
     if method == "composite":
         return run(mechanism, TERMS, rows, start=start, lead=lead).M.reshape((*lead, n, n))
     # at rest and without gravity, the efforts of a unit acceleration are a column
@@ -57,7 +63,23 @@ def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, sta
     Parameters and errors as for `closed_mass_matrix`.
     """
     lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
+    if not generic_rank(mechanism).coordinates:
+        postures = _assembled(mechanism, positions, start, lead)
+        pairs = zip(postures, velocities, strict=True)
+        terms = [_terms(mechanism, row, rates, np.empty((0, mechanism.n))) for row, rates in pairs]
+        return np.array([coriolis + gravity for _, coriolis, gravity, _ in terms]).reshape((*lead, mechanism.n))
     return run(mechanism, TERMS, positions, velocities, start=start, lead=lead).bias.reshape((*lead, mechanism.n))
+
+
+def _assembled(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ...]) -> Array:
+    return run(mechanism, ASSEMBLE, q, start=start, lead=lead).postures
+
+
+def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> tuple[Array, Array, Array, Array]:
+    velocity = least_velocity(mechanism, posture, qd)
+    return tree_terms(
+        mechanism, np.zeros_like(posture), mechanism.robot.base_at_rest, posture, velocity, desired
+    )
 
 
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
@@ -69,9 +91,17 @@ def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = 
 
 
 def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:
-    """Kinetic energy of links and rotors, J; shape (…). Parameters and errors as for `closed_mass_matrix`."""
+    """Kinetic energy of links and rotors, J; shape (…). Parameters and errors as for `closed_mass_matrix`.
+
+    Freedoms that the actuated joints leave open have the velocities of least energy.
+    """
     posture = assemble(mechanism, q, start=start)
-    return energy.kinetic_energy(mechanism.robot, posture, tree_velocity(mechanism, posture, qd))
+    if generic_rank(mechanism).coordinates:
+        return energy.kinetic_energy(mechanism.robot, posture, tree_velocity(mechanism, posture, qd))
+    lead, (_, velocities) = state_arrays(mechanism, q=q, qd=qd)
+    rows = np.broadcast_to(posture, (*lead, posture.shape[-1])).reshape(len(velocities), -1)
+    rates = [starting_velocity(mechanism, *row)[0] for row in zip(rows, velocities, strict=True)]
+    return energy.kinetic_energy(mechanism.robot, posture, np.array(rates).reshape((*lead, rows.shape[1])))
 
 
 def closed_potential_energy(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:

@@ -10,16 +10,12 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.arguments import posture_rows
 from rne_dynamics.closed_chain.closing import SINGULAR_BELOW
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
+from rne_dynamics.closed_chain.generic_rank import generic_rank, matrix_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import loop_gaps
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-
-#: A singular value (lengths in the mechanism's own) below which a constraint says nothing new: as large as what angles
-#: written with few digits make of zero.
-_RANK = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,9 +35,10 @@ class Mobility:
     passive, actuated
         Numbers of passive and actuated joints.
     distance
-        `MotionMap.smallest` at this posture.
-    generic_distance
-        The same, the largest of several postures near: zero where the mechanism, not the posture, is at fault.
+        `MotionMap.smallest` at this posture, loose freedoms left out.
+    loose, idle
+        Freedoms that neither loops nor actuated joints hold at almost any posture, and those of them that are idle:
+        they move no mass centre, and need no motor.
     gaps
         Name, gap (m) and turn (rad) of every loop at this posture.
     """
@@ -53,7 +50,8 @@ class Mobility:
     passive: int
     actuated: int
     distance: float
-    generic_distance: float
+    loose: int
+    idle: int
     gaps: tuple[tuple[str, float, float], ...]
 
     @property
@@ -73,9 +71,8 @@ class Mobility:
 
     @property
     def missing_actuators(self) -> int:
-        """Passive joints that neither loops nor actuators hold, at this posture and those near it."""
-        held = self.generic_distance > SINGULAR_BELOW
-        return 0 if held else self.passive - self.passive_rank
+        """Freedoms that neither loops nor actuators hold, at this posture and those near it; idle ones are none."""
+        return self.loose - self.idle
 
     @property
     def surplus_actuators(self) -> int:
@@ -85,7 +82,7 @@ class Mobility:
     @property
     def singular(self) -> bool:
         """Whether the posture, and not the choice of actuators, is singular."""
-        return self.distance < SINGULAR_BELOW < self.generic_distance
+        return self.distance < SINGULAR_BELOW
 
 
 def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
@@ -111,20 +108,17 @@ def mobility(mechanism: Mechanism, q_tree: ArrayLike | None = None) -> Mobility:
     work = workspace(packed)
     K = scaled_jacobian(packed, evaluated(packed, work, row))
     gaps = tuple(loop_gaps(mechanism, work.residual))
-    # a fixed seed: the same mechanism is judged alike every time
-    near = row + np.random.default_rng(0).uniform(-0.1, 0.1, (5, len(row))) * packed.column_scale
+    ranks = generic_rank(mechanism)
     return Mobility(
         joints=mechanism.robot.n,
         constraints=mechanism.constraints,
-        rank=_rank(K),
-        passive_rank=_rank(K[:, mechanism.passive]),
+        rank=matrix_rank(K),
+        passive_rank=matrix_rank(K[:, mechanism.passive]),
         passive=len(mechanism.passive),
         actuated=mechanism.n,
         distance=passive_singular_value(mechanism, work, row),
-        generic_distance=max(passive_singular_value(mechanism, work, other) for other in near),
+        loose=ranks.loose,
+        idle=ranks.idle,
         gaps=gaps,
     )
 
-
-def _rank(K: Array) -> int:
-    return int((np.linalg.svd(K, compute_uv=False) > _RANK).sum()) if K.size else 0

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import MISFIT, OVER_ACTUATED, SINGULAR
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.nearest import nearest_posture
-from rne_dynamics.closed_chain.packed import pack
+from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import AssemblyError, ModelError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, Mechanism
@@ -25,14 +27,44 @@ def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, f
     return gaps
 
 
+#: Smallest singular value of the passive joints' constraints below which a way that ends there ends for that reason.
+NEAR_SINGULAR = 0.03
+
+
+def loosest(mechanism: Mechanism, q_tree: Array) -> tuple[float, list[str]]:
+    """Smallest singular value of the passive joints' constraints, and the names of the joints that move with it.
+
+    Idle freedoms are left out: they are not what a motor is missing for.
+    """
+    packed = pack(mechanism)
+    K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))[:, mechanism.passive]
+    if not K.size:
+        return math.inf, []
+    _, sizes, V = np.linalg.svd(K)
+    last = max(K.shape[1] - generic_rank(mechanism).idle - 1, 0)
+    smallest = float(sizes[last]) if last < len(sizes) else 0.0
+    part = np.abs(V[last])
+    names = mechanism.passive_names
+    return smallest, [names[k] for k in np.flatnonzero(part > 0.05 * part.max())]
+
+
 def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> ModelError:
     """The error for a status of the kernels at actuated positions q, the tree's last posture being q_tree."""
     place = ", ".join(f"{name} {value:.6g}" for name, value in zip(mechanism.joint_names, q, strict=True))
     if status == SINGULAR:
+        _, loose = loosest(mechanism, q_tree)
+        free = generic_rank(mechanism).loose - generic_rank(mechanism).idle
+        if free > 0:
+            return SingularPostureError(
+                f"the actuated joints of mechanism {mechanism.name!r} do not hold the passive ones "
+                f"({', '.join(loose)}) at any posture: it has {free} freedom{'s' * (free > 1)} more "
+                "than they drive. Drive one of these joints, or lock it if it is not meant to move. Simulation and "
+                "forward dynamics take it as it is"
+            )
         return SingularPostureError(
             f"mechanism {mechanism.name!r} is in a singular posture at {place}: the actuated joints do not hold the "
-            f"passive ones ({', '.join(mechanism.passive_names)}) there; keep away from it, or drive another joint "
-            "(`mobility` tells whether an actuator is missing)"
+            f"passive ones ({', '.join(loose)}) there; keep away from it, or drive another joint. Simulation passes "
+            "it, and forward dynamics by method 'tree_coordinates' has an answer"
         )
     if status == OVER_ACTUATED:
         return ModelError(
@@ -54,8 +86,12 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
             f"loop {name!r} of mechanism {mechanism.name!r} can close at {place}, but on another branch than "
             f"the start; {where}. Start from a posture on that branch, or take a way that leads to it"
         )
+    fix = "Choose positions within reach, or start from a posture on another branch"
+    distance, loose = loosest(mechanism, q_tree)
+    if distance < NEAR_SINGULAR and reached == held:
+        where += f", a singular posture: the actuated joints do not hold the passive ones ({', '.join(loose)}) there"
+        fix = "Choose positions on this side of it, or start from a posture on another branch"
     return AssemblyError(
         f"loop {name!r} of mechanism {mechanism.name!r} cannot close at {place}: {1e3 * gap:.4g} mm and "
-        f"{math.degrees(turn):.4g} deg remain; {where}. Ask for positions within reach, or start from a posture on "
-        "another branch"
+        f"{math.degrees(turn):.4g} deg remain; {where}. {fix}"
     )

@@ -22,7 +22,8 @@ from rne_dynamics.closed_chain.closing import (
     motion_map_helper,
 )
 from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_forces, cut_loads
-from rne_dynamics.closed_chain.over_actuation import INCONSISTENT, independent_joints, least_efforts
+from rne_dynamics.closed_chain.nearest import nearest_posture
+from rne_dynamics.closed_chain.over_actuation import INCONSISTENT, independent_joints
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
@@ -74,7 +75,6 @@ def rows_kernel(
     packed: Packed,
     work: Work,
     task: int,
-    forced: bool,
     follow: bool,
     starts: Array,
     base: Array,
@@ -86,11 +86,9 @@ def rows_kernel(
 ) -> tuple[int, int]:
     """Do a task for every row: q, qd, qdd (B, n), base (1 or B, 12), wrenches (1 or B, bodies or 0, 6).
 
-    Each row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. With `forced` INVERSE
-    takes the constraints' forces from `rows`. Returns the status, and the row where it is not DONE. INVERSE goes on
-    through OVER_ACTUATED, but leaves the open tree's efforts there for the forces to be chosen.
+    Each row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. Returns the status,
+    and the row where it is not DONE. MOVE goes on through OVER_ACTUATED.
     """
-    worst = DONE
     for b in range(q.shape[0]):
         if follow and b > 0:
             copy_into(rows.postures[b], rows.postures[b - 1])
@@ -102,7 +100,7 @@ def rows_kernel(
         if task == ASSEMBLE:
             continue
         status, rows.smallest[b] = motion_map_helper(packed, work, rows.T[b])
-        if status == SINGULAR or (status == OVER_ACTUATED and task == TERMS):
+        if status == SINGULAR or (status == OVER_ACTUATED and task != MOVE):
             return status, b
         drift_helper(packed, work, rows.T[b], rows.postures[b], qd[b])
         copy_into(rows.velocity[b], work.qd)
@@ -116,20 +114,16 @@ def rows_kernel(
             continue
         at = base[b if base.shape[0] > 1 else 0]
         loads = wrenches[b if wrenches.shape[0] > 1 else 0]
-        if task == TERMS or not forced:
-            open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], loads)
+        open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], loads)
         if task == TERMS:
             projected(rows.T[b], work.tau, rows.bias[b])
             closed_mass_matrix_helper(packed, work, rows.postures[b], rows.T[b], rows.M[b])
             continue
-        if not forced:
-            cut_forces(packed, work, work.tau, rows.force[b])
-        worst = max(worst, status)
-        if forced or status == DONE:
-            cut_loads(packed, work, rows.force[b], loads, rows.cuts[b])
-            open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], work.cut)
+        cut_forces(packed, work, work.tau, rows.force[b])
+        cut_loads(packed, work, rows.force[b], loads, rows.cuts[b])
+        open_torque(packed, work, at, rows.postures[b], rows.acceleration[b], work.cut)
         copy_into(rows.tau[b], work.tau)
-    return (DONE if forced else worst), 0
+    return DONE, 0
 
 
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:
@@ -185,15 +179,11 @@ def run(
     q, qd, qdd = (np.zeros((rows, n)) if x is None else np.ascontiguousarray(x) for x in (q, qd, qdd))
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
-    status, row = rows_kernel(packed, work, task, False, follow, starts, base, q, qd, qdd, wrenches, found)
+    status, row = rows_kernel(packed, work, task, follow, starts, base, q, qd, qdd, wrenches, found)
     if status == NOT_CLOSED and postures is None:
         others = dependent_postures(mechanism, q, start, lead)
         if others is not None:
             return run(mechanism, task, q, qd, qdd, base=base, wrenches=wrenches, postures=others)
-    if status == OVER_ACTUATED and task == INVERSE:
-        least_efforts(mechanism, work, found.postures, found.velocity, found.acceleration, found.tau, found.force)
-        starts = found.postures.copy()
-        status, row = rows_kernel(packed, work, task, True, False, starts, base, q, qd, qdd, wrenches, found)
     if status != DONE:
         raise refusal(mechanism, status, q[row], found.postures[row])
     return found
@@ -208,8 +198,11 @@ def dependent_postures(mechanism: Mechanism, q: Array, start: Start, lead: tuple
     kept = independent_joints(mechanism)
     if kept is None:
         return None
-    driven = replace(mechanism, joint_names=tuple(mechanism.joint_names[k] for k in kept))
-    postures = run(driven, ASSEMBLE, np.ascontiguousarray(q[:, kept]), start=start, lead=lead).postures
+    if kept:
+        driven = replace(mechanism, joint_names=tuple(mechanism.joint_names[k] for k in kept))
+        postures = run(driven, ASSEMBLE, np.ascontiguousarray(q[:, kept]), start=start, lead=lead).postures
+    else:  # a structure: there is one posture
+        postures = np.repeat(nearest_posture(mechanism, mechanism.posture)[0][None], len(q), axis=0)
     packed = pack(mechanism)
     missed = np.abs(postures[:, mechanism.actuated] - q) / packed.column_scale[mechanism.actuated]
     if missed.max(initial=0.0) > INCONSISTENT:

@@ -7,9 +7,13 @@ from functools import lru_cache
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.closed_chain.tree_terms import tree_terms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
@@ -71,8 +75,10 @@ def closed_law_kernel(
     n = qd.shape[0]
     T, M = np.empty((posture.shape[0], n)), np.empty((n, n))
     # without gravity, so that nothing small is left of the difference of large torques
-    weightless, unloaded = np.zeros(12), np.zeros((0, 6))
-    status = closed_terms_kernel(packed, work, weightless, q, qd, unloaded, posture, T, M, terms[1])
+    turning, unloaded = np.zeros(12), np.zeros((0, 6))
+    for k in range(3):
+        turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
+    status = closed_terms_kernel(packed, work, turning, q, qd, unloaded, posture, T, M, terms[1])
     if status != DONE:
         return status
     _projected_gravity(packed, work, base, posture, T, terms[2])
@@ -111,32 +117,55 @@ def _constants(mechanism: Mechanism) -> tuple[Packed, Array, Array]:
 
 
 def closed_terms(
-    mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None
+    mechanism: Mechanism, q: Array, qd: Array, desired: Array, correction: Array, posture: Array | None,
+    base_motion: BaseMotion | None = None,
 ) -> Array:
     """(M·desired, c(q, q̇), g(q), M·correction, viscous torque of passive joints), N·m or N; shape (5, n).
 
-    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`.
+    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`.
 
     Raises
     ------
     AssemblyError, SingularPostureError, ModelError
-        A position where the loops do not close, where the actuated joints do not hold the mechanism, or actuated joints
-        that are more than its freedoms. A position that is not a number gives terms that are not.
+        A position where the loops do not close or where the actuated joints do not hold the mechanism. A position that
+        is not a number gives terms that are not.
     """
     packed, viscous, base = _constants(mechanism)
+    if base_motion is not None:
+        base = base_motion.packed(mechanism.robot.gravity)
     terms = np.empty((5, mechanism.n))
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        (terms[0], terms[3]), *rest = tree_terms(mechanism, viscous, base, *state, np.array([desired, correction]))
+        terms[1], terms[2], terms[4] = rest
+        return terms
     status = closed_law_kernel(
         packed, workspace(packed), viscous, base, q, qd, desired, correction, start, terms
     )
     return _good(mechanism, status, q, start, terms)
 
 
-def closed_holding_terms(mechanism: Mechanism, q: Array, qd: Array, posture: Array | None) -> Array:
+def closed_holding_terms(
+    mechanism: Mechanism, q: Array, qd: Array, posture: Array | None, base_motion: BaseMotion | None = None
+) -> Array:
     """`holding_terms` of a mechanism; shape (2, n). Errors as for `closed_terms`."""
     packed, viscous, base = _constants(mechanism)
     terms = np.empty((2, mechanism.n))
+    if base_motion is not None:
+        still = np.zeros(mechanism.n)
+        _, turning, gravity, *_ = closed_terms(mechanism, q, still, still, still, posture, base_motion)
+        terms[0], terms[1] = turning + gravity, closed_holding_terms(mechanism, q, qd, posture)[1]
+        return terms
     start = _start(mechanism, posture)
+    if not generic_rank(mechanism).coordinates:
+        if not np.isfinite(q).all():
+            return np.full_like(terms, np.nan)
+        state = nearest_state(mechanism, start, q, qd)
+        _, _, terms[0], terms[1] = tree_terms(mechanism, viscous, base, *state, np.empty((0, mechanism.n)))
+        return terms
     status = closed_holding_kernel(packed, workspace(packed), viscous, base, q, qd, start, terms)
     return _good(mechanism, status, q, start, terms)
 

@@ -17,6 +17,7 @@ from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
@@ -64,7 +65,8 @@ def computed_torque_kernel(
 class ComputedTorque(Rebuilt):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
 
-    On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint.
+    On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint, also on a moving base
+    whose motion is known. Its linear acceleration counts with gravity then, its turning with the velocity torque c.
 
     Parameters
     ----------
@@ -105,7 +107,8 @@ class ComputedTorque(Rebuilt):
             object.__setattr__(self, name, value)
 
     def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
     ) -> TorqueTerms:
         """The torque for one control cycle.
 
@@ -121,11 +124,14 @@ class ComputedTorque(Rebuilt):
             Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
             are assembled: a loop hands in what it last had. None starts from the mechanism's own posture, which takes
             longer and always ends on that posture's branch. Not used for an open arm.
+        base_motion
+            How the base moves now; at rest by default.
 
         Raises
         ------
-        ControlError
-            A wrong shape. NaN is not looked for here: it makes the torque NaN, which `EffortLimiter` refuses.
+        ControlError, ArgumentError
+            A wrong shape, or a base motion that is none. NaN in `q` or `qd` is not looked for here: it makes the torque
+            NaN, which `EffortLimiter` refuses.
         AssemblyError, SingularPostureError
             Of a mechanism: a measured position where its loops do not close, or where the motors do not hold it.
         """
@@ -136,16 +142,21 @@ class ComputedTorque(Rebuilt):
         if isinstance(robot, Mechanism):
             compensation = self.friction_compensation
             correction = feedback(self.gains, q, qd, reference, integral)
-            inertia, coriolis, gravity, answer, passive = closed_terms(robot, q, qd, desired, correction, posture)
+            inertia, coriolis, gravity, answer, passive = closed_terms(
+                robot, q, qd, desired, correction, posture, base_motion
+            )
             if compensation is None:
                 friction = np.zeros(n)
             else:
                 friction = compensation.torque(self._friction, qd, reference.qd, passive)
             return TorqueTerms(inertia, coriolis, gravity, friction, answer)
         terms = np.empty((5, n))
+        topology, parameters, base, table, scale, steepness = self.packed
+        if base_motion is not None:
+            base = base_motion.packed(robot.gravity)
         computed_torque_kernel(
-            *self.packed, q, qd, measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"),
-            desired,
+            topology, parameters, base, table, scale, steepness, q, qd,
+            measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"), desired,
             self._nothing if integral is None else measured(integral, n, "integral"), terms,
         )
         return TorqueTerms(*terms)

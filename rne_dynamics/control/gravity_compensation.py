@@ -10,6 +10,7 @@ from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measu
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
@@ -18,6 +19,9 @@ from rne_dynamics.model.mechanism import Machine
 @dataclass(frozen=True, eq=False)
 class GravityCompensation:
     """τ = g(q) − D q̇ + friction.
+
+    On a moving base whose motion is known, g(q) holds the joints still on it: with gravity turned into its axes, its
+    linear and angular acceleration and its centrifugal forces.
 
     With the friction's `scale` at most 1 the motors never put energy into the motion beyond what gravity and
     friction take, so the arm does not drift off by itself.
@@ -48,24 +52,26 @@ class GravityCompensation:
         object.__setattr__(self, "damping", damping)
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
-    def law(self, q: Array, qd: Array, *, posture: Array | None = None) -> TorqueTerms:
+    def law(
+        self, q: Array, qd: Array, *, posture: Array | None = None, base_motion: BaseMotion | None = None
+    ) -> TorqueTerms:
         """The torque for one control cycle.
 
         Parameters
         ----------
         q, qd
             Measured position and velocity; shape (n,).
-        posture
+        posture, base_motion
             As for `ComputedTorque.law`.
 
         Raises
         ------
-        ControlError, AssemblyError, SingularPostureError
+        ControlError, ArgumentError, AssemblyError, SingularPostureError
             As for `ComputedTorque.law`.
         """
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
-        gravity, passive = holding_terms(self.robot, q, qd, posture)
+        gravity, passive = holding_terms(self.robot, q, qd, posture, base_motion)
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:

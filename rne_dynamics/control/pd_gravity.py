@@ -15,6 +15,7 @@ from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
@@ -26,7 +27,8 @@ class PdGravity(Rebuilt):
     """τ = Kp e + Kd ė + Ki ∫e + g(q) + friction, e = q_d − q.
 
     Globally stable towards a reference at rest for any positive gains, with gravity taken at the measured
-    position (Takegaki and Arimoto 1981). It does not use the desired acceleration, so it lags in motion.
+    position (Takegaki and Arimoto 1981). It does not use the desired acceleration, so it lags in motion. On a moving
+    base g(q) is as `GravityCompensation` takes it.
 
     Parameters
     ----------
@@ -54,13 +56,14 @@ class PdGravity(Rebuilt):
         object.__setattr__(self, "_friction", joint_friction(self.robot))
 
     def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
     ) -> TorqueTerms:
         """The torque for one control cycle; arguments and errors as for `ComputedTorque.law`."""
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         answer = feedback(self.gains, q, qd, reference, integral)
-        gravity, passive = holding_terms(self.robot, q, qd, posture)
+        gravity, passive = holding_terms(self.robot, q, qd, posture, base_motion)
         if self.friction_compensation is None:
             friction = np.zeros(n)
         else:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.closed_terms import closed_holding_terms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.dynamics.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.spatial.jit import kernel
@@ -28,7 +29,8 @@ def rigid_terms_kernel(
 ) -> None:
     """The first rows of `terms`, shape (4 or 5, n): M·desired, c(q, q̇), g(q), M·correction.
 
-    Other arguments as in the dynamics.
+    Other arguments as in the dynamics. Of a moving base, c holds what its turning takes, g what its linear acceleration
+    and gravity take.
 
     Inverse dynamics is linear in the acceleration, so the rows add up to the one call
     ID(q, q̇, desired + correction).
@@ -37,10 +39,12 @@ def rigid_terms_kernel(
     work = np.empty((topology.shape[0], _FORCE_COLUMNS))
     weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
     none = np.zeros((0, 6))
-    weightless = np.zeros(12)
+    weightless, turning = np.zeros(12), np.zeros(12)
+    for k in range(3):
+        turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
     rest = np.zeros(n)
     inverse_dynamics_kernel(topology, parameters, weightless, q, rest, desired, none, work, terms[0])
-    inverse_dynamics_kernel(topology, parameters, weightless, q, qd, rest, none, work, terms[1])
+    inverse_dynamics_kernel(topology, parameters, turning, q, qd, rest, none, work, terms[1])
     gravity_torque_kernel(topology, parameters, base, q, weights, terms[2])
     inverse_dynamics_kernel(topology, parameters, weightless, q, rest, correction, none, work, terms[3])
 
@@ -51,13 +55,21 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
     gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
 
 
-def holding_terms(robot: Machine, q: Array, qd: Array, posture: Array | None = None) -> Array:
+def holding_terms(
+    robot: Machine, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
+) -> Array:
     """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
 
-    Arguments as `measured` gives them; `posture` as for `ComputedTorque.law`.
+    Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. On a moving base g(q)
+    is what holds the joints still on it.
     """
     if isinstance(robot, Mechanism):
-        return closed_holding_terms(robot, q, qd, posture)
+        return closed_holding_terms(robot, q, qd, posture, base_motion)
+    if base_motion is not None:
+        still = np.zeros(robot.n)
+        if not np.isfinite(q).all():  # as of a base at rest: the effort limiter refuses it
+            return np.full((2, robot.n), np.nan)
+        return np.array([inverse_dynamics(robot, q, still, still, base_motion=base_motion), still])
     terms = np.zeros((2, robot.n))
     gravity_only_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, terms[0])
     return terms

@@ -28,6 +28,7 @@ from rne_dynamics.description.model_parts import (
     read_loops,
     read_payload,
     read_posture,
+    read_sharing,
     with_drives,
 )
 from rne_dynamics.description.model_schema import SCHEMA
@@ -161,9 +162,7 @@ def load_model(
     whole = examination.mechanism
     if whole is None:
         return robot
-    kept = [whole.robot.joint_index(name) for name in robot.joint_names]
-    actuated = tuple(name for name in whole.joint_names if name in robot.joint_names)
-    return Mechanism(robot, whole.loops, actuated, whole.posture[kept])
+    return whole.on_tree(robot)
 
 
 def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> ModelExamination:
@@ -231,9 +230,10 @@ def _build(
     loops = collect(read_loops(values, robot), found)
     actuated = collect(read_actuated(values, robot), found) if "actuated" in values else ()
     posture = collect(read_posture(values, robot), found) if robot.nq == robot.n else np.zeros(robot.nq)
+    weights, preload = (collect(read_sharing(values, key, actuated), found) for key in ("effort_weights", "preload"))
     if any(finding.severity is Severity.ERROR for finding in found):
         return tree, None, None
-    return tree, Mechanism(robot, loops, actuated, posture), None
+    return tree, Mechanism(robot, loops, actuated, posture, weights, preload), None
 
 
 def _arm(values: Values, tree: KinematicTree, flexible: tuple[FlexibleEntry, ...]) -> Reading[FlexibleArm | None]:

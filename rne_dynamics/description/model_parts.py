@@ -116,6 +116,20 @@ def read_actuated(values: Values, robot: RobotModel) -> Reading[tuple[str, ...]]
     return tuple(names)
 
 
+def read_sharing(values: Values, key: str, actuated: tuple[str, ...]) -> Reading[dict[str, float]]:
+    """Yield what is wrong with `effort_weights` or `preload`; return it by joint name."""
+    shares: dict[str, float] = {}
+    for name, given in _table(values, key).items():
+        if not (yield from known_name(name, actuated, given.line, key, "actuated joint")):
+            continue
+        if key == "effort_weights" and not given.value > 0.0:
+            message = f"of {name!r} is {given.value:g}; it must be above 0"
+            yield error(given.line, key, message, "give a weight above 0")
+            continue
+        shares[name] = given.value
+    return shares
+
+
 def read_posture(values: Values, robot: RobotModel) -> Reading[Array]:
     """Yield what is wrong with `posture`; return positions of all joints of the tree, shape (nq,)."""
     posture = np.zeros(robot.nq)
@@ -128,7 +142,7 @@ def read_posture(values: Values, robot: RobotModel) -> Reading[Array]:
 def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Finding]:
     """Yield what is missing beside loops, or makes no sense without them, or with this tree."""
     if "loops" not in values:
-        for key in ("actuated", "posture"):
+        for key in ("actuated", "posture", "effort_weights", "preload"):
             if key in values and not (key == "posture" and "flexible" in values):
                 yield error(
                     values[key].line,

@@ -68,6 +68,16 @@ SCHEMA = Record(
             ListOf(Name("the name of a joint"), "joint"),
             "with loops: the joints with motors, in the order of all joint vectors",
         ),
+        "effort_weights": Key(
+            Table(Number("1/(N m)^2 or 1/N^2"), "joint"),
+            "with more motors than freedoms: weights w of the least sum of w (effort - preload)^2, by which they share "
+            "their work; above 0, 1 for joints not given",
+        ),
+        "preload": Key(
+            Table(Number("N m or N"), "joint"),
+            "with more motors than freedoms: efforts that motors give against each other, N m, prismatic N; what of "
+            "them would move the mechanism is left out; 0 for joints not given",
+        ),
         "posture": Key(
             Table(Number("rad or m"), "joint"),
             "position of joints, rad or m; 0 for those not given. With loops: where they are closed; with flexible: "

@@ -12,6 +12,9 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
+#: How far R Rᵀ may be from 1.
+_ORTHONORMAL = 1e-9 + 1e-5 * np.eye(3)
+
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
@@ -26,7 +29,7 @@ class BaseMotion:
     linear_velocity
         m/s. By Galileo's principle it changes no effort.
     rotation
-        ``R_WB``, the root link's axes in the world; turns gravity. Shape (3, 3).
+        ``R_WB``, the root link's axes in the world; turns gravity. Shape (…, 3, 3).
     """
 
     linear_acceleration: ArrayLike = (0.0, 0.0, 0.0)
@@ -49,12 +52,21 @@ class BaseMotion:
             if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
                 raise ArgumentError(f"base_motion.{name} is {array.tolist()}; it must be finite, shape (..., 3)")
             parts.append(array)
-        R = as_floats("base_motion.rotation", self.rotation)
-        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9) or not np.linalg.det(R) > 0.0:
-            raise ArgumentError(f"base_motion.rotation is {R.tolist()}; it must be a rotation matrix, shape (3, 3)")
-        parts[2] = parts[2] - gravity @ R
+        parts[2] = parts[2] - gravity @ self._checked_rotation()
+        if all(part.ndim == 1 for part in parts):
+            return np.concatenate(parts)
         lead = np.broadcast_shapes(*(p.shape[:-1] for p in parts))
         return np.concatenate([np.broadcast_to(p, (*lead, 3)) for p in parts], axis=-1)
+
+    def _checked_rotation(self) -> Array:
+        R = as_floats("base_motion.rotation", self.rotation)
+        good = R.ndim >= 2 and R.shape[-2:] == (3, 3)
+        good = good and bool((np.abs(R @ np.swapaxes(R, -1, -2) - np.eye(3)) <= _ORTHONORMAL).all())
+        if not (good and bool((np.linalg.det(R) > 0.0).all())):
+            raise ArgumentError(
+                f"base_motion.rotation is {R.tolist()}; it must be a rotation matrix, shape (..., 3, 3)"
+            )
+        return R
 
 
 def packed_base(robot: RobotModel, motion: BaseMotion | None, lead: tuple[int, ...]) -> Array:

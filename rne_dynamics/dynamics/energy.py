@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.dynamics.arguments import state_arrays
 from rne_dynamics.dynamics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_batch
+from rne_dynamics.dynamics.moving_root import with_floating_root
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -95,6 +96,33 @@ def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     energy = np.empty(positions.shape[0])
     kinetic_energy_batch(robot.topology, robot.parameters, positions, velocities, energy)
     return energy.reshape(lead)
+
+
+def moving_base_energies(
+    robot: RobotModel, position: Array, rotation: Array, velocity: Array, q: Array, qd: Array
+) -> tuple[Array, Array]:
+    """Kinetic energy of links and rotors and potential energy of the links on a moving base, in the world, J; (B,).
+
+    The root link, which is part of the base, has none of it. Nothing is checked.
+
+    Parameters
+    ----------
+    robot
+        The model, with a fixed base.
+    position, rotation, velocity
+        The root link's origin and axes in the world, and (v, ω) in these axes; shapes (B, 3), (B, 3, 3), (B, 6).
+    q, qd
+        Shapes (B, nq), (B, n).
+    """
+    rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
+    kinetic = np.empty(rows)
+    kinetic_energy_batch(
+        *with_floating_root(robot), np.hstack([np.tile(pose, (rows, 1)), q]), np.hstack([velocity, qd]), kinetic
+    )
+    moment = _first_moment(robot, np.ascontiguousarray(q)) - robot.root_inertia.first_moment
+    mass = float(robot.parameters[:, MASS].sum())
+    potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity
+    return kinetic, potential
 
 
 def _first_moment(robot: RobotModel, positions: Array) -> Array:

@@ -1,8 +1,9 @@
 """Lagrange's equations W q̈ = P + V, built link by link (Vukobratović and Potkonjak, document 004).
 
-Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇. The
-columns come from `lagrange_columns`. The document works along a chain of joints with a rotation and a translation; here
-they stand in any tree. O(n³), and independent of every other engine of the package.
+Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇, less ṡ
+on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints
+with a rotation and a translation; here they stand in any tree. O(n³), and independent of every other engine of the
+package.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.lagrange_columns import (
     ALPHA,
     ALPHA_RATE,
@@ -30,6 +32,7 @@ from rne_dynamics.dynamics.lagrange_columns import (
     freedom,
     inertia_about_centre,
 )
+from rne_dynamics.dynamics.moving_root import with_floating_root
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
@@ -43,7 +46,7 @@ _U, _U_RATE, _F, _F_RATE, PAIR_COLUMNS = columns(6, 6, 6, 6)
 
 
 class LagrangeTerms(NamedTuple):
-    """The terms of W q̈ = P + V, P being the joint efforts, and what V is made of: V = Y + ∂T/∂q − Ẇ q̇ (29).
+    """The terms of W q̈ = P + V, P being the joint efforts, and what V is made of: V = Y + ∂T/∂q − Ẇ q̇ − ṡ (29).
 
     Parameters
     ----------
@@ -58,6 +61,9 @@ class LagrangeTerms(NamedTuple):
         velocity components with its twist relative to the parent held fixed in the parent; (…, n).
     Y
         Generalised forces of the weights; (…, n).
+    s_dot
+        Time derivative of s = ∂T/∂q̇ − W q̇, the generalised momenta that the prescribed motion of the base alone gives
+        the joints; zero for a base at rest; (…, n).
     """
 
     W: Array
@@ -65,6 +71,7 @@ class LagrangeTerms(NamedTuple):
     W_dot: Array
     dT_dq: Array
     Y: Array
+    s_dot: Array
 
 
 @helper
@@ -241,30 +248,76 @@ def form_terms(
     """The terms over rows, shapes as for `lagrange_batch`; nothing is checked."""
     rows, n = qd.shape
     terms = LagrangeTerms(
-        np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n))
-    )
+        np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
+        np.zeros((rows, n)),
+    )  # fmt: skip
     lagrange_batch(
         topology, parameters, field, q, qd, wrenches, terms.W, terms.W_dot, terms.dT_dq, terms.Y, terms.V
     )  # fmt: skip
     return terms
 
 
-def lagrange_terms(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> LagrangeTerms:
-    """W and V of Lagrange's equations W q̈ = P + V, and Ẇ, ∂T/∂q, Y that V is made of (document 004).
+def form_terms_on_moving_base(
+    robot: RobotModel, base: Array, field: Array, q: Array, qd: Array, wrenches: Array
+) -> LagrangeTerms:
+    """The terms of the joints for a base that moves as `base` (1 or B, 12: v, ω, v̇, ω̇) says; nothing is checked.
+
+    A base in prescribed motion is six coordinates more, a floating joint at the root. The equations are formed for all
+    of them, and the rows of the joints kept: W_qq q̈ + W_qb ż = P + V_q with ż given.
+    """
+    v, w, dv, dw = base[:, 0:3], base[:, 3:6], base[:, 6:9], base[:, 9:12]
+    rows = len(q)
+    origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    velocity = np.broadcast_to(base[:, :6], (rows, 6))
+    whole = form_terms(
+        *with_floating_root(robot),
+        field,
+        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
+        np.concatenate([velocity, qd], axis=1),
+        np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
+    )
+    # the rate of the base's velocity components, whose axes turn with it
+    acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
+    given = (whole.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
+    return LagrangeTerms(
+        np.ascontiguousarray(whole.W[:, 6:, 6:]),
+        whole.V[:, 6:] - given,
+        np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
+        whole.dT_dq[:, 6:],
+        whole.Y[:, 6:],
+        (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
+    )
+
+
+def lagrange_terms(
+    robot: RobotModel, q: ArrayLike, qd: ArrayLike, *, base_motion: BaseMotion | None = None
+) -> LagrangeTerms:
+    """W and V of Lagrange's equations W q̈ = P + V, and Ẇ, ∂T/∂q, Y, ṡ that V is made of (document 004).
 
     Parameters
     ----------
     robot
-        The model; its base stands still or floats.
+        The model.
     q, qd
         Positions (…, nq) and velocities (…, n). Leading dimensions broadcast.
+    base_motion
+        As for `inverse_dynamics`. The kinetic energy is that of the motion in the world then.
 
     Raises
     ------
     ArgumentError
-        Wrong shapes, NaN or infinity.
+        Wrong shapes, NaN or infinity, or a base motion for a floating base.
     """
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    field = robot.gravity.reshape(1, 3).copy()
-    terms = form_terms(robot.topology, robot.parameters, field, positions, velocities, np.empty((1, 0, 6)))
+    unloaded = np.empty((1, 0, 6))
+    if base_motion is None:
+        field = robot.gravity.reshape(1, 3).copy()
+        terms = form_terms(robot.topology, robot.parameters, field, positions, velocities, unloaded)
+    else:
+        base = packed_base(robot, base_motion, lead)
+        field = robot.gravity @ np.asarray(base_motion.rotation, dtype=np.float64)  # in base axes; checked just now
+        field = np.array(np.broadcast_to(field, (*lead, 3)).reshape(-1, 3))
+        base = np.array(np.broadcast_to(base, (len(field), 12)))
+        base[:, 6:9] += field  # its own acceleration, without −g
+        terms = form_terms_on_moving_base(robot, base, field, positions, velocities, unloaded)
     return LagrangeTerms(*(term.reshape((*lead, *term.shape[1:])) for term in terms))

@@ -128,7 +128,7 @@ def check_mass(robot: RobotModel, mass: float) -> None:
     """Refuse with `ModelError` the mass centre of links without mass."""
     if not mass > 0.0:
         raise ModelError(
-            f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point (m) instead"
+            f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point (m)"
         )
 
 

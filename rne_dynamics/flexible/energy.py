@@ -9,7 +9,7 @@ from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.inertia import modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, Work, pack, workspace
 from rne_dynamics.flexible.stiffness import elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -28,6 +28,68 @@ def first_moments_batch(packed: Packed, work: Work, z: Array, moments: Array) ->
             for i in range(packed.topology.shape[0]):
                 for r in range(4):  # the top row of G is r of (51)
                     moments[b, x] += work.G[i, 0, r] * work.W[i, r, x]
+
+
+@kernel
+def moving_base_energy_batch(
+    packed: Packed, work: Work, base: Array, z: Array, zd: Array, twice: Array, moments: Array
+) -> None:
+    """Twice the kinetic energy in the world without rotors, (B,), and Σ W_i r_i in base axes, (B, 3).
+
+    T = ½ Σ ∫ |Ẇ h + W ḣ|² dm over the links (section 3), for base motions (B, 12), z and ż (B, n + modes).
+    """
+    for b in range(z.shape[0]):
+        motion_kernel(packed, work, base[b], z[b], zd[b], None)
+        modal_terms_kernel(packed, work, z[b])
+        energy = 0.0
+        for x in range(3):
+            moments[b, x] = 0.0
+        for i in range(packed.topology.shape[0]):
+            W, dW = work.W[i], work.dW[i]
+            first, modes = packed.topology[i, FIRST_MODE], packed.topology[i, MODES]
+            start = packed.joints + first
+            for x in range(3):
+                for r in range(4):
+                    moments[b, x] += work.G[i, 0, r] * W[r, x]
+                    for s in range(4):
+                        energy += work.G[i, r, s] * dW[r, x] * dW[s, x]
+                for k in range(modes):
+                    rate = zd[b, start + k]
+                    for s in range(3):
+                        for r in range(4):
+                            energy += 2.0 * rate * work.D[first + k, r, s] * dW[r, x] * W[s + 1, x]
+                        for m in range(modes):
+                            for r in range(3):
+                                second = packed.second[first + m, k, r, s]
+                                energy += rate * zd[b, start + m] * second * W[r + 1, x] * W[s + 1, x]
+        twice[b] = energy
+
+
+def flexible_moving_base_energies(
+    arm: FlexibleArm, position: Array, rotation: Array, base: Array, z: Array, zd: Array
+) -> tuple[Array, Array]:
+    """Kinetic energy, and potential energy with that of bent links, on a moving base, in the world, J; (B,) each.
+
+    The root link, which is part of the base, has none of it. Nothing is checked.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    position, rotation, base
+        The root link's origin and axes in the world, and its packed motion; shapes (B, 3), (B, 3, 3), (B, 12).
+    z, zd
+        Joints and modes, and their rates; shape (B, n + modes).
+    """
+    packed, n = pack(arm), arm.n
+    twice, moments = np.empty(len(z)), np.empty((len(z), 3))
+    moving_base_energy_batch(packed, workspace(packed), base, z, zd, twice, moments)
+    rotors = np.array([packed.rotor[packed.topology[:, COORDINATE] == k].sum() for k in range(n)])
+    kinetic: Array = 0.5 * (twice + zd[:, :n] ** 2 @ rotors)
+    mass = float(packed.moments[:, 0, 0].sum())
+    gravity = -(np.einsum("bij,bj->bi", rotation, moments) + mass * position) @ arm.gravity
+    elastic = 0.5 * np.einsum("bi,ij,bj->b", z[:, n:], elastic_matrix(arm), z[:, n:])
+    return kinetic, gravity + elastic
 
 
 def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:

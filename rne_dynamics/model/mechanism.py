@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -39,18 +40,27 @@ class Mechanism:
     posture
         Positions of all joints of the tree, shape (nq of the tree,), near which the mechanism works: where assembly
         starts from, and so which branch (elbow up or down) it finds. Made exact by `closed_chain.assembly.assembled`.
+    effort_weights, preload
+        How more motors than freedoms share their work, by joint names: efforts τ are the ones of least
+        Σ w (τ − p)², w the weights (1 unless given) and p the preload (0 unless given), N·m or N. What of the preload
+        moves nothing remains: the tension against each other that takes the play out of gears.
 
     Raises
     ------
     ModelError
         No loops, an unknown link or joint, a floating base or joint, a joint driven twice, a posture of a wrong
-        shape or outside finite numbers.
+        shape or outside finite numbers, a weight that is not above 0, a preload that is not finite.
     """
 
     robot: RobotModel
     loops: tuple[Loop, ...]
     joint_names: tuple[str, ...]
     posture: Array
+    effort_weights: Mapping[str, float] = field(default_factory=dict)
+    preload: Mapping[str, float] = field(default_factory=dict)
+    #: `effort_weights` and `preload` of the actuated joints; shape (n,)
+    weights: Array = field(init=False, repr=False)
+    preloads: Array = field(init=False, repr=False)
     #: bodies of each loop's frames A and B, −1 for the base; shape (loops, 2)
     loop_bodies: NDArray[np.int64] = field(init=False, repr=False)
     #: packed loops; shape (loops, LOOP_COLUMNS)
@@ -79,6 +89,11 @@ class Mechanism:
         if not len(places):
             raise ModelError(f"mechanism {robot.name!r} has no actuated joint; name at least one")
         object.__setattr__(self, "posture", frozen_array(self.posture, (robot.nq,), f"posture of {robot.name!r}"))
+        weights = self._by_joint("effort_weights", self.effort_weights, 1.0)
+        preloads = self._by_joint("preload", self.preload, 0.0)
+        if not (weights > 0.0).all():
+            name = self.joint_names[int(np.argmin(weights))]
+            raise ModelError(f"effort_weights of joint {name!r} is {weights.min():g}; it must be above 0")
         bodies = np.empty((len(self.loops), 2), dtype=np.int64)
         frames = np.empty((len(self.loops), LOOP_COLUMNS))
         for k, loop in enumerate(self.loops):
@@ -99,11 +114,20 @@ class Mechanism:
         for label, array in (
             ("loop_bodies", bodies),
             ("loop_frames", frames),
+            ("weights", weights),
+            ("preloads", preloads),
             ("actuated", places),
             ("passive", np.setdiff1d(np.arange(robot.n), places)),
         ):
             array.flags.writeable = False
             object.__setattr__(self, label, array)
+
+    def _by_joint(self, what: str, given: Mapping[str, float], default: float) -> Array:
+        for joint, value in given.items():
+            self.robot.joint_index(joint)
+            if not np.isfinite(value):
+                raise ModelError(f"{what} of joint {joint!r} is {value}; it must be finite")
+        return np.array([given.get(joint, default) for joint in self.joint_names], dtype=np.float64)
 
     @property
     def name(self) -> str:
@@ -191,6 +215,18 @@ class Mechanism:
     def with_payload(self, payload: Payload) -> Mechanism:
         """The same mechanism carrying a payload; `ModelError` for an unknown link."""
         return replace(self, robot=with_payload(self.robot, payload))
+
+    def on_tree(self, robot: RobotModel) -> Mechanism:
+        """The same loops, motors and posture on another tree, in which joints may have been locked."""
+        kept = [self.robot.joint_index(name) for name in robot.joint_names]
+        return replace(
+            self,
+            robot=robot,
+            joint_names=tuple(name for name in self.joint_names if name in robot.joint_names),
+            posture=self.posture[kept],
+            effort_weights={name: w for name, w in self.effort_weights.items() if name in robot.joint_names},
+            preload={name: p for name, p in self.preload.items() if name in robot.joint_names},
+        )
 
     def with_posture(self, posture: ArrayLike) -> Mechanism:
         """The same mechanism working near another posture of all joints of the tree."""

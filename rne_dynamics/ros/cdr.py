@@ -31,6 +31,9 @@ NATIVE = sys.byteorder == "little"
 #: Bytes before a message in memory, so that what is aligned in it is aligned in memory.
 LEAD = 8 - ENCAPSULATION
 
+#: Orientation, angular velocity and linear acceleration of a sensor_msgs/Imu, each with its covariance.
+IMU_NUMBERS = 4 + 9 + 3 + 9 + 3 + 9
+
 _STAMP, _COUNT = Struct("<iI"), Struct("<I")
 
 
@@ -148,6 +151,21 @@ def trajectory_points(data: bytes) -> int | None:
         return walk.count()
     except error:
         return None
+
+
+def imu_numbers(data: bytes) -> Array | None:
+    """The 37 numbers of a sensor_msgs/Imu in their order; None where they cannot be read here."""
+    if data[:2] != PLAIN or not NATIVE:
+        return None
+    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    try:
+        walk.text()  # frame_id
+        walk.align(8)
+        span = walk.take(8 * IMU_NUMBERS)
+    except error:
+        return None
+    numbers: Array = np.frombuffer(data, np.float64, IMU_NUMBERS, span.start).copy()
+    return numbers
 
 
 class NumbersReader:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from sensor_msgs.msg import JointState
+from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 
 from rne_dynamics.control.locked_joints import Measured
@@ -27,6 +27,7 @@ from rne_dynamics.control.supervision.states import DRIVING, INACTIVE, SILENT, S
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
 from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.controller_state import ControllerState
@@ -63,6 +64,8 @@ ROUNDING = 1e-9
 CLOCK_SILENCE = 5.0
 #: Name of the topic that says whether the drives act, in `Setup.topics`.
 DRIVES = "drives"
+#: Name of the topic that says how the base moves, likewise.
+BASE = "base"
 
 Entity = TypeVar("Entity")
 #: Sends a message to the other process; those that are not needed (second argument) may be lost.
@@ -142,6 +145,9 @@ class ControlLoop:
         ] if setup.drives else []
         if self._drives:
             self.supervisor.drives(self.clock.now(), False)  # until they say that they do
+        self._base = [
+            node.create_subscription(Imu, BASE, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True)
+        ] if setup.base else []
         self.hot = HotLoop(
             node, JointState, "joint_states", NEWEST, self.on_state,
             None if self._answers_states else 1.0 / setup.rate, self._tick, raw=True,
@@ -271,6 +277,8 @@ class ControlLoop:
         """One joint state as it came: check it, and answer it."""
         if self.clock.started:  # nothing can be answered without a time
             self._take_state(data)
+            if self._base:
+                self._sense_base(self.clock.now())  # for the next answer; this one must not wait
         self._taken += 1
         self._acknowledge()
 
@@ -317,6 +325,19 @@ class ControlLoop:
             self.statistics.overrun()
         self._answer(supervisor.effort(supervisor.stamp + int((now - supervisor.arrival) * 1e9), now), arrived)
 
+    def _sense_base(self, now: float) -> None:
+        """Take what has come on the motion of the base, if that is measured."""
+        for subscription in self._base:
+            taken = take(subscription, Imu, True)
+            if taken is None:
+                continue
+            try:
+                reading = read_imu(taken[0])
+            except StateError as error:
+                self.supervisor.refuse_base(error)
+            else:
+                self.supervisor.sense_base(reading, now)
+
     def _answer(self, effort: Effort | None, arrived: float) -> None:
         """Publish an effort and what it is made of."""
         if effort is None:
@@ -347,6 +368,7 @@ class ControlLoop:
     def _watch(self, now: float) -> None:
         if now < self._watch_at - ROUNDING:
             return
+        self._sense_base(now)
         effort = self.supervisor.tick(now)
         if effort is not None:
             self._publish(effort)

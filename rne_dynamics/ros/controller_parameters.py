@@ -11,18 +11,20 @@ from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gain_check import check_gains
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.base_filter import ACCELERATIONS, BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.guards.stiction import stiction
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.supervision.settings import COMPENSATED, Settings, StartCheck
 from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
+from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, open_tree
 from rne_dynamics.model.tree import JointKind
 from rne_dynamics.ros.effort_limits import effort_limits
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
 
 #: The effort rate where none is given: the whole effort limit in this time, s.
 RATE_TIME = 0.01
@@ -79,6 +81,24 @@ CONTROLLER: tuple[Parameter, ...] = (
               "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
     Parameter("drives.topic", "", "Topic of std_msgs/Bool that says whether the drives act on efforts; while it says "
               "no, or nothing yet, motions are refused. Empty for none.", read_only=True),
+    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu that says how the base moves, for an arm on a ship or "
+              "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
+              read_only=True),
+    Parameter("base_motion.acceleration", "specific_force", "What the messages' linear acceleration is: with gravity, "
+              "as accelerometers measure it (specific_force), without it (without_gravity), or not to be used "
+              "(ignored). The last two need orientations.", choices=ACCELERATIONS),
+    Parameter("base_motion.timeout", 0.1, "Age at which the last usable message is stale and the arm is stopped.", "s",
+              0.001, 10.0),
+    Parameter("base_motion.filter", 10.0, "Corner frequency of the angular acceleration that is estimated from the "
+              "angular velocity; 0 for none.", "Hz", 0.0, 1000.0),
+    Parameter("base_motion.position", (0.0, 0.0, 0.0), "The sensor's origin in the root link's frame.", "m", -1000.0,
+              1000.0, length=(3,)),
+    Parameter("base_motion.rpy", (0.0, 0.0, 0.0), "The sensor's axes in the root link's: roll, pitch and yaw as in a "
+              "URDF.", "rad", -10.0, 10.0, length=(3,)),
+    Parameter("base_motion.largest_acceleration", 20.0, "Acceleration of the base, without gravity, above which a "
+              "message is refused.", "m/s^2", 0.0, 1000.0),
+    Parameter("base_motion.largest_angular_velocity", 5.0, "Angular velocity above which a message is refused.",
+              "rad/s", 0.0, 100.0),
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/*; 0 publishes none.", "", 0, 1_000_000,
               read_only=True),
     Parameter("limits.saturation", "joint", "What a saturated joint does to the others: nothing (joint), or the motion "
@@ -101,6 +121,20 @@ def friction_compensation(values: Values) -> FrictionCompensation | None:
     """The friction compensation that the parameters ask for; None for none."""
     scale = number(values, "friction_compensation")
     return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
+
+
+def base_sensor(values: Values) -> BaseSensor | None:
+    """How the motion of the base is measured; None for a base at rest."""
+    if not values["base_motion.topic"]:
+        return None
+    return BaseSensor(
+        acceleration=values["base_motion.acceleration"],  # type: ignore[arg-type]  # one of its choices
+        timeout=number(values, "base_motion.timeout"), frequency=number(values, "base_motion.filter"),
+        position=np.array(numbers(values, "base_motion.position")),
+        rotation=rotation_rpy(*numbers(values, "base_motion.rpy")),
+        largest_acceleration=number(values, "base_motion.largest_acceleration"),
+        largest_angular_velocity=number(values, "base_motion.largest_angular_velocity"),
+    )
 
 
 def damping_parameter(name: str, description: str) -> Parameter:
@@ -173,6 +207,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
         min_rate=number(values, "min_rate"),
         recover_automatically=bool(values["recover_automatically"]),
         holding_error=holding_error(robot, values),
+        base=base_sensor(values),
         assumed_rate=rate,
         warnings=warnings,
     )

@@ -54,6 +54,7 @@ class ControllerReport:
             "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),
             "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
             "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.blind,
+            "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
             "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
         }
         if s.distance is not None:

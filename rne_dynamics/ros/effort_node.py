@@ -25,7 +25,7 @@ from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.control_loop import DRIVES
+from rne_dynamics.ros.control_loop import BASE, DRIVES
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.latest import Latest
@@ -142,15 +142,16 @@ class EffortNode(ArmNode):
 
     def _setup(self, robot: Machine, settings: Settings) -> Setup:
         values = self.parameters
-        drives = values.text("drives.topic")
+        drives, base = values.text("drives.topic"), values.text("base_motion.topic")
         topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
         topics += ["~/clock_seen"] + [f"~/torque/{term}" for term in TorqueTerms._fields]
         return Setup(
             settings, f"{self.get_name()}_loop", self.get_namespace(),
             {name: self.resolve_topic_name(name) for name in topics}
-            | ({DRIVES: self.resolve_topic_name(drives)} if drives else {}),
+            | ({DRIVES: self.resolve_topic_name(drives)} if drives else {})
+            | ({BASE: self.resolve_topic_name(base)} if base else {}),
             self.commanded, tuple(self.locked), effort_scales(robot, values.values), values.number("rate"),
-            int(values.number("torque_divisor")), bool(drives), self._simulated,
+            int(values.number("torque_divisor")), bool(drives), bool(base), self._simulated,
             int(values.number("realtime_priority")), tuple(map(int, numbers(values.values, "cpu_affinity"))),
             values.flag("lock_memory"),
         )

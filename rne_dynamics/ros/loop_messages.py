@@ -52,8 +52,8 @@ class Setup:
         Efforts per second; 0 answers each state.
     torque_divisor
         Cycles between two messages on ``~/torque/*`` and ``~/controller_state``.
-    drives
-        Whether there is a topic that says whether the drives act.
+    drives, base
+        Whether there is a topic that says whether the drives act, and one that says how the base moves.
     simulated
         Whether time is that of ``/clock``.
     priority, cpus, lock_memory
@@ -70,6 +70,7 @@ class Setup:
     rate: float
     torque_divisor: int
     drives: bool
+    base: bool
     simulated: bool
     priority: int
     cpus: tuple[int, ...]

@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.closed_chain.assembly import assembled
-from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.inertia import Array, frozen_array
+from rne_dynamics.model.inertia import frozen_array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
@@ -111,7 +110,7 @@ def relocked(described: Described, positions: Mapping[str, float]) -> Described:
     tree = described.free.with_locked(locked)
     if isinstance(old, Mechanism):
         robot = assemble(tree, base=old.robot.base, gravity=old.robot.gravity)
-        machine: Machine = assembled(Mechanism(robot, old.loops, old.joint_names, old.posture))
+        machine: Machine = assembled(old.on_tree(robot))
     else:
         machine = assemble(tree, base=old.base, gravity=old.gravity)
     return Described(machine, locked, described.free)
@@ -159,11 +158,6 @@ def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine:
     if payload is None:
         return machine
     return with_payload(machine, payload) if isinstance(machine, RobotModel) else machine.with_payload(payload)
-
-
-def follower(machine: Machine, posture: Array | None = None) -> Follower | None:
-    """What follows a mechanism's loops from `posture` on, by default its own; None for an open arm."""
-    return Follower(machine, posture) if isinstance(machine, Mechanism) else None
 
 
 def with_effort_limit(machine: AnyMachine, limit: ArrayLike) -> AnyMachine:

@@ -17,6 +17,8 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.base_listener import BaseListener
+from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
@@ -24,11 +26,13 @@ from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
-from rne_dynamics.ros.machine import driven_first, follower, loaded, with_effort_limit
+from rne_dynamics.ros.machine import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.sampled_base import SampledBase
 from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
 from rne_dynamics.simulation.stepping import StepMethod
 
@@ -57,6 +61,13 @@ SCHEMA: tuple[Parameter, ...] = (
               "the next command comes.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
+    Parameter("base_motion.file", "", "File that says how the base moves, .csv with the columns time, x, y, z, qx, qy, "
+              "qz, qw or .npz with time, position, quaternion; what a sensor on it measures goes out on base_imu. "
+              "Empty for a base at rest.", read_only=True),
+    Parameter("base_motion.smoothing", 0.0, "Frequency above which motion in that file counts as noise; 0 takes all of "
+              "it.", "Hz", 0.0, 1000.0, read_only=True),
+    Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu: the base moves as a sensor at "
+              "the root link measures. Empty for none.", read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
@@ -79,7 +90,8 @@ class SimulatorNode(ArmNode):
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
-    would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links.
+    would have them goes out on ``~/deflections``, see `DeflectionsPublisher`. Brakes hold joints, not links. The
+    motion of a moving base goes out before each joint state, see `BasePublisher`.
     """
 
     live = False
@@ -105,7 +117,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             with_effort_limit(machine, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"),
+            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(open_tree(robot).gravity),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
@@ -117,7 +129,6 @@ class SimulatorNode(ArmNode):
         self._patience = values.number("lockstep_timeout")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
         self._names, self._places = driven_first(robot)
-        self._loops = follower(robot, self.simulator.state.posture)
         self._warm_up()
         self._wrenches: dict[str, Array] = {}
         self._paused = self._running = False
@@ -134,6 +145,17 @@ class SimulatorNode(ArmNode):
                 f"joint {robot.joint_names[j]!r} starts at {start[j]:.6g}: {asked[j]:g} is outside its limits"
             )
         return start
+
+    def _base_motion(self, gravity: Array) -> BaseTrajectory | None:
+        path, topic = self.parameters.text("base_motion.file"), self.parameters.text("base_motion.topic")
+        if path and topic:
+            raise ParameterError(
+                f"parameters base_motion.file is {path!r} and base_motion.topic {topic!r}; give one of them"
+            )
+        self._listener = BaseListener(self, topic, gravity) if topic else None
+        if not path:
+            return self._listener
+        return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
 
     def _warm_up(self) -> None:
         self.simulator.command(np.zeros(self.robot.n))
@@ -165,6 +187,10 @@ class SimulatorNode(ArmNode):
         self._clocks = None
         if self.parameters.flag("publish_clock"):
             self._clocks = self.keep(self.create_publisher(ClockMessage, "/clock", OFFERED))
+        plant = self.simulator.plant
+        self._base = None
+        if plant.base_motion is not None and self._listener is None:
+            self._base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         self._deflections = (
             DeflectionsPublisher(self, self.described, int(self.parameters.number("deflections_divisor")))
             if isinstance(self.described, FlexibleArm) else None
@@ -194,7 +220,7 @@ class SimulatorNode(ArmNode):
         self._running = False
 
     def _restart(self) -> None:
-        self._loops = follower(self.robot, self.simulator.reset().posture)
+        self.simulator.reset()
         self._wrenches.clear()
         self._commanded = self._awaiting = self._ahead = False
         self._waits, self.waits, self._late = self._lockstep, 0, False
@@ -228,6 +254,8 @@ class SimulatorNode(ArmNode):
 
     def _integrate(self) -> None:
         """Work out the state at the next deadline with the latest command."""
+        if self._listener is not None:
+            self._listener.update()
         try:
             state = self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
             self._note_motion()
@@ -242,9 +270,8 @@ class SimulatorNode(ArmNode):
         """Positions and velocities of all joints, as they will be published."""
         state = self.simulator.state
         self._motion = state.q, state.qd
-        if self._loops is not None:
-            self._loops.follow(state.q, state.qd)
-            self._motion = self._loops.posture[self._places], self._loops.velocity[self._places]
+        if state.posture is not None and state.tree_qd is not None:
+            self._motion = state.posture[self._places], state.tree_qd[self._places]
 
     def _advance(self) -> None:
         """Publish the state at this deadline."""
@@ -263,6 +290,8 @@ class SimulatorNode(ArmNode):
             clock = self._clock_message.clock
             clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
+        if self._base is not None:
+            self._base.publish(now, self.simulator.state.t)
         self._published = time.monotonic()
         self._awaiting, self._late = True, False
         self._message.publish(self._states)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
@@ -99,12 +100,14 @@ def integrate(
     def rate(t: float, x: Array) -> Array:
         q, qd = x[:nz].copy(), x[nz:].copy()
         out = np.empty_like(x)
+        moving = None if plant.base_motion is None else plant.base_motion.motion(t)
         if isinstance(robot, Mechanism | FlexibleArm):
             drive[:n] = plant.limited(checked_effort(plant, law(t, q[:n], qd[:n])))
             out[:nz] = qd
             determined = accelerations(
-                tree.topology, tree.parameters, loops, flex, tree.base_at_rest, tree.has_mimic, joints, loads, q, qd,
-                drive, free, out[nz:],
+                tree.topology, tree.parameters, loops, flex,
+                tree.base_at_rest if moving is None else moving.packed(tree.gravity),
+                tree.has_mimic, joints, loads, q, qd, drive, free, out[nz:],
             )  # fmt: skip
             if not determined and isinstance(robot, FlexibleArm):
                 if np.array_equal(q, z):  # names what has no inertia
@@ -115,7 +118,9 @@ def integrate(
             return out
         given = plant.limited(checked_effort(plant, law(t, q, qd)))
         configuration_rate(robot.topology, q, qd, out[:nz])
-        out[nz:] = forward_dynamics(robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches)
+        out[nz:] = forward_dynamics(
+            robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches, base_motion=moving
+        )
         return out
 
     def slopes(t: float, x: Array) -> Array:
@@ -158,9 +163,10 @@ def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> l
             continue
         if isinstance(robot, Mechanism):
             posture = assemble(robot, q, start=posture)
-        else:
-            normalize_quaternions(robot.topology, q)
-        states.append(State(float(t), q, qd, posture))
+            states.append(State(float(t), q, qd, posture, tree_qd=starting_velocity(robot, posture, qd)[0]))
+            continue
+        normalize_quaternions(robot.topology, q)
+        states.append(State(float(t), q, qd))
     return states
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.flexible.equations import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.base_course import BASE, base_at
 from rne_dynamics.simulation.bending import DONE, NO_INERTIA, NOT_CONVERGED, Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.plant import VISCOUS
 from rne_dynamics.spatial.arrays import copy_into
@@ -48,6 +49,7 @@ def gauss_legendre(
     zd: Array,
     drive: Array,
     locked: NDArray[np.bool_],
+    elapsed: float,
     h: float,
     z_new: Array,
     zd_new: Array,
@@ -58,14 +60,19 @@ def gauss_legendre(
     ----------
     joints, drive, locked
         As for `accelerations`; locked joints do not accelerate.
+    base, elapsed
+        As for `runge_kutta`.
     """
     at, rate = z.copy(), zd.copy()
     parts = 1
     for _halving in range(_HALVINGS + 1):
         copy_into(at, z)
         copy_into(rate, zd)
-        for _part in range(parts):
-            flex.status[0] = _stages(flex, base, joints, wrenches, at, rate, drive, locked, h / parts, z_new, zd_new)
+        for part in range(parts):
+            begun = elapsed + part * (h / parts)
+            flex.status[0] = _stages(
+                flex, base, joints, wrenches, at, rate, drive, locked, begun, h / parts, z_new, zd_new
+            )
             if flex.status[0] != DONE:
                 break
             copy_into(at, z_new)
@@ -86,14 +93,18 @@ def _stages(
     zd: Array,
     drive: Array,
     locked: NDArray[np.bool_],
+    elapsed: float,
     h: float,
     z_new: Array,
     zd_new: Array,
 ) -> int:
     """One step with the accelerations a₁, a₂ of both stages as unknowns; the status."""
     nz = z.shape[0]
+    here = np.empty(BASE) if base.shape[0] > BASE else base
+    if base.shape[0] > BASE:
+        base_at(base, elapsed, here)
     J, bias, inverse = np.empty((nz, nz)), np.empty(nz), np.empty((nz, nz), dtype=np.complex128)
-    flexible_mass_and_bias(flex, base, wrenches, z, zd, 0.0, J, J, bias)
+    flexible_mass_and_bias(flex, here, wrenches, z, zd, 0.0, J, J, bias)
     if not _newton_matrix(flex, joints, J, locked, h, inverse):
         return NO_INERTIA
     a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
@@ -107,6 +118,8 @@ def _stages(
             for stage in range(2):
                 r = r1 if stage == 0 else r2
                 c = _C1 if stage == 0 else _C2
+                if base.shape[0] > BASE:
+                    base_at(base, elapsed + c * h, here)
                 for k in range(nz):
                     if stage == 0:
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S11 * a1[k] + _S12 * a2[k]))
@@ -115,7 +128,7 @@ def _stages(
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
                         zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
                 a = a1 if stage == 0 else a2
-                flexible_forces_kernel(flex.packed, flex.work, base, z_stage, zd_stage, a, wrenches, r)
+                flexible_forces_kernel(flex.packed, flex.work, here, z_stage, zd_stage, a, wrenches, r)
                 for k in range(nz):
                     r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
         for k in range(nz):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
@@ -23,9 +24,14 @@ class Controller(Protocol):
     """A tracking law (`ComputedTorque` and `PdGravity` of rne_dynamics.control are such)."""
 
     def law(
-        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *, posture: Array | None = None
+        self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
+        posture: Array | None = None, base_motion: BaseMotion | None = None,
     ) -> TorqueTerms:
-        """The torque for one cycle; `posture` is given where the plant is a mechanism: `State.posture`."""
+        """The torque for one cycle.
+
+        `posture` is given where the plant is a mechanism: `State.posture`; `base_motion` where its base moves and that
+        is known.
+        """
 
     def next_integral(
         self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None
@@ -43,6 +49,7 @@ def cycle_by_cycle(
     substeps: int,
     cycles: int,
     method: StepMethod | None,
+    base_known: bool = True,
     progress: Callable[[float], None] | None,
 ) -> Log:
     """`Rollout.run` from a checked state on, where it is not compiled."""
@@ -51,10 +58,10 @@ def cycle_by_cycle(
     integral = np.zeros(plant.robot.n)
     for k in range(cycles + 1):
         reference = trajectory.sample(k * period)
-        if state.posture is None:
-            terms = controller.law(state.q, state.qd, reference, integral)
-        else:
-            terms = controller.law(state.q, state.qd, reference, integral, posture=state.posture)
+        known: dict[str, Any] = {} if state.posture is None else {"posture": state.posture}
+        if base_known and plant.base_motion is not None:
+            known["base_motion"] = plant.base_motion.motion(k * period)
+        terms = controller.law(state.q, state.qd, reference, integral, **known)
         asked = terms.total
         given = plant.limited(asked)
         log.add(k * period, state, given, reference, terms._asdict())

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.base_course import BASE, base_at
 from rne_dynamics.simulation.bending import Flex, too_stiff
 from rne_dynamics.simulation.collocation import gauss_legendre
 from rne_dynamics.simulation.contact import damped, directions, held, impact, response, states_of_joints
@@ -100,7 +101,8 @@ def step_with_events(
 ) -> float:
     """One step of fourth order in `dt` through impacts and joints coming to rest, located within it.
 
-    By Runge and Kutta's method in between, or with flexible links by the one they ask for.
+    By Runge and Kutta's method in between, or with flexible links by the one they ask for. `base` is one of
+    `base_course`.
 
     Which joints are locked is decided at the start of the step and after every event, so a joint that breaks loose
     from sticking or from its stop because the others move does so up to one step late.
@@ -121,6 +123,7 @@ def step_with_events(
     if loops is None and flex is None:
         memory = memory_of(topology.shape[0], q.shape[0], n)
     rubbed = damped(joints)
+    here = np.empty(BASE) if base.shape[0] > BASE else base
     left = dt
     for piece in range(4 * n + 8):
         rests = held(joints, positions, q_at, qd_at)
@@ -131,7 +134,9 @@ def step_with_events(
             if rate * dt > STIFF:
                 return dt
         if rests or _stiffness_unknown(loops, flex, rubbed, piece):
-            if not response(topology, parameters, loops, flex, base, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
+            if base.shape[0] > BASE:
+                base_at(base, dt - left, here)
+            if not response(topology, parameters, loops, flex, here, joints, wrenches, q_at, qd_at, 0.0, M, bias, A):
                 return -1.0
             if piece == 0:
                 rate = 0.0  # as `viscous_rate`
@@ -169,15 +174,17 @@ def step_with_events(
             # chosen here and not in a helper: numba optimizes all that a function calls once more at every level
             if loops is None and flex is None:
                 moved = open_arm_runge_kutta(
-                    topology, parameters, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h, memory,
-                    q_new, qd_new,
+                    topology, parameters, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, dt - left,
+                    h, memory, q_new, qd_new,
                 )  # fmt: skip
             elif flex is not None and flex.collocation:
-                moved = gauss_legendre(flex, base, joints, wrenches, q_at, qd_at, drive, locked, h, q_new, qd_new)
+                moved = gauss_legendre(
+                    flex, base, joints, wrenches, q_at, qd_at, drive, locked, dt - left, h, q_new, qd_new
+                )
             else:
                 moved = runge_kutta(
-                    topology, parameters, loops, flex, base, mimic, joints, wrenches, q_at, qd_at, drive, locked, h,
-                    q_new, qd_new,
+                    topology, parameters, loops, flex, base, mimic, joints, wrenches, q_at, qd_at, drive, locked,
+                    dt - left, h, q_new, qd_new,
                 )  # fmt: skip
             if not moved:
                 return -1.0

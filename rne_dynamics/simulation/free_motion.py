@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.recorder import Recorder, count, whole
@@ -57,6 +58,8 @@ def free_motion(
         no_joint_outside(plant.robot, state, plant.positions)
     period = dt if record_dt is None else record_dt
     substeps, rows = whole(period, dt), count(seconds, period)
+    if plant.base_motion is not None:
+        check_base_trajectory(plant.base_motion, 0.0, rows * period)
     push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
     log = Recorder(plant)
     if method == "adaptive":

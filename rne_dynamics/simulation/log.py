@@ -11,6 +11,8 @@ import numpy as np
 
 from rne_dynamics.model.inertia import Array
 
+_ENTRIES = tuple(f"{row}{column}" for row in "xyz" for column in "xyz")
+
 
 @dataclass(frozen=True, eq=False)
 class Log:
@@ -27,7 +29,9 @@ class Log:
     effort
         Effort that acted from then on, after the limits, N·m or N; shape (rows, n).
     kinetic, potential
-        Energies, J; shape (rows,). Potential energy is that of gravity and, in flexible links, of their bending.
+        Energies, J; shape (rows,). Potential energy is that of gravity and, in flexible links, of their bending. On a
+        moving base both are those of the moving links in the world, without the root link's, which is part of the
+        base.
     reference_q, reference_qd, reference_qdd
         What was desired; shape (rows, n); `None` in free motion.
     terms
@@ -43,6 +47,8 @@ class Log:
         displacement, m, and small turn, rad; shape (rows, links, 6).
     elastic
         The part of `potential` that is in bent links, J; shape (rows,).
+    base_position, base_rotation
+        Of a moving base, the root link's origin and axes ``R_WB`` in the world; shapes (rows, 3), (rows, 3, 3).
     findings
         Where its links left the range of the theory of their bending; empty where they did not.
     """
@@ -67,6 +73,8 @@ class Log:
     flexible_links: tuple[str, ...] = ()
     tip: Array | None = None
     elastic: Array | None = None
+    base_position: Array | None = None
+    base_rotation: Array | None = None
     findings: tuple[str, ...] = ()
 
     @property
@@ -116,6 +124,8 @@ class Log:
             ("tree_qd", self.tree_qd, self.tree_names),
             ("delta", self.delta, self.mode_names),
             ("deltad", self.deltad, self.mode_names),
+            ("base_position", self.base_position, ("x", "y", "z")),
+            ("base_rotation", None if self.base_rotation is None else self.base_rotation.reshape(-1, 9), _ENTRIES),
             *(
                 (f"tip/{link}", self.tip[:, k], ("x", "y", "z", "turn_x", "turn_y", "turn_z"))
                 for k, link in enumerate(self.flexible_links)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.closing import DONE, assemble_kernel
+from rne_dynamics.closed_chain.closing import DONE, SINGULAR, assemble_kernel, motion_map_helper
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel
@@ -39,6 +39,8 @@ class Loops(NamedTuple):
         The actuated positions last asked for; shape (n,).
     status
         What became of that: `closed_chain.closing`'s DONE, NOT_CLOSED, …; and whether `T` is there; shape (2,).
+    distance
+        A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     """
 
     packed: Packed
@@ -50,6 +52,7 @@ class Loops(NamedTuple):
     damping: Array
     asked: Array
     status: NDArray[np.int64]
+    distance: Array
 
     @staticmethod
     def of(mechanism: Mechanism, viscous: Array, posture: Array | None) -> Loops:
@@ -65,6 +68,7 @@ class Loops(NamedTuple):
             np.empty((n, n)),
             np.empty(n),
             np.array([DONE, 0]),
+            np.zeros(1),
         )
 
 
@@ -88,12 +92,20 @@ def _look_ahead(loops: Loops, q: Array) -> None:
 
 @kernel
 def assemble_ahead(loops: Loops, q: Array) -> bool:
-    """Bring `loops.posture` to the actuated positions q; False where the loops do not close there."""
+    """Bring `loops.posture`, `loops.T` and `loops.distance` to the actuated positions q.
+
+    False where the loops do not close there, or the actuated joints do not hold the mechanism.
+    """
     copy_into(loops.asked, q)
     if loops.status[1] == 1:
         _look_ahead(loops, q)
     loops.status[0] = assemble_kernel(loops.packed, loops.work, q, loops.posture)
-    return bool(loops.status[0] == DONE)
+    if loops.status[0] != DONE:
+        return False
+    status, loops.distance[0] = motion_map_helper(loops.packed, loops.work, loops.T)
+    if status == SINGULAR:
+        loops.status[0] = SINGULAR
+    return bool(status != SINGULAR)
 
 
 @helper
@@ -141,7 +153,7 @@ def closed_mass_and_bias(
 
 
 def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
-    """Raise where a step from time `t` on failed because of the loops; nothing where they did close.
+    """Raise where adaptive integration failed at time `t` because of the loops; nothing where they did close.
 
     Raises
     ------
@@ -151,4 +163,7 @@ def refuse_posture(mechanism: Mechanism, loops: Loops, t: float) -> None:
     status = int(loops.status[0])
     if status != DONE:
         error = refusal(mechanism, status, loops.asked, loops.posture)
-        raise SimulationError(f"the motion cannot go on from t = {t:.6g} s: {error}") from error
+        raise SimulationError(
+            f"adaptive integration, which is in the actuated joints, ends at t = {t:.6g} s: {error}. `step` and "
+            "`free_motion` with its own methods go through"
+        ) from error

@@ -14,6 +14,7 @@ from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.base_course import BASE, base_at
 from rne_dynamics.simulation.bending import Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.loops import Loops, closed_mass_and_bias
 from rne_dynamics.simulation.open_arm import memory_of, open_arm_accelerations
@@ -118,6 +119,7 @@ def runge_kutta(
     qd: Array,
     drive: Array,
     locked: NDArray[np.bool_],
+    elapsed: float,
     h: float,
     q_new: Array,
     qd_new: Array,
@@ -125,13 +127,17 @@ def runge_kutta(
     """The classical fourth-order step of length `h`; False where the motion is not determined.
 
     Of mechanisms and flexible links, whose positions are as many as their velocities; open arms have their own.
+    `base` is one of `base_course`, of a step that began `elapsed` seconds before.
     """
     n = qd.shape[0]
     qdd, q_stage, qd_stage = np.empty(n), q.copy(), qd.copy()
     q_sum, qd_sum = np.zeros(n), np.zeros(n)
+    here = np.empty(BASE) if base.shape[0] > BASE else base
     for stage in range(4):
+        if base.shape[0] > BASE:
+            base_at(base, elapsed if stage == 0 else (elapsed + h if stage == 3 else elapsed + 0.5 * h), here)
         if not accelerations(
-            topology, parameters, loops, flex, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
+            topology, parameters, loops, flex, here, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
         ):
             return False
         weight = 1.0 if stage == 0 or stage == 3 else 2.0

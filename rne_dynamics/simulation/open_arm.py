@@ -16,6 +16,7 @@ from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
+from rne_dynamics.simulation.base_course import BASE, base_at
 from rne_dynamics.simulation.plant import VISCOUS
 from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
 from rne_dynamics.spatial.jit import helper, in_place_kernel
@@ -36,6 +37,8 @@ class Memory(NamedTuple):
         Shapes (n, n) and (n,).
     rate, q_stage, q_sum
         Shape (nq,).
+    base
+        A moving base at the time of a stage; shape (12,).
     """
 
     work: Array
@@ -48,6 +51,7 @@ class Memory(NamedTuple):
     rate: Array
     q_stage: Array
     q_sum: Array
+    base: Array
 
 
 @helper
@@ -55,7 +59,7 @@ def memory_of(bodies: int, nq: int, n: int) -> Memory:
     """Memory for an arm of that size."""
     return Memory(
         np.empty((bodies, _WORK_COLUMNS)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
-        np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq),
+        np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
     )  # fmt: skip
 
 
@@ -124,8 +128,8 @@ def normalize_quaternions(topology: NDArray[np.int64], q: Array) -> None:
 @in_place_kernel
 def open_arm_runge_kutta(
     topology: NDArray[np.int64], parameters: Array, base: Array, mimic: bool, joints: Array, wrenches: Array,
-    q: Array, qd: Array, drive: Array, locked: NDArray[np.bool_], h: float, memory: Memory, q_new: Array,
-    qd_new: Array,
+    q: Array, qd: Array, drive: Array, locked: NDArray[np.bool_], elapsed: float, h: float, memory: Memory,
+    q_new: Array, qd_new: Array,
 ) -> bool:  # fmt: skip
     """`motion.runge_kutta` of an open arm."""
     n, nq = qd.shape[0], q.shape[0]
@@ -135,9 +139,12 @@ def open_arm_runge_kutta(
         q_stage[k], q_sum[k] = q[k], 0.0
     for j in range(n):
         qd_stage[j], qd_sum[j] = qd[j], 0.0
+    here = memory.base if base.shape[0] > BASE else base
     for stage in range(4):
+        if base.shape[0] > BASE:
+            base_at(base, elapsed if stage == 0 else (elapsed + h if stage == 3 else elapsed + 0.5 * h), here)
         determined = open_arm_accelerations(
-            topology, parameters, base, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, memory, qdd
+            topology, parameters, here, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, memory, qdd
         )
         if not determined:
             return False

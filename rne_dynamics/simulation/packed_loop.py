@@ -49,6 +49,8 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
     # a subclass may have a law of its own
     if not (isinstance(plant.robot, RobotModel) and type(controller) in (ComputedTorque, PdGravity)):
         return None
+    if plant.base_motion is not None:
+        return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
     if not isinstance(controller.robot, RobotModel):
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.friction import joint_friction, passive_viscous
 from rne_dynamics.model.inertia import Array
@@ -14,6 +15,8 @@ from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_I
 from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.base_course import base_course
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.bending import Flex
 from rne_dynamics.simulation.loops import Loops
 
@@ -39,21 +42,35 @@ class ArmPlant(Rebuilt):
         Whether the position limits are hard, inelastic stops; not those of passive joints.
     limit_effort
         Whether efforts are cut at the effort limits, as a drive does.
+    base_motion
+        How the base moves; None for a base at rest. Gravity is along the world's axes then, and turned into the base's.
+
+    Raises
+    ------
+    SimulationError
+        A base motion for a floating base.
     """
 
     robot: AnyMachine
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True
+    base_motion: BaseTrajectory | None = None
     #: friction, stops and effort limit of each coordinate as the stepping kernels take them, shape (n, JOINT_COLUMNS);
     #: of an arm with flexible links followed by rows for its modes, which have none of these
     joints: Array = field(init=False, repr=False)
     #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
     _passive_viscous: Array = field(init=False, repr=False)
+    #: of a mechanism, `joints` for all joints of its tree, passive ones without stops, Coulomb friction and drives
+    tree_joints: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         robot, n = rigid(self.robot), self.robot.n
+        if self.base_motion is not None and self.tree.base == "floating":
+            raise SimulationError(
+                f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
+            )
         coordinates = self.robot.nz if isinstance(self.robot, FlexibleArm) else n
         joints = np.zeros((coordinates, JOINT_COLUMNS))
         joints[:, LOWER], joints[:, UPPER], joints[:, EFFORT] = -np.inf, np.inf, np.inf
@@ -63,10 +80,11 @@ class ArmPlant(Rebuilt):
             joints[:n, LOWER], joints[:n, UPPER] = robot.lower, robot.upper
         if self.limit_effort:
             joints[:n, EFFORT] = robot.effort_limit
-        passive = np.zeros(0)
+        passive, tree_joints = np.zeros(0), np.zeros((0, JOINT_COLUMNS))
         if isinstance(robot, Mechanism):
             positions = np.arange(robot.n)
             passive = passive_viscous(robot) if self.friction else np.zeros(robot.robot.n)
+            tree_joints = self._of_tree(robot, passive, joints)
         elif isinstance(self.robot, FlexibleArm):
             positions = np.arange(coordinates)
         else:
@@ -74,9 +92,19 @@ class ArmPlant(Rebuilt):
             for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
                 if kind != FLOATING:
                     positions[iv] = iq
-        for name, array in (("joints", joints), ("positions", positions), ("_passive_viscous", passive)):
+        for name, array in (
+            ("joints", joints), ("positions", positions), ("_passive_viscous", passive), ("tree_joints", tree_joints)
+        ):  # fmt: skip
             array.flags.writeable = False
             object.__setattr__(self, name, array)
+
+    @staticmethod
+    def _of_tree(mechanism: Mechanism, passive: Array, joints: Array) -> Array:
+        rows = np.zeros((mechanism.robot.n, JOINT_COLUMNS))
+        rows[:, LOWER], rows[:, UPPER], rows[:, EFFORT] = -np.inf, np.inf, np.inf
+        rows[:, VISCOUS] = passive
+        rows[mechanism.actuated] = joints
+        return rows
 
     @property
     def tree(self) -> RobotModel:
@@ -95,6 +123,19 @@ class ArmPlant(Rebuilt):
     def flex(self, collocation: bool) -> Flex | None:
         """What the kernels need of flexible links, likewise; None where nothing bends."""
         return Flex.of(self.robot, collocation) if isinstance(self.robot, FlexibleArm) else None
+
+    def base_moments(self, t: float, dt: float) -> Array:
+        """The base's packed motion at the start, in the middle and at the end of a step; shape (3, 12)."""
+        if self.base_motion is None:
+            return np.tile(self.tree.base_at_rest, (3, 1))
+        gravity = self.tree.gravity
+        return np.array([self.base_motion.motion(t + part * dt).packed(gravity) for part in (0.0, 0.5, 1.0)])
+
+    def base_over(self, t: float, dt: float) -> Array:
+        """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
+        if self.base_motion is None:
+            return self.tree.base_at_rest
+        return base_course(self.base_moments(t, dt), dt)
 
     def limited(self, effort: Array) -> Array:
         """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""

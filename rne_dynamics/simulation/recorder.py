@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
+from rne_dynamics.dynamics.energy import kinetic_energy, moving_base_energies, potential_energy
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.flexible.energy import flexible_kinetic_energy, flexible_potential_energy
+from rne_dynamics.flexible.energy import (
+    flexible_kinetic_energy,
+    flexible_moving_base_energies,
+    flexible_potential_energy,
+)
 from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.stiffness import elastic_matrix
 from rne_dynamics.flexible.theory_range import reported_findings
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
@@ -27,7 +31,7 @@ class Recorder:
     """Rows while a simulation runs, and the log that they make."""
 
     def __init__(self, plant: ArmPlant) -> None:
-        self._robot = plant.robot
+        self._plant = plant
         self._rows: dict[str, list[Array]] = {}
         self._time: list[float] = []
 
@@ -39,6 +43,8 @@ class Recorder:
         row = {"q": state.q, "qd": state.qd, "effort": effort}
         if state.posture is not None:
             row["tree_q"] = state.posture
+        if state.tree_qd is not None:
+            row["tree_qd"] = state.tree_qd
         if state.delta is not None and state.deltad is not None:
             row.update(delta=state.delta, deltad=state.deltad)
         if reference is not None:
@@ -49,37 +55,70 @@ class Recorder:
 
     def done(self) -> Log:
         """The log of all rows."""
-        return log_of(self._robot, np.array(self._time), {name: np.array(rows) for name, rows in self._rows.items()})
+        return log_of(self._plant, np.array(self._time), {name: np.array(rows) for name, rows in self._rows.items()})
 
 
-def log_of(robot: AnyMachine, time: Array, arrays: dict[str, Any]) -> Log:
-    """The log made of its arrays by name, terms as ``torque_<name>``; energies and tips are found here."""
+def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
+    """The log made of its arrays by name, terms as ``torque_<name>``; energies, tips and the base are found here."""
+    robot = plant.robot
     terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
+    base = None if plant.base_motion is None else _BaseRows.of(plant.base_motion, time)
+    if base is not None:
+        arrays |= {"base_position": base.position, "base_rotation": base.rotation}
     if isinstance(robot, FlexibleArm):
-        return _bent(robot, time, arrays, terms)
+        return _bent(robot, time, arrays, terms, base)
     tree, q, qd = open_tree(robot), arrays["q"], arrays["qd"]
     if isinstance(robot, Mechanism):
-        q = arrays["tree_q"]
-        qd = arrays["tree_qd"] = tree_velocity(robot, q, qd)
+        q, qd = arrays["tree_q"], arrays["tree_qd"]
+    if base is None:
+        kinetic, potential = kinetic_energy(tree, q, qd), potential_energy(tree, q)
+    else:
+        kinetic, potential = moving_base_energies(tree, base.position, base.rotation, base.velocity, q, qd)
     return Log(
         joint_names=robot.joint_names,
         time=time,
-        kinetic=kinetic_energy(tree, q, qd),
-        potential=potential_energy(tree, q),
+        kinetic=kinetic,
+        potential=potential,
         terms=terms,
         tree_names=tree.joint_names if "tree_q" in arrays else (),
         **arrays,
     )
 
 
-def _bent(arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array]) -> Log:
+class _BaseRows(NamedTuple):
+    """A moving base at the times of a log: shapes (rows, 3), (rows, 3, 3), (rows, 6)."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+
+    @staticmethod
+    def of(trajectory: BaseTrajectory, time: Array) -> _BaseRows:
+        motions = [trajectory.motion(t) for t in time.tolist()]
+        return _BaseRows(
+            np.array([trajectory.position(t) for t in time.tolist()]),
+            np.array([motion.rotation for motion in motions]),
+            np.array([[*np.asarray(m.linear_velocity), *np.asarray(m.angular_velocity)] for m in motions]),
+        )
+
+
+def _bent(
+    arm: FlexibleArm, time: Array, arrays: dict[str, Any], terms: dict[str, Array], base: _BaseRows | None
+) -> Log:
     q, delta = arrays["q"], arrays["delta"]
+    if base is None:
+        kinetic = flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"])
+        potential = flexible_potential_energy(arm, q, delta)
+    else:
+        moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
+        z, zd = np.hstack([q, delta]), np.hstack([arrays["qd"], arrays["deltad"]])
+        kinetic, potential = flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)
     findings = reported_findings(arm, q, delta, arrays["qd"], time, stacklevel=5)
     return Log(
         joint_names=arm.joint_names,
         time=time,
-        kinetic=flexible_kinetic_energy(arm, q, delta, arrays["qd"], arrays["deltad"]),
-        potential=flexible_potential_energy(arm, q, delta),
+        kinetic=kinetic,
+        potential=potential,
         terms=terms,
         mode_names=arm.mode_names,
         flexible_links=tuple(link.link for link in arm.links),

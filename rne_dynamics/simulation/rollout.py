@@ -15,6 +15,7 @@ from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.closed_loop import DONE, Clock, Course, closed_loops
 from rne_dynamics.simulation.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.log import Log
@@ -39,8 +40,8 @@ class Rollout(Rebuilt):
 
     The torque is held from one control cycle to the next. Under `ComputedTorque` or `PdGravity` a rigid open arm is
     run by one compiled loop (`compiled`), along a trajectory of any kind; everything else (laws of one's own,
-    mechanisms, flexible links) cycle by cycle from Python, with the same result and some tens of microseconds more a
-    cycle.
+    mechanisms, flexible links, a moving base) cycle by cycle from Python, with the same result and some tens of
+    microseconds more a cycle.
 
     Parameters
     ----------
@@ -56,11 +57,14 @@ class Rollout(Rebuilt):
         How long; the trajectory's duration by default.
     method
         See `step`; the robot's own by default.
+    base_known
+        Whether the law is given the motion of the plant's base, where that moves; without, it takes it for a base at
+        rest.
 
     Raises
     ------
     SimulationError
-        Periods that do not fit, or a method that there is not.
+        Periods that do not fit, a method that there is not, or a base motion that contradicts itself.
     ControlError
         A trajectory or a controller for another number of joints.
     """
@@ -72,6 +76,7 @@ class Rollout(Rebuilt):
     control_dt: float | None = None
     seconds: float | None = None
     method: StepMethod | None = None
+    base_known: bool = True
     #: the desired motion at every cycle; shape (cycles + 1, 3, n)
     references: Array = field(init=False, repr=False)
     clock: Clock = field(init=False, repr=False)
@@ -83,6 +88,8 @@ class Rollout(Rebuilt):
         period = self.dt if self.control_dt is None else self.control_dt
         cycles = count(self.trajectory.duration if self.seconds is None else self.seconds, period)
         clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
+        if self.plant.base_motion is not None:
+            check_base_trajectory(self.plant.base_motion, 0.0, cycles * period)
         packed = packed_loop(self.plant, self.controller)
         rows = np.zeros((0, 3, self.plant.robot.n))
         if packed is not None:
@@ -137,7 +144,7 @@ class Rollout(Rebuilt):
         if self._packed is None:
             return cycle_by_cycle(
                 plant, self.controller, self.trajectory, start, dt=clock.dt, substeps=clock.substeps,
-                cycles=clock.cycles, method=self.method, progress=progress,
+                cycles=clock.cycles, method=self.method, base_known=self.base_known, progress=progress,
             )  # fmt: skip
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
@@ -162,7 +169,8 @@ class Rollout(Rebuilt):
         """
         if self._packed is None or not isinstance(self.plant.robot, RobotModel):
             raise SimulationError(
-                "many samples are run by the compiled loop, for a rigid open arm under ComputedTorque or PdGravity; "
+                "many samples are run by the compiled loop, for a rigid open arm on a base at rest under "
+                "ComputedTorque or PdGravity; "
                 "run this rollout from each start by itself"
             )
         if count < 1:
@@ -222,7 +230,7 @@ class Rollout(Rebuilt):
             "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
             **{f"torque_{name}": terms[:, row] for name, row in zip(_TERMS, (0, 1, 2, 3, 4), strict=True)},
         }  # fmt: skip
-        return log_of(self.plant.robot, self.time, {name: rows.copy() for name, rows in arrays.items()})
+        return log_of(self.plant, self.time, {name: rows.copy() for name, rows in arrays.items()})
 
 
 def simulate(
@@ -238,8 +246,9 @@ def simulate(
     delta: ArrayLike | None = None,
     deltad: ArrayLike | None = None,
     method: StepMethod | None = None,
+    base_known: bool = True,
     progress: Progress | None = None,
 ) -> Log:
     """Follow a trajectory in closed loop: a `Rollout` made and run once. Parameters and errors as there."""
-    rollout = Rollout(plant, controller, trajectory, dt, control_dt, seconds, method)
+    rollout = Rollout(plant, controller, trajectory, dt, control_dt, seconds, method, base_known)
     return rollout.run(q, qd, delta=delta, deltad=deltad, progress=progress)

@@ -11,10 +11,12 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant import LOWER, UPPER, ArmPlant
 from rne_dynamics.simulation.state import State, checked_state, no_joint_outside
 from rne_dynamics.simulation.stepping import (
@@ -157,10 +159,13 @@ class Simulator:
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
-        if not isinstance(self.plant.robot, FlexibleArm):
-            return replace(now, t=now.t + self.dt, qd=self._zero)
-        # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links do
-        # then is theirs
+        robot = self.plant.robot
+        loose = isinstance(robot, Mechanism) and generic_rank(robot).loose > 0
+        if not (loose or isinstance(robot, FlexibleArm)):
+            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
+            return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
+        # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links and
+        # loose passive joints do then is theirs
         n, held = self.plant.robot.n, self.plant.joints.copy()
         held[:n, LOWER] = held[:n, UPPER] = now.q
         held.flags.writeable = False

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
@@ -31,6 +32,11 @@ class State:
         Of a mechanism, positions of all joints of its tree at `q`, shape (nq of the tree,), from which assembly goes
         on, so that the loops stay on their branch. None for an open arm; where a mechanism's is None, assembly starts
         from the mechanism's own posture.
+    tree_qd
+        Of a mechanism, velocities of all joints of its tree, shape (n of the tree,); None for an open arm.
+    in_tree
+        Whether a mechanism's next step is taken in the coordinates of its tree: near singular postures, and always
+        where its actuated joints are no coordinates; see `stepping.step`.
     delta, deltad
         Of an arm with flexible links the amplitudes of its modes and their rates, in the order of its `mode_names`;
         shape (modes,). None for a rigid one.
@@ -42,6 +48,8 @@ class State:
     posture: Array | None = None
     delta: Array | None = None
     deltad: Array | None = None
+    tree_qd: Array | None = None
+    in_tree: bool = False
 
 
 def checked_state(
@@ -63,6 +71,8 @@ def checked_state(
         Wrong shapes or numbers that are not finite, names the joint or mode; deflections of a rigid robot.
     AssemblyError
         A mechanism whose loops do not close there.
+    ArgumentError
+        Velocities of a mechanism's joints that its loops do not allow.
     ModelError
         Flexible links that do not settle under gravity.
     """
@@ -86,7 +96,10 @@ def checked_state(
         return State(float(t), position, velocity, None, bent, rate)
     if delta is not None or deltad is not None:
         raise SimulationError(f"robot {robot.name!r} has no flexible links; leave out delta and deltad")
-    return State(float(t), position, velocity, closed)
+    if closed is None or not isinstance(robot, Mechanism):
+        return State(float(t), position, velocity)
+    rates, regular = starting_velocity(robot, closed, velocity)
+    return State(float(t), position, velocity, closed, tree_qd=rates, in_tree=not regular)
 
 
 def _of_modes(arm: FlexibleArm, name: str, value: ArrayLike) -> Array:

@@ -7,6 +7,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
@@ -19,9 +20,10 @@ from rne_dynamics.simulation.bending import NOT_CONVERGED, Flex
 from rne_dynamics.simulation.collocation import MOST_PARTS
 from rne_dynamics.simulation.events import step_with_events
 from rne_dynamics.simulation.implicit import semi_implicit_step
-from rne_dynamics.simulation.loops import Loops, assemble_ahead, refuse_posture
+from rne_dynamics.simulation.loops import assemble_ahead
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.tree_step import ENTER, STRIDE, tree_step
 
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
@@ -81,8 +83,7 @@ def step(
     Raises
     ------
     SimulationError
-        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); a mechanism
-        that runs into a singular posture or to where a loop cannot close (names the loop and the time); implicit
+        A wrong effort, step or method; a state that is not finite any more (names the joint and the time); implicit
         equations of flexible links that do not converge however short the step (names the time); a flexible link
         deflected by more than its length (names link and time).
     SingularInertiaError
@@ -95,6 +96,13 @@ def step(
     Coulomb friction really sticks: a joint at rest stays exactly where it is while friction can hold it, together
     with all the others through the mass matrix. Stops are inelastic. Both only ever take energy out. A joint that
     breaks loose while the effort is held does so at the start of a step, up to `dt` late.
+
+    A mechanism is stepped in its actuated joints. Where these do not determine the motion it is stepped in the
+    coordinates of its whole tree (`tree_step`):
+
+    - near singular postures, from a distance (`MotionMap.smallest`) below 0.2 until one above 0.25;
+    - where a joint moves by more than 0.1 rad (or m) in a step, which is divided then;
+    - always with idle freedoms, and with more or fewer motors than freedoms.
     """
     method = chosen_method(plant.robot, method)
     if not (np.isfinite(dt) and dt > 0.0):
@@ -130,17 +138,19 @@ def unchecked_step(
 
     `joints`, read-only, takes the place of the plant's own.
     """
-    tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     rows = plant.joints if joints is None else joints
+    if isinstance(plant.robot, Mechanism) and in_tree(plant.robot, state, dt):
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
+    tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
     z, zd = coordinates_of(state)
-    push = _writable(effort)
+    push, base = _writable(effort), plant.base_over(state.t, dt)
     if flex is not None:
         push = np.concatenate([effort, np.zeros(len(zd) - plant.robot.n)])
     left = dt
     while method != "semi_implicit":
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
         left = step_with_events(
-            tree.topology, tree.parameters, loops, flex, tree.base_at_rest, tree.has_mimic, rows, plant.positions,
+            tree.topology, tree.parameters, loops, flex, base, tree.has_mimic, rows, plant.positions,
             loads, z, zd, push, dt, z_new, zd_new,
         )  # fmt: skip
         if left < dt or flex is None or flex.collocation:
@@ -150,13 +160,18 @@ def unchecked_step(
     solved = left >= 0.0
     if left > 0.0:
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
+        if plant.base_motion is not None:
+            base = plant.base_motion.motion(state.t + dt - left).packed(tree.gravity)
         solved = semi_implicit_step(
-            tree.topology, tree.parameters, loops, flex, tree.base_at_rest, rows, plant.positions,
+            tree.topology, tree.parameters, loops, flex, base, rows, plant.positions,
             loads, z, zd, push, left, z_new, zd_new,
         )  # fmt: skip
         z, zd = z_new, zd_new
+    if loops is not None and np.isfinite(z).all() and not (solved and assemble_ahead(loops, z)):
+        # the actuated joints do not determine the motion, here or at a stage of the step
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
     if not (solved and np.isfinite(zd).all() and np.isfinite(z).all()):
-        _explain(plant, state, loops, flex, zd, effort, dt, solved)
+        _explain(plant, state, flex, zd, effort, dt, solved)
     if flex is not None:
         n = plant.robot.n
         bent = State(state.t + dt, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
@@ -164,9 +179,14 @@ def unchecked_step(
         return bent
     if loops is None:
         return State(state.t + dt, z, zd)
-    if not assemble_ahead(loops, z) and isinstance(plant.robot, Mechanism):
-        refuse_posture(plant.robot, loops, state.t)
-    return State(state.t + dt, z, zd, loops.posture)
+    near = bool(loops.distance[0] < ENTER)
+    return State(state.t + dt, z, zd, loops.posture, tree_qd=loops.T @ zd, in_tree=near)
+
+
+def in_tree(mechanism: Mechanism, state: State, dt: float) -> bool:
+    """Whether the step from a state is taken in the coordinates of the mechanism's whole tree."""
+    fast = state.tree_qd is not None and bool(np.abs(state.tree_qd).max() * dt > STRIDE)
+    return state.in_tree or fast or not generic_rank(mechanism).coordinates
 
 
 def coordinates_of(state: State) -> tuple[Array, Array]:
@@ -187,7 +207,6 @@ def refuse_divergence(plant: ArmPlant, state: State) -> None:
 def _explain(
     plant: ArmPlant,
     state: State,
-    loops: Loops | None,
     flex: Flex | None,
     zd: Array,
     effort: Array,
@@ -198,8 +217,6 @@ def _explain(
     robot, before = plant.robot, np.concatenate(coordinates_of(state))
     rates = coordinates_of(state)[1]
     if not solved and np.isfinite(before).all():
-        if isinstance(robot, Mechanism) and loops is not None:
-            refuse_posture(robot, loops, state.t)
         if not isinstance(robot, FlexibleArm):
             forward_dynamics(robot, state.q, state.qd, effort)  # names the joint without inertia
         elif state.delta is not None and state.deltad is not None:

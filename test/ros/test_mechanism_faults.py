@@ -10,9 +10,12 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import Trigger
+from support.multipliers import Closed
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.closed_chain.coordinates import passive_singular_value
+from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError
 from rne_dynamics.ros.lifecycle import OFFERED
@@ -97,21 +100,31 @@ def test_positions_where_the_loops_cannot_close_let_the_arm_down(in_lockstep, no
     assert peer.end(process) == 0
 
 
-def test_the_simulator_reports_a_posture_it_cannot_pass_and_holds(start, make_peer):
-    peer = make_peer(JOINTS)
+def test_the_simulator_passes_postures_in_which_the_motors_do_not_hold_it(start, make_peer):
+    peer, machine = make_peer(JOINTS), FIVE_BAR
     process = start("simulator", model="five_bar", rate=200.0, stops=False, limit_effort=False, command_timeout=0.0)
-    states = TopicRecorder(peer.node, JointState, "joint_states")
+    states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
     commands = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", OFFERED)
     wait_until(lambda: states.latest() is not None and commands.get_subscription_count(), COLD, "states", [process])
+    order = [list(states.latest().name).index(name) for name in machine.robot.joint_names]
+    work, distances = workspace(pack(machine)), []
 
-    def push() -> bool:
-        commands.publish(Float64MultiArray(data=[-20.0, 20.0]))
+    def passed() -> bool:
+        pushed = not distances or min(distances) > 0.1
+        commands.publish(Float64MultiArray(data=[-20.0, 20.0] if pushed else [0.0, 0.0]))
         states.drain()
-        return "the simulation has stopped" in process.output()
+        posture = np.array(states.latest().position)[order]
+        assert np.abs(Closed(machine).residual(posture)).max() < 1e-11
+        distances.append(passive_singular_value(machine, work, posture))
+        near = [k for k, distance in enumerate(distances) if distance < 0.1]
+        return bool(near) and distances[-1] > 0.3 and len(distances) > near[0] + 200
 
-    wait_until(push, 30.0, "the end of the loops' reach", [process], period=0.01)
-    assert np.isfinite([states.decode(s).position for s in states.samples]).all()
+    wait_until(passed, 30.0, "the way through the end of the loops' reach", [process], period=0.01)
+    assert "the simulation has stopped" not in process.output()
     assert peer.call(Trigger, "simulator/reset", Trigger.Request()).success
-    states.samples.clear()
-    wait_until(lambda: states.latest() is not None, 10.0, "states after the reset", [process])
-    np.testing.assert_array_equal(states.latest().position[:2], HOME)
+
+    def home() -> bool:
+        states.drain()
+        return list(states.latest().position[:2]) == HOME
+
+    wait_until(home, 10.0, "the start after the reset", [process])

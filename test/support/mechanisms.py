@@ -10,6 +10,7 @@ import numpy as np
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
+from rne_dynamics.dynamics.kinematics import forward_kinematics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
@@ -191,7 +192,104 @@ def delta() -> Mechanism:
     return assembled(Mechanism(robot, tuple(loops), ("shoulder0", "shoulder1", "shoulder2"), _posture(robot, values)))
 
 
-#: Every mechanism above, by name.
+@cache
+def three_rrr() -> Mechanism:
+    """A platform in a vertical plane on three legs of a driven and two passive hinges each (3-RRR)."""
+    inertias: dict[str, Inertia] = {}
+    joints, values, loops = [], {}, []
+    corners = [0.1 * np.array([np.cos(a), np.sin(a), 0.0]) for a in np.radians([210.0, 330.0, 90.0])]
+    for k, corner in enumerate(corners):
+        crank, rod, foot = f"crank{k}", f"rod{k}", 3.5 * corner
+        inertias |= {crank: bar(0.25, 0.8), rod: bar(0.25, 0.5)}
+        reach, turn = np.linalg.norm(foot - corner), np.arctan2(*(corner - foot)[1::-1])
+        bend = np.arccos(reach / 0.5)
+        joints += [revolute(crank, "base", crank, foot, rotor=0.002), revolute(rod, crank, rod, (0.25, 0, 0))]
+        values |= {crank: turn + bend, rod: -2.0 * bend}
+    inertias["platform"] = Inertia(1.5, np.array([0.1, 0.0, 0.0]), 0.01 * np.eye(3))
+    joints.append(revolute("platform", "rod0", "platform", (0.25, 0, 0)))
+    # the platform's frame is at its first corner, turned so that its centre is along x
+    values["platform"] = np.radians(30.0) - values["crank0"] - values["rod0"]
+    inward = rotation_about(Z, -np.radians(30.0))
+    for k in (1, 2):
+        place = inward @ (corners[k] - corners[0])
+        loops.append(Loop.of_kind(f"leg{k}", LoopKind.PLANAR_PIN, LoopFrame("platform", position=place),
+                                  LoopFrame(f"rod{k}", position=0.25 * X)))  # fmt: skip
+    robot = tree("three_rrr", inertias, joints)
+    return assembled(Mechanism(robot, tuple(loops), ("crank0", "crank1", "crank2"), _posture(robot, values)))
+
+
+@cache
+def rod_between_balls(axisymmetric: bool = True) -> Mechanism:
+    """`crank_and_rocker_in_space` with a ball at the crank's end too: the rod may spin about itself."""
+    rod = Inertia(0.8, 0.3 * X, np.diag([2e-4, 0.02, 0.02])) if axisymmetric else bar(0.6)
+    inertias = {"crank": bar(0.2), "cross": Inertia(), "fork": Inertia(), "rod": rod, "rocker": bar(0.35, along=Z)}
+    joints = [
+        revolute("crank", "base", "crank", rotor=0.02),
+        revolute("first", "crank", "cross", (0.2, 0, 0), axis=Z),
+        revolute("second", "cross", "fork", axis=Y),
+        revolute("spin", "fork", "rod", axis=X),
+        revolute("rocker", "base", "rocker", (0.5, 0.3, 0.1), axis=X),
+    ]
+    robot = tree("rod_between_balls", inertias, joints, gravity=(1.0, -2.0, -9.0))
+    ball = Loop.of_kind("ball", LoopKind.SPHERICAL, LoopFrame("rocker", position=0.35 * Z),
+                        LoopFrame("rod", position=0.6 * X))  # fmt: skip
+    values = {"crank": 0.4, "first": 0.2, "second": -0.7, "rocker": 0.2}
+    return assembled(Mechanism(robot, (ball,), ("crank",), _posture(robot, values)))
+
+
+@cache
+def two_legs() -> Mechanism:
+    """Two legs of six driven joints from the ground to one body: twelve motors for six freedoms."""
+    axes, inertias, joints = (Z, X, Y, Y, Y, X), {}, []
+    for leg, side in (("left", 0.1), ("right", -0.1)):
+        parent, place = "base", np.array([0.0, side, 0.0])
+        for k, axis in enumerate(axes):
+            link = f"{leg}{k}"
+            inertias[link] = bar(0.2, 1.0, along=Z)
+            joints.append(revolute(link, parent, link, place, axis=axis, rotor=0.01))
+            parent, place = link, (0.0 if k < 2 else 0.2) * Z
+    robot = tree("two_legs", inertias, joints, gravity=(0.0, 0.0, -9.81))
+    hip = Loop.of_kind("hip", LoopKind.WELD, LoopFrame("left5", position=np.array([0.0, -0.1, 0.1])),
+                       LoopFrame("right5", position=np.array([0.0, 0.1, 0.1])))  # fmt: skip
+    bent = {f"{leg}{k}": value for leg in ("left", "right") for k, value in ((2, -0.4), (3, 0.9), (4, -0.5))}
+    return assembled(Mechanism(robot, (hip,), robot.joint_names, _posture(robot, bent)))
+
+
+@cache
+def stewart_platform() -> Mechanism:
+    """Six driven struts between balls at both ends carry a platform: six freedoms, and every strut spins idly."""
+    tube, stem = (Inertia(m, z * Z, np.diag([0.01, 0.01, s])) for m, z, s in ((2.0, 0.2, 2e-3), (1.0, -0.2, 8e-4)))
+    inertias: dict[str, Inertia] = {}
+    joints, values, loops = [], {}, []
+    feet, tips = (
+        [np.array([r * np.cos(a), r * np.sin(a), 0.0]) for a in np.radians(degrees)]
+        for r, degrees in ((0.6, [-10, 10, 110, 130, 230, 250]), (0.35, [-50, 50, 70, 170, 190, 290]))
+    )
+    for k, (foot, tip) in enumerate(zip(feet, tips, strict=True)):
+        way = tip + 0.7 * Z - foot
+        x, y, z = way / np.linalg.norm(way)
+        names = [f"{part}{k}" for part in ("tilt", "lean", "spin", "strut")]
+        inertias |= {names[0]: Inertia(), names[1]: Inertia(), names[2]: tube, names[3]: stem}
+        joints += [
+            revolute(names[0], "base", names[0], foot, axis=X),
+            revolute(names[1], names[0], names[1], axis=Y),
+            revolute(names[2], names[1], names[2]),
+            TreeJoint(names[3], JointKind.PRISMATIC, names[2], names[3], axis=Z, rotor_inertia=0.5),
+        ]
+        values |= {names[0]: np.arctan2(-y, z), names[1]: np.arcsin(x), names[3]: float(np.linalg.norm(way))}
+        if k:
+            place = LoopFrame("platform", position=tip - tips[0])
+            loops.append(Loop.of_kind(f"ball{k}", LoopKind.SPHERICAL, place, LoopFrame(names[3])))
+    inertias |= {"ring": Inertia(), "fork": Inertia(), "platform": Inertia(8.0, -tips[0], np.diag([0.3, 0.3, 0.6]))}
+    joints += [revolute("ball_y", "strut0", "ring", axis=Y), revolute("ball_x", "ring", "fork", axis=X),
+               revolute("ball_z", "fork", "platform")]  # fmt: skip
+    values |= {"ball_y": -values["lean0"], "ball_x": -values["tilt0"]}
+    robot = tree("stewart_platform", inertias, joints, gravity=(0.0, 0.0, -9.81))
+    driven = tuple(f"strut{k}" for k in range(6))
+    return assembled(Mechanism(robot, tuple(loops), driven, _posture(robot, values)))
+
+
+#: Mechanisms above whose actuated joints are its coordinates, by name.
 MECHANISMS = {
     "four_bar": four_bar,
     "slider_crank": slider_crank,
@@ -208,3 +306,23 @@ def states(mechanism: Mechanism, rows: int, seed: int = 0) -> tuple[np.ndarray, 
     rng = np.random.default_rng(seed)
     shape = rows, mechanism.n
     return mechanism.neutral + rng.uniform(-0.3, 0.3, shape), rng.normal(size=shape), 3.0 * rng.normal(size=shape)
+
+
+def changed(mechanism: Mechanism, **joints) -> Mechanism:
+    """The same mechanism with fields of some joints changed."""
+    tree = mechanism.robot.tree
+    kept = tuple(replace(joint, **joints.get(joint.name, {})) for joint in tree.joints)
+    robot = assemble(replace(tree, joints=kept), gravity=mechanism.gravity)
+    return Mechanism(robot, mechanism.loops, mechanism.joint_names, mechanism.posture)
+
+
+def gap(mechanism: Mechanism, posture) -> float:
+    """Largest distance, m, between the points that each loop holds together."""
+    poses = forward_kinematics(mechanism.robot, posture)
+    points = [
+        [poses[frame.link] @ np.append(frame.position, 1.0) for frame in (loop.a, loop.b)] for loop in mechanism.loops
+    ]
+    blocked = [loop.blocked[:3] for loop in mechanism.loops]
+    frames = [poses[loop.a.link][:3, :3] @ loop.a.rotation for loop in mechanism.loops]
+    gaps = (R.T @ (b - a)[:3] for (a, b), R in zip(points, frames, strict=True))
+    return max(float(np.linalg.norm(way[held])) for way, held in zip(gaps, blocked, strict=True))

@@ -13,6 +13,7 @@ from rne_dynamics.control.delay_margin import tolerated_delay
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.base_filter import BaseReading
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.guards.stiction import stiction
@@ -25,13 +26,17 @@ from rne_dynamics.control.supervision.settings import Settings, StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.dynamics.rotations import rotation_quaternions
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
 
 #: Largest change of the effort in these tests, of the effort limit per second.
 RATE = 60.0
+#: Time between two measurements of a moving base, s.
+BASE_PERIOD = 0.005
 
 
 def settings(robot: RobotModel, *, tracking: bool = True, bandwidth: float = 20.0, **changes: Any) -> Settings:
@@ -77,11 +82,15 @@ class Rig:
     #: True power of each joint's motor, W, and velocity, at each step.
     power: list[Array] = field(default_factory=list)
     speeds: list[Array] = field(default_factory=list)
+    #: How the base moves, and what becomes of what its sensor measures every `BASE_PERIOD`.
+    base: BaseTrajectory | None = None
+    base_message: Callable[[BaseReading], BaseReading | None] = lambda reading: reading
 
     def __post_init__(self) -> None:
         self.supervisor = Supervisor(self.settings, lambda mode, cause: self.modes.append(mode))
         self.simulator = Simulator(
-            ArmPlant(self.robot), self.start, dt=self.period, command_timeout=0.2, hold_until_command=True
+            ArmPlant(self.robot, base_motion=self.base), self.start, dt=self.period, command_timeout=0.2,
+            hold_until_command=True,
         )
         self.sequence = 0
         self.supervisor.activate(self.now)
@@ -114,6 +123,7 @@ class Rig:
             self.power.append(self.simulator.applied_effort * state.qd)
             self.speeds.append(state.qd.copy())
             self.sequence += 1
+            self.sense(state.t)
             message = corrupt({
                 "stamp": round(1e9 * state.t) + 10**18, "q": state.q.copy(), "qd": state.qd.copy(),
                 "reported": self.simulator.applied_effort, "velocity_missing": False, "sequence": self.sequence,
@@ -124,6 +134,17 @@ class Rig:
                 if self.supervisor.observe(stamp, self.now, q, qd, reported, **message):
                     effort = self.supervisor.effort(self.supervisor.stamp, self.now)
             self.take(effort if effort is not None else self.supervisor.tick(self.now), command)
+
+    def sense(self, t: float) -> None:
+        """Hand on what a sensor at the root link measures."""
+        if self.base is None or round(t / self.period) % round(BASE_PERIOD / self.period):
+            return
+        motion = self.base.motion(t)
+        packed = motion.packed(self.robot.gravity)
+        q = rotation_quaternions(np.asarray(motion.rotation)[None])[0]
+        reading = self.base_message(BaseReading(round(1e9 * t) + 10**18, q, packed[3:6], packed[6:9]))
+        if reading is not None:
+            self.supervisor.sense_base(reading, self.now)
 
     def take(self, effort: Effort | None, command: bool) -> None:
         if effort is None:

@@ -107,10 +107,16 @@ class QuickAnswer:
 
     def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
         n = law.robot.n
-        self._packed = law.packed
+        topology, parameters, base, table, scale, steepness = law.packed
+        self._base = base.copy()  # which `move_base` writes to
+        self._packed = topology, parameters, self._base, table, scale, steepness
         self._weights = np.array([0.0 if name in compensated else 1.0 for name in _TERMS])
         self._reference: Reference | None = None
         self._aim, self._flags = np.zeros((3, n)), np.zeros(n, np.uint8)
+
+    def move_base(self, base: Array) -> None:
+        """How the base moves from now on, as `BaseMotion.packed` gives it; shape (12,)."""
+        self._base[:] = base
 
     def answer(
         self, q: Array, qd: Array, reference: Reference, feedback: float, integral: Array, limiter: EffortLimiter,

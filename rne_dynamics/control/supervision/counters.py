@@ -26,6 +26,8 @@ class Counters:
         Efforts sent; of these those without a usable state, and those that a limit changed.
     lost, stops, faults
         Streams lost, stops begun, faults.
+    base_refused, base_refusal
+        Messages on the motion of the base that were not used, and the text of the last refusal.
     held_anew
         How often an arm that was held was too far from its place, so that it is held where it then was.
     """
@@ -42,6 +44,8 @@ class Counters:
     stops: int = 0
     faults: int = 0
     held_anew: int = 0
+    base_refused: int = 0
+    base_refusal: str = ""
 
     def refuse(self, problem: StateProblem, text: str) -> None:
         """Count a joint state that is not used."""

@@ -10,6 +10,7 @@ from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.damping_limits import ASSUMED_RATE
 from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.prediction import check_delay
@@ -77,6 +78,8 @@ class Settings:
     command_delay
         From a state's stamp until the effort that answers it acts, s; `tracking` then answers for the state at that
         time. 0 answers for the measured state.
+    base
+        How the motion of the base is measured; None for a base at rest.
     assumed_rate
         Efforts per second for which damping is limited until the rate has been measured.
     warnings
@@ -96,6 +99,7 @@ class Settings:
     recover_automatically: bool = False
     holding_error: Array | None = None
     command_delay: float = 0.0
+    base: BaseSensor | None = None
     assumed_rate: float = ASSUMED_RATE
     warnings: tuple[str, ...] = ()
 
@@ -114,8 +118,23 @@ class Settings:
             error = frozen_vector(self.holding_error, n, "holding error", lowest=0.0, finite=False, names=names)
             object.__setattr__(self, "holding_error", error)
         check_delay(self.tracking, self.command_delay)
+        if self.base is not None:
+            self._check_base()
         timeout = self.states.timeout
         if self.min_rate > 0.0 and 0.0 < timeout < 1.0 / self.min_rate:
             raise ControlError(
                 f"min_rate is {self.min_rate:g} Hz, but state_timeout is {timeout:g} s, shorter than one of its periods"
+            )
+
+    def _check_base(self) -> None:
+        known = sorted(self.compensated & {"gravity", "coriolis"})
+        if known:
+            raise ControlError(
+                f"hardware_compensates names {', '.join(known)}, which the arm's electronics compute for a base at "
+                "rest; with base_motion.topic leave that out, and switch it off in the arm"
+            )
+        if self.command_delay > 0.0:
+            raise ControlError(
+                f"command_delay is {self.command_delay:g} s, but delays are compensated for a base at rest only; set "
+                "it to 0, or leave base_motion.topic empty"
             )

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 
 from rne_dynamics.control.gain_check import lowest_rate
+from rne_dynamics.control.guards.base_filter import BaseFilter, BaseReading
 from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
@@ -43,6 +44,7 @@ from rne_dynamics.control.supervision.watch import RateWatch
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ControlError, RneDynamicsError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import open_tree
 
 #: How often the inertia that walls and dampers are made of is looked at again, s.
 WEIGH_PERIOD = 0.2
@@ -85,6 +87,7 @@ class Supervisor:
         self.stamp, self.arrival = 0, -math.inf
         self.speed, self.obstacle = 1.0, ""
         self._torques = Torques(settings)
+        self._base = _base_filter(settings)
         self._filter = StateFilter(settings.states)
         self.q, self.qd = self._filter.place, self._filter.speed  # written by each good state, and by no other
         self.q[:] = robot.neutral
@@ -92,7 +95,7 @@ class Supervisor:
         self.gate = StartGate(settings)
         self._stop: Stop | None = None
         self._after = INACTIVE
-        self._blind = self._lost = self._stopped_by_loss = self._doubted = False
+        self._blind = self._lost = self._stopped_by_loss = self._doubted = self._base_lost = False
         self._reckoned = 0, -math.inf  # stamp and arrival from which dead reckoning goes on
         self._requested = False  # whether a stop was requested since the last start or recovery
         self._runaway: Runaway | None = None
@@ -118,6 +121,8 @@ class Supervisor:
         """
         old, self.settings = self.settings, settings
         self._torques.adopt(settings)
+        if self._base is not None and settings.base is not None:
+            self._base.change(settings.base)
         self._filter.change(settings.states)
         self._output.adopt(settings)
         self._weigh_at = -math.inf
@@ -137,6 +142,9 @@ class Supervisor:
         q = np.clip(np.array(self.settings.robot.neutral), *self._range())
         other.activate(0.0)
         for k in range(1, 4):
+            if self.settings.base is not None:
+                resting = self.settings.base.at_rest(k * 1_000_000, open_tree(self.settings.robot).gravity)
+                other.sense_base(resting, 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)
         other._torques.along(other.queue.reference)  # the law without limits, as in a stop without states
@@ -340,6 +348,40 @@ class Supervisor:
         self._arrived(now, reported, fresh)
         return True
 
+    def sense_base(self, reading: BaseReading, now: float) -> None:
+        """Take a message on the motion of the base, from the next effort on; one that must not be used is counted."""
+        if self._base is None or self.mode in (INACTIVE, UNCONFIGURED):
+            return
+        self._watch_base(now)  # before the message, which may end a gap that was too long
+        try:
+            self._torques.move_base(self._base.accept(reading, now))
+            self._base_lost = False
+        except StateError as error:
+            self.refuse_base(error)
+
+    def refuse_base(self, error: StateError) -> None:
+        """Count a message on the motion of the base that could not even be read."""
+        self.counters.base_refused += 1
+        self.counters.base_refusal = str(error)
+
+    def _watch_base(self, now: float) -> None:
+        """Stop where the motion of the base is not known any more; gravity stays where it was last.
+
+        The arm can still see its joints, so the stop is that of `stop`, not one by dead reckoning.
+        """
+        if self._base is None or self._base_lost or not self._base.stale(now):
+            return
+        if self.mode not in DRIVING and self.mode is not STOPPING:
+            return
+        self._base_lost = True
+        self._torques.move_base(self._base.still())
+        self.counters.lost += 1
+        if self.mode is not STOPPING:
+            last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
+            self._begin_stop(now, f"no usable base motion for {now - self._base.arrival:.3f} s{last}", after=FAULT)
+        assert self._stop is not None
+        self._stop = self._stop.ended_by(now, self.settings.stop)  # which way gravity acts is known ever less
+
     def refuse(self, error: StateError) -> None:
         """Count a message that could not even be read."""
         self.counters.states += 1
@@ -349,7 +391,7 @@ class Supervisor:
     def _arrived(self, now: float, reported: Array, fresh: bool) -> None:
         """What a usable state changes."""
         if self.mode is WAITING:
-            if self._good < self._needed:
+            if self._good < self._needed or not self._base_known(now):
                 return
             self._output.start_from(reported, self._torques.gravity(self.q))
             self._hold("joint states have come")
@@ -378,6 +420,19 @@ class Supervisor:
         if self.mode is HOLDING and self.gate.checking and self._feedback >= 1.0 and self._drives:
             self._go_on_checking(now, reported)
 
+    def _base_known(self, now: float) -> bool:
+        """Whether nothing about the base is missing for a start; says what is."""
+        if self._base is None:
+            return True
+        if self._base.stale(now):
+            missing = f"no usable base motion{f': {self.counters.base_refusal}' if self.counters.base_refused else ''}"
+            if self.cause != missing:
+                self.cause = missing
+                self._on_change(self.mode, missing)
+            return False
+        self._base_lost = False
+        return True
+
     def _see_again(self, now: float, reported: Array) -> None:
         """States are back while the arm is stopped by dead reckoning."""
         if not self._lost or self._good < BACK:
@@ -396,6 +451,7 @@ class Supervisor:
 
     def effort(self, stamp: int, now: float) -> Effort | None:
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
+        self._watch_base(now)
         if self._blind or not (self.mode in DRIVING or self.mode is STOPPING):
             return None
         if self._unseen(now):
@@ -553,6 +609,7 @@ class Supervisor:
 
     def tick(self, now: float) -> Effort | None:
         """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
+        self._watch_base(now)
         if self._stale(now):
             self._lose(now)
         if self._blind:
@@ -691,7 +748,7 @@ class Supervisor:
         self._go_on()
 
     def _go_on_checking(self, now: float, reported: Array) -> None:
-        if not self.gate.add(self.stamp, self.q, self.qd, reported):
+        if not self.gate.add(self.stamp, self.q, self.qd, self._torques.upright(self.q, reported)):
             return
         self.cause = self.gate.text
         if self.gate.failed and self.settings.tracking is None:
@@ -724,6 +781,10 @@ class Supervisor:
     def clamp_text(self) -> str:
         """As of `Output`."""
         return self._output.clamp_text()
+
+
+def _base_filter(settings: Settings) -> BaseFilter | None:
+    return None if settings.base is None else BaseFilter(settings.base, open_tree(settings.robot).gravity)
 
 
 def _gain_watch(settings: Settings) -> RateWatch:

@@ -19,10 +19,11 @@ from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_a
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
@@ -47,6 +48,7 @@ class Torques:
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
         self._own_part = np.eye(n)
+        self._base: BaseMotion | None = None
         self.predictor: Predictor | None = None
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
         self.adopt(settings)
@@ -60,10 +62,24 @@ class Torques:
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._weighed_for = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
+        self.move_base(self._base)
         law, delay = settings.tracking, settings.command_delay
         before, self.predictor = self.predictor, None
         if law is not None and delay > 0.0:
             self.predictor = Predictor(law, delay, settings.compensated, before)
+
+    def move_base(self, motion: BaseMotion | None) -> None:
+        """How the base moves from now on; None for a base at rest."""
+        self._base = motion
+        if self.quick is not None and motion is not None:
+            self.quick.move_base(motion.packed(open_tree(self._settings.robot).gravity))
+
+    def upright(self, q: Array, effort: Array) -> Array:
+        """What an effort, (n,), that holds the arm on the moving base would be on a base at rest."""
+        if self._base is None:
+            return effort
+        still = self._damped.law(q, self._zero, posture=self.posture).gravity
+        return effort - (self.gravity(q) - still)
 
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
@@ -120,7 +136,7 @@ class Torques:
         """
         try:
             self.follow(q, self._zero)
-            return self._damped.law(q, self._zero, posture=self.posture).gravity
+            return self._damped.law(q, self._zero, posture=self.posture, base_motion=self._base).gravity
         except (AssemblyError, SingularPostureError):
             return self._zero
 
@@ -131,7 +147,7 @@ class Torques:
             return self.damped(q, qd)
         self.error = reference.q - q
         integral = self.integral if law.gains.integrates else None
-        terms = law.law(q, qd, reference, integral, posture=self.posture)
+        terms = law.law(q, qd, reference, integral, posture=self.posture, base_motion=self._base)
         if feedback < 1.0:
             terms = terms._replace(feedback=feedback * terms.feedback)
         return self._own(terms)
@@ -147,11 +163,11 @@ class Torques:
 
     def floating(self, q: Array, qd: Array) -> TorqueTerms:
         """Hand guiding."""
-        return self._own(self._slowed(self._floating.law(q, qd, posture=self.posture)))
+        return self._own(self._slowed(self._floating.law(q, qd, posture=self.posture, base_motion=self._base)))
 
     def damped(self, q: Array, qd: Array, support: float = 1.0) -> TorqueTerms:
         """A fraction of gravity and damping: how an arm is held and released in a stop."""
-        terms = self._slowed(self._damped.law(q, qd, posture=self.posture))
+        terms = self._slowed(self._damped.law(q, qd, posture=self.posture, base_motion=self._base))
         if support < 1.0:
             terms = terms._replace(gravity=support * terms.gravity, feedback=support * terms.feedback)
         return self._own(terms)
@@ -164,7 +180,7 @@ class Torques:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
         gravity = gravity_torque(robot, q)
-        effort = inverse_dynamics(robot, q, qd, qdd)
+        effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self._base)
         if "coriolis" in compensated:
             effort = effort - (bias_torque(robot, q, qd) - gravity)
         return effort - gravity if "gravity" in compensated else effort

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -232,3 +233,25 @@ def test_many_samples_give_figures_files_and_a_band(capsys, tmp_path):
 def test_a_wrong_monte_carlo_is_refused_in_words(words, said, capsys):
     assert main(["simulate", "puma560", "--seconds", "0.1", *words]) in (1, 2)
     assert said in capsys.readouterr().err
+
+
+def test_an_arm_on_a_ship(capsys, tmp_path):
+    motion = Path(__file__).parents[3] / "examples" / "ship_motion.csv"
+    ship = ("puma560", "--base-motion", str(motion), "--seconds", "0.6")
+    known, unknown = figures(capsys, *ship), figures(capsys, *ship, "--base-unknown")
+    errors = [max(joint["rms_error"] for joint in told["joints"]) for told in (known, unknown)]
+    assert 5.0 * errors[0] < errors[1]
+    assert known["base"]["largest_tilt"] > 0.1
+    assert known["base"]["known"]
+    assert not unknown["base"]["known"]
+    free = figures(capsys, *ship, "--free", "--out", str(tmp_path / "ship.csv"))
+    assert "energy_change" not in free
+    assert "base_position/z" in (tmp_path / "ship.csv").read_text().splitlines()[0]
+    for wrong, said in (
+        (("--base-unknown",), "about --base-motion"),
+        (("--base-motion", "none.csv"), "none.csv: the base motion cannot be read"),
+        ((*ship[1:], "--samples", "3"), "on a base at rest"),
+        ((*ship[1:], "--free", "--base", "floating"), "floating base, whose motion is simulated"),
+    ):
+        assert main(["simulate", "puma560", *wrong]) == 1
+        assert said in capsys.readouterr().err

@@ -70,6 +70,23 @@ def test_everything_arrives() -> None:
     assert not bare.robot.parameters[:, [VISCOUS, ROTOR]].any()
 
 
+def test_how_motors_share_their_work() -> None:
+    text = changed(
+        ("actuated: [crank_joint]", "actuated: [crank_joint, rocker_joint]\neffort_weights: {rocker_joint: 4}\n"
+         "preload: {crank_joint: -2.5}")
+    )  # fmt: skip
+    mechanism = rne.load_model(text)
+    assert isinstance(mechanism, Mechanism)
+    assert (mechanism.weights.tolist(), mechanism.preloads.tolist()) == ([1.0, 4.0], [-2.5, 0.0])
+    locked = rne.load_model(text, lock={"rocker_joint": 1.0})
+    assert isinstance(locked, Mechanism)
+    assert (locked.joint_names, locked.weights.tolist()) == (("crank_joint",), [1.0])
+    with pytest.raises(DescriptionError, match=r":3: effort_weights: of 'rocker_joint' is 0; it must be above 0"):
+        rne.load_model(text.replace("rocker_joint: 4", "rocker_joint: 0"))
+    with pytest.raises(DescriptionError, match=r"preload.*coupler_joint"):
+        rne.load_model(text.replace("crank_joint: -2.5", "coupler_joint: -2.5"))
+
+
 def test_friction_by_direction() -> None:
     text = changed(("coulomb: 0.2", "coulomb_forward: 0.2, coulomb_backward: 0.3"))
     mechanism = rne.load_model(text)
@@ -175,7 +192,8 @@ def test_shipped_names() -> None:
 SCHEMA_FAULTS = {
     "unknown key": (
         ("actuated:", "actuator:"),
-        "<text>:2: the file: key 'actuator' is unknown; known: urdf, dh, loops, actuated, posture, flexible, payload, "
+        "<text>:2: the file: key 'actuator' is unknown; known: urdf, dh, loops, actuated, effort_weights, "
+        "preload, posture, flexible, payload, "
         "friction, rotors, gravity; write 'actuated'",
     ),
     "unknown key far from all": (

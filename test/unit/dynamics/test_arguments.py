@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from analytic.systems import CartPole, PlanarTwoLink
+from support.errors import relative_error
+from support.robots import robot
 
+import rne_dynamics as rne
 from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.energy import center_of_mass
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES, forward_dynamics
 from rne_dynamics.dynamics.jacobian import jacobian
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics
@@ -116,6 +121,9 @@ def test_a_wrench_on_the_base_reaches_no_joint():
         (BaseMotion(angular_velocity=(0.0, 0.0, np.nan)), "angular_velocity is"),
         (BaseMotion(rotation=np.diag([1.0, 1.0, -1.0])), "rotation is"),
         (BaseMotion(linear_acceleration=np.zeros((3, 3))), "does not broadcast"),
+        (BaseMotion(rotation=np.zeros(9)), "rotation is"),
+        (BaseMotion(rotation=np.stack([np.eye(3), -np.eye(3)])), "rotation is"),
+        (BaseMotion(rotation=np.tile(np.eye(3), (3, 1, 1))), "does not broadcast"),
     ],
 )
 def test_bad_base_motions_are_refused(motion, said):
@@ -131,6 +139,35 @@ def test_a_base_motion_may_come_as_a_batch_like_the_states():
     for k in range(4):
         one = inverse_dynamics(ARM, q[k], ZERO, ZERO, base_motion=BaseMotion(linear_acceleration=accelerations[k]))
         assert np.array_equal(whole[k], one)
+
+
+def test_a_batch_of_base_orientations_gives_what_each_gives_alone():
+    rng = np.random.default_rng(3)
+    model = robot("puma560")
+    q, qd, x = (rng.normal(size=(2, 3, model.n)) for _ in range(3))
+    turns = np.linalg.qr(rng.normal(size=(2, 3, 3, 3)))[0]
+    turns *= np.sign(np.linalg.det(turns))[..., None, None]
+    a, w, dw, v = rng.normal(size=(4, 2, 3, 3))
+    whole = BaseMotion(a, w, dw, v, turns)
+    one = BaseMotion(a[1, 2], w[1, 2], dw[1, 2], v[1, 2], turns[1, 2])
+    calls = {
+        "inverse": lambda *given, m: rne.inverse_dynamics(model, *given, base_motion=m),
+        **{
+            method: lambda *given, m, by=method: rne.forward_dynamics(model, *given, base_motion=m, method=by)
+            for method in FORWARD_ENGINES
+        },
+        "reactions": lambda *given, m: rne.joint_reactions(model, *given, base_motion=m).wrench,
+        "regressor": lambda *given, m: rne.regressor(model, *given, base_motion=m),
+        "derivatives": lambda *given, m: rne.inverse_dynamics_derivatives(model, *given, base_motion=m).q,
+        "lagrange_terms": lambda q, qd, _, m: rne.lagrange_terms(model, q, qd, base_motion=m).V,
+    }
+    for name, call in calls.items():
+        together, alone = call(q, qd, x, m=whole), call(q[1, 2], qd[1, 2], x[1, 2], m=one)
+        assert relative_error(together[1, 2], alone) < 1e-12, name
+    tilted = rne.inverse_dynamics(model, q[0], 0 * q[0], 0 * q[0], base_motion=BaseMotion(rotation=turns[0]))
+    for k in range(3):  # gravity alone: the model with gravity turned into the base's axes
+        turned_model = replace(model, gravity=model.gravity @ turns[0, k])
+        assert relative_error(tilted[k], rne.gravity_torque(turned_model, q[0, k])) < 1e-13
 
 
 def test_an_unknown_method_is_refused():

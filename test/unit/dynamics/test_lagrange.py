@@ -197,6 +197,33 @@ def test_long_batches_go_through_in_pieces(monkeypatch):
     assert relative_error(lagrange_forward(model, base, q, qd, tau, loads), qdd) < 1e-11
 
 
+def test_terms_on_a_moving_base_are_those_of_a_floating_base_that_moves_so():
+    """Against the whole system with the base's coordinates among the others, in the world's pose and gravity."""
+    fixed, floating = robot("puma560"), robot("puma560", "floating")
+    rng = np.random.default_rng(5)
+    q, qd, qdd, V, A = rng.normal(size=(5, 6))
+    place = np.concatenate([rng.normal(size=3), rng.normal(size=4)])
+    place[3:] /= np.linalg.norm(place[3:])
+    R = rne.forward_kinematics(floating, np.concatenate([place, q])).rotation[0]
+    motion = BaseMotion(A[:3] + np.cross(V[3:], V[:3]), V[3:], A[3:], V[:3], R)
+    terms = rne.lagrange_terms(fixed, q, qd, base_motion=motion)
+    whole = rne.lagrange_terms(floating, np.concatenate([place, q]), np.concatenate([V, qd]))
+    size = float(np.abs(whole.V).max())
+    assert relative_error(terms.W, whole.W[6:, 6:]) < 1e-13
+    assert relative_error(terms.W_dot, whole.W_dot[6:, 6:]) < 1e-13
+    for name in ("dT_dq", "Y"):
+        assert relative_error(getattr(terms, name), getattr(whole, name)[6:], scale=size) < 1e-13, name
+    s_dot = whole.W_dot[6:, :6] @ V + whole.W[6:, :6] @ A
+    assert relative_error(terms.s_dot, s_dot, scale=size) < 1e-13
+    assert relative_error(terms.V, terms.Y + terms.dT_dq - terms.W_dot @ qd - terms.s_dot, scale=size) < 1e-13
+    tau = rne.inverse_dynamics(fixed, q, qd, qdd, base_motion=motion)  # by recursive Newton–Euler
+    assert relative_error(terms.W @ qdd - terms.V, tau, scale=size) < 1e-12
+    still = rne.lagrange_terms(fixed, q, qd, base_motion=BaseMotion())
+    for a, b in zip(still, rne.lagrange_terms(fixed, q, qd), strict=True):
+        assert relative_error(a, b, scale=size) < 1e-13
+    assert not rne.lagrange_terms(fixed, q, qd).s_dot.any()
+
+
 def test_leading_dimensions():
     model = chain(3)
     rng = np.random.default_rng(0)
@@ -269,8 +296,9 @@ def test_the_engine_shares_no_dynamics_with_the_others():
             reached.add(name)
             left |= imported(path)
     dynamics = {name for name in reached if name.startswith(f"{PACKAGE.name}.dynamics")}
-    # what is left besides the engine itself checks arguments and tells round-off from inertia: no equation of motion
-    assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in ("arguments", "inertia_scale")}
+    # what is left besides the engine itself checks and rearranges arguments and tells round-off from inertia
+    shared = ("arguments", "base_motion", "inertia_scale", "moving_root")
+    assert dynamics == own | {f"{PACKAGE.name}.dynamics.{stem}" for stem in shared}
 
 
 @cache

@@ -1,18 +1,13 @@
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
-from support.mechanisms import four_bar
+from support.mechanisms import changed, four_bar, gap
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
-from rne_dynamics.dynamics.kinematics import forward_kinematics
-from rne_dynamics.errors import AssemblyError, SimulationError
-from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.free_motion import free_motion
@@ -20,14 +15,6 @@ from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.simulator import Simulator
 from rne_dynamics.simulation.state import State, checked_state
 from rne_dynamics.simulation.stepping import step
-
-
-def changed(mechanism: Mechanism, **joints) -> Mechanism:
-    """The same mechanism with fields of some joints changed."""
-    tree = mechanism.robot.tree
-    kept = tuple(replace(joint, **joints.get(joint.name, {})) for joint in tree.joints)
-    robot = assemble_tree(replace(tree, joints=kept), gravity=mechanism.gravity)
-    return Mechanism(robot, mechanism.loops, mechanism.joint_names, mechanism.posture)
 
 
 @pytest.fixture(scope="module")
@@ -47,18 +34,6 @@ def one_freedom(mechanism: Mechanism, q, qd, seconds, torque, stop=None):
 
     met.terminal = True
     return solve_ivp(rate, (0.0, seconds), [q, qd], rtol=1e-10, atol=1e-12, events=met)
-
-
-def gap(mechanism: Mechanism, posture) -> float:
-    """Largest distance, m, between the points that each loop holds together."""
-    poses = forward_kinematics(mechanism.robot, posture)
-    points = [
-        [poses[frame.link] @ np.append(frame.position, 1.0) for frame in (loop.a, loop.b)] for loop in mechanism.loops
-    ]
-    blocked = [loop.blocked[:3] for loop in mechanism.loops]
-    frames = [poses[loop.a.link][:3, :3] @ loop.a.rotation for loop in mechanism.loops]
-    gaps = (R.T @ (b - a)[:3] for (a, b), R in zip(points, frames, strict=True))
-    return max(float(np.linalg.norm(way[held])) for way, held in zip(gaps, blocked, strict=True))
 
 
 @pytest.mark.parametrize(("start", "settles"), [((0.0, -70.0, 0.0), -90.0), ((0.0, 0.0, 50.0), -90.0)])
@@ -160,18 +135,6 @@ def test_passive_friction_too_stiff_for_runge_kutta_is_taken_implicitly():
     for _ in range(50):
         state = step(plant, state, [0.0], 1e-3)
     assert abs(state.qd[0]) < 1e-3
-
-
-def test_a_loop_that_cannot_close_ends_the_simulation_with_its_name():
-    # driven at its rocker the mechanism ends where crank and coupler are in line
-    mechanism = four_bar(cut="coupler")
-    driven = assembled(Mechanism(mechanism.robot, mechanism.loops, ("rocker",), mechanism.posture))
-    simulator = Simulator(ArmPlant(driven), driven.neutral)
-    simulator.command([60.0])
-    with pytest.raises(SimulationError, match=r"the motion cannot go on from t = .*'(knee|four_bar)'"):
-        simulator.advance(5000)
-    with pytest.raises(AssemblyError, match="loop 'knee'"):
-        checked_state(driven, [3.0])
 
 
 def test_the_branch_is_that_of_the_posture(pantograph):

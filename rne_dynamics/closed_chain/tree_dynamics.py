@@ -1,0 +1,220 @@
+"""Dynamics of a mechanism where its actuated joints are no coordinates, in the coordinates of its tree.
+
+Forward dynamics is that of `tree_coordinates.py`. Inverse dynamics takes the accelerations of the actuated joints;
+idle freedoms move as the equations of motion make them move without effort. With T, whose columns span the velocities
+that the loops allow, and e the efforts that the open tree would take for the motion, the motors' efforts τ satisfy
+
+    (S T)ᵀ τ = Tᵀ e,
+
+S picking the actuated joints. Where there are more motors than freedoms τ is the one that is the nearest to
+`Mechanism.preload`, in the metric of `Mechanism.effort_weights`: the least Σ w (τ − p)².
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.arguments import posture_rows
+from rne_dynamics.closed_chain.closing import SINGULAR
+from rne_dynamics.closed_chain.cuts import CUT_COLUMNS, cut_loads
+from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
+from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.terms import open_torque
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations, tree_workspace
+from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
+from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches
+from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.jit import kernel
+
+#: Part of an acceleration, or of the efforts, by which it may miss what loops and motors allow.
+_MISSED = 1e-6
+
+
+def tree_forward_dynamics(
+    mechanism: Mechanism,
+    q_tree: ArrayLike,
+    qd_tree: ArrayLike,
+    tau: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> Array:
+    """Accelerations of all joints of the tree that efforts of the actuated ones give, at any posture.
+
+    Parameters
+    ----------
+    mechanism
+        The mechanism; its actuated joints need not be coordinates.
+    q_tree, qd_tree
+        Positions and velocities of all joints of the tree, the loops closed; shape (…, tree n).
+    tau
+        Efforts of the actuated joints, N·m or N; shape (…, n).
+    wrenches, base_motion
+        As for `rne_dynamics.inverse_dynamics`.
+
+    Returns
+    -------
+    ndarray
+        Accelerations, rad/s² or m/s², shape (…, tree n).
+
+    Raises
+    ------
+    SingularInertiaError
+        A freedom that moves no inertia; names a joint that it moves.
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    efforts = as_floats("tau", tau)
+    if efforts.ndim == 0 or efforts.shape[-1] != mechanism.n:
+        raise ArgumentError(f"tau has shape {efforts.shape}; it must be (..., {mechanism.n}), one an actuated joint")
+    lead = np.broadcast_shapes(np.shape(q_tree)[:-1], np.shape(qd_tree)[:-1], efforts.shape[:-1])
+    q, v = posture_rows(mechanism, q_tree, lead), posture_rows(mechanism, qd_tree, lead)
+    rows = np.broadcast_to(efforts, (*lead, mechanism.n)).reshape(len(q), mechanism.n)
+    base, loads = packed_base(mechanism.robot, base_motion, lead), bodies_wrenches(mechanism.robot, wrenches, lead)
+    return tree_forward(mechanism, base, q, v, rows, loads).reshape((*lead, mechanism.robot.n))
+
+
+def tree_forward(mechanism: Mechanism, base: Array, q: Array, v: Array, tau: Array, loads: Array) -> Array:
+    """`tree_forward_dynamics` over checked rows: q, v (B, tree n), tau (B, n), base (1 or B, 12)."""
+    packed, n = pack(mechanism), mechanism.robot.n
+    work, tree, rank = workspace(packed), tree_workspace(packed), generic_rank(mechanism).total
+    drive, out, free = np.zeros(n), np.empty_like(q), np.zeros(n)
+    for b in range(len(q)):
+        drive[mechanism.actuated] = tau[b]
+        failed = tree_accelerations(
+            packed, work, tree, rank, base[b if len(base) > 1 else 0], loads[b if len(loads) > 1 else 0], free, False,
+            q[b], v[b], drive, out[b],
+        )  # fmt: skip
+        if failed != DETERMINED:
+            raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
+    return out
+
+
+class TreeMotion(NamedTuple):
+    """Motion and efforts of B states; see `tree_inverse`.
+
+    Parameters
+    ----------
+    velocity, acceleration
+        Of all joints of the tree, (B, tree n).
+    tau
+        Efforts of all joints of the tree with the loops closed, (B, tree n): passive ones are round-off.
+    cuts
+        (B, loops, CUT_COLUMNS), see cuts.py.
+    """
+
+    velocity: Array
+    acceleration: Array
+    tau: Array
+    cuts: Array
+
+
+@kernel
+def open_efforts(
+    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, loads: Array, out: Array
+) -> None:
+    """Efforts of the open tree for a motion of all its joints."""
+    copy_into(work.qd, v)
+    open_torque(packed, work, base, q, a, loads)
+    copy_into(out, work.tau)
+
+
+@kernel
+def _closed_efforts(
+    packed: Packed, work: Work, base: Array, q: Array, v: Array, a: Array, force: Array, loads: Array, cuts: Array,
+    out: Array,
+) -> None:  # fmt: skip
+    """The same with the constraints' forces (constraints,) at the cuts; the posture is evaluated in `work`."""
+    copy_into(work.qd, v)
+    cut_loads(packed, work, force, loads, cuts)
+    open_torque(packed, work, base, q, a, work.cut)
+    copy_into(out, work.tau)
+
+
+def tree_inverse(
+    mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, loads: Array
+) -> TreeMotion:
+    """Inverse dynamics over checked rows, at postures q (B, tree n), for qd, qdd (B, n) of the actuated joints.
+
+    Raises
+    ------
+    SingularPostureError
+        A freedom that no motor holds and that is not idle, or a singular posture.
+    ArgumentError
+        Velocities or accelerations of the actuated joints that the loops do not allow.
+    """
+    packed, n, actuated = pack(mechanism), mechanism.robot.n, mechanism.actuated
+    work, scales = workspace(packed), packed.column_scale
+    found = TreeMotion(
+        np.empty((len(q), n)), np.empty((len(q), n)), np.empty((len(q), n)),
+        np.empty((len(q), len(mechanism.loops), CUT_COLUMNS)),
+    )  # fmt: skip
+    S = np.eye(n)[actuated]
+    for b in range(len(q)):
+        at, load = base[b if len(base) > 1 else 0], loads[b if len(loads) > 1 else 0]
+        v, a, e = found.velocity[b], found.acceleration[b], np.empty(n)
+        v[:] = least_velocity(mechanism, q[b], qd[b])
+        K = scaled_jacobian(packed, evaluated(packed, work, q[b], v))
+        rows = np.vstack([K, S])
+        right = np.concatenate([-packed.row_scale * work.drift, qdd[b] / scales[actuated]])
+        U, sizes, Vt = np.linalg.svd(rows)
+        rank = int((sizes > RANK).sum())
+        free = scales[:, None] * Vt[rank:].T
+        refuse_loose(mechanism, q[b], free)
+        x = Vt[:rank].T @ ((U[:, :rank].T @ right) / sizes[:rank])
+        missed = np.abs(rows @ x - right).max()
+        if missed > _MISSED * np.abs(right).max(initial=0.0):
+            raise no_motion(mechanism, "qdd", missed)
+        a[:] = scales * x
+        open_efforts(packed, work, at, q[b], v, a, load, e)
+        if rank < n:
+            a += unforced(free, mass_matrix(mechanism.robot, q[b]), e)
+            open_efforts(packed, work, at, q[b], v, a, load, e)
+        tau = motor_efforts(mechanism, null_space(mechanism, K), e, mechanism.preloads)
+        rest = scales * e
+        rest[actuated] -= scales[actuated] * tau
+        force = packed.row_scale * np.linalg.lstsq(K.T, rest, rcond=_MISSED)[0]
+        _closed_efforts(packed, work, at, q[b], v, a, force, load, found.cuts[b], found.tau[b])
+    return found
+
+
+def null_space(mechanism: Mechanism, K: Array) -> Array:
+    """Velocities that the loops allow, as columns (tree n, freedoms), from the scaled Jacobian."""
+    free: Array = np.linalg.svd(K)[2][generic_rank(mechanism).total :].T
+    return pack(mechanism).column_scale[:, None] * free
+
+
+def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array) -> Array:
+    """Efforts of the motors, (n,), that do what `efforts` of all joints of the open tree would, (tree n,).
+
+    With T from `null_space`. Of many, the nearest to the preload, (n,), in the metric of the weights.
+    """
+    root = np.sqrt(mechanism.weights)
+    onto = T[mechanism.actuated].T
+    share, *_ = np.linalg.lstsq(onto / root, T.T @ efforts - onto @ preload, rcond=_MISSED)
+    tau: Array = preload + share / root
+    return tau
+
+
+def unforced(free: Array, M: Array, efforts: Array) -> Array:
+    """Accelerations of the loose freedoms, (tree n,), that make them do without their part of `efforts`."""
+    change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
+    return change
+
+
+def refuse_loose(mechanism: Mechanism, q: Array, free: Array) -> None:
+    """`SingularPostureError` where not all freedoms that no motor holds, columns of `free`, are idle."""
+    if free.shape[1] > generic_rank(mechanism).idle:
+        raise refusal(mechanism, SINGULAR, q[mechanism.actuated], q)

@@ -1,0 +1,127 @@
+"""Velocities and accelerations of all joints of the tree where the actuated joints are no coordinates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.closing import MISFIT, NOT_CLOSED, SINGULAR_BELOW
+from rne_dynamics.closed_chain.coordinates import passive_singular_value, tree_velocity
+from rne_dynamics.closed_chain.generic_rank import RANK, generic_rank
+from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.refusals import refusal
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, settle_kernel, tree_workspace
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.errors import ArgumentError, AssemblyError, no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+#: Part of a velocity by which it may miss what the loops allow.
+_MISSED = 1e-6
+#: How far before and behind a singular posture the loops are closed for a difference, rad or lengths of the mechanism.
+_ASIDE = 1e-4
+
+
+#: Weight of the actuated joints, in units of the tree's largest inertia, when a posture is brought onto the loops.
+_MEASURED = 1e8
+#: How far the loops may disagree with measured positions of actuated joints, rad or lengths of the mechanism.
+DISAGREEMENT = 0.01
+
+
+def nearest_state(mechanism: Mechanism, start: Array, q: Array, qd: Array) -> tuple[Array, Array]:
+    """Positions and velocities of all joints of the tree, (tree n,), for a measured state of the actuated ones, (n,).
+
+    From a posture near, by the least motion of the passive joints. Actuated joints that are more than the freedoms
+    contradict each other by what the encoders are off: they move as little as can be.
+
+    Raises
+    ------
+    AssemblyError
+        The loops do not close within `DISAGREEMENT` of the positions.
+    """
+    packed = pack(mechanism)
+    work, tree, actuated = workspace(packed), tree_workspace(packed), mechanism.actuated
+    posture, velocity = np.array(start), np.zeros(len(start))
+    posture[actuated], velocity[actuated] = q, qd
+    tree.extra[actuated] = _MEASURED * np.diagonal(mass_matrix(mechanism.robot, posture)).max()
+    failed, _ = settle_kernel(packed, work, tree, generic_rank(mechanism).total, posture, velocity)
+    residual = packed.row_scale * evaluated(packed, work, posture).residual
+    missed = np.abs(posture[actuated] - q) / packed.column_scale[actuated]
+    if failed != DETERMINED:
+        raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
+    if not (np.linalg.norm(residual) < MISFIT and missed.max(initial=0.0) < DISAGREEMENT):
+        raise refusal(mechanism, NOT_CLOSED, q, np.array(start))
+    return posture, velocity
+
+
+def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[Array, bool]:
+    """Velocities of all joints of the tree, (tree n,), for those of the actuated ones, (n,), at a closed posture.
+
+    Where the actuated joints leave freedoms, these start as they would if the actuated joints were set in motion by a
+    blow: with the least kinetic energy. In a singular posture the velocity is that of the branch on which the
+    mechanism's own posture is.
+
+    Returns
+    -------
+    tuple
+        The velocities, and whether the actuated joints are coordinates here.
+
+    Raises
+    ------
+    ArgumentError
+        Velocities that the loops do not allow.
+    """
+    packed = pack(mechanism)
+    work = workspace(packed)
+    coordinates = generic_rank(mechanism).coordinates
+    if coordinates and passive_singular_value(mechanism, work, q_tree) > SINGULAR_BELOW:
+        return tree_velocity(mechanism, q_tree, qd), True
+    largest = float(np.abs(qd / packed.column_scale[mechanism.actuated]).max(initial=0.0))
+    if largest == 0.0:
+        return np.zeros_like(q_tree), False
+    if coordinates:
+        h = _ASIDE / largest
+        q = q_tree[mechanism.actuated]
+        try:
+            ahead, behind = (assemble(mechanism, q + way * qd, start=q_tree) for way in (h, -h))
+            return (ahead - behind) / (2.0 * h), False
+        except AssemblyError:  # a dead point: the loops close on one side only
+            pass
+    return least_velocity(mechanism, q_tree, qd), False
+
+
+def least_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> Array:
+    """The velocities of all joints of the tree with the least kinetic energy of those that the loops allow.
+
+    Raises
+    ------
+    ArgumentError
+        Velocities of the actuated joints that the loops do not allow.
+    """
+    packed = pack(mechanism)
+    scales, n = packed.column_scale, mechanism.robot.n
+    K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q_tree))
+    rows = np.vstack([K, np.eye(n)[mechanism.actuated]])
+    right = np.concatenate([np.zeros(len(K)), qd / scales[mechanism.actuated]])
+    U, sizes, Vt = np.linalg.svd(rows)
+    rank = int((sizes > RANK).sum())
+    found = Vt[:rank].T @ ((U[:, :rank].T @ right) / sizes[:rank])
+    free = Vt[rank:].T
+    M = scales[:, None] * mass_matrix(mechanism.robot, q_tree) * scales
+    found = found - free @ np.linalg.lstsq(free.T @ M @ free, free.T @ M @ found, rcond=None)[0]
+    missed = np.abs(rows @ found - right).max(initial=0.0)
+    if missed > _MISSED * np.abs(right).max(initial=0.0):
+        raise no_motion(mechanism, "qd", missed)
+    velocity: Array = scales * found
+    return velocity
+
+
+def no_motion(mechanism: Mechanism, name: str, missed: float) -> ArgumentError:
+    """Error for velocities or accelerations of the actuated joints that the loops do not allow."""
+    freedoms = mechanism.robot.n - generic_rank(mechanism).total
+    return ArgumentError(
+        f"{name} is no motion of mechanism {mechanism.name!r}: its {mechanism.n} actuated joints "
+        f"({', '.join(mechanism.joint_names)}) have {freedoms} freedoms, and the loops miss by {missed:.3g}; take "
+        f"{name} of the joints that drive and compute the rest"
+    )

@@ -1,0 +1,51 @@
+"""The motion of the base as controllers read it: sensor_msgs/Imu.
+
+REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that
+its quantity is not given.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import Imu
+
+from rne_dynamics.control.guards.base_filter import BaseReading
+from rne_dynamics.errors import StateError, StateProblem
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.cdr import imu_numbers, stamp_in
+
+
+def read_imu(data: bytes) -> BaseReading:
+    """What a serialised message says.
+
+    Raises
+    ------
+    StateError
+        Bytes that are no sensor_msgs/Imu.
+    """
+    numbers = imu_numbers(data)
+    if numbers is None:
+        numbers = _deserialised(data)
+    orientation, angular_velocity, acceleration = numbers[0:4], numbers[13:16], numbers[25:28]
+    return BaseReading(
+        stamp_in(data),
+        None if numbers[4] == -1.0 else orientation,
+        None if numbers[16] == -1.0 else angular_velocity,
+        None if numbers[28] == -1.0 else acceleration,
+    )
+
+
+def _deserialised(data: bytes) -> Array:
+    try:
+        message = deserialize_message(data, Imu)
+    except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+        raise StateError(
+            f"base motion: its {len(data)} bytes are no sensor_msgs/Imu: {error}", StateProblem.UNREADABLE
+        ) from None
+    q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
+    return np.concatenate([
+        [q.x, q.y, q.z, q.w], message.orientation_covariance, [w.x, w.y, w.z], message.angular_velocity_covariance,
+        [a.x, a.y, a.z], message.linear_acceleration_covariance,
+    ])  # fmt: skip

@@ -1,0 +1,105 @@
+"""Natural cubic smoothing splines, and how they come from rest and to rest.
+
+Method: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section 2.3
+(Reinsch's algorithm).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.model.inertia import Array
+
+#: Coefficients of a piece.
+ORDER = 5
+
+
+def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
+    """Natural cubic splines f near the columns of y.
+
+    They minimise ∫(y − f)² dt + penalty ∫f″² dt, the first integral by the trapezoidal rule.
+
+    Parameters
+    ----------
+    t
+        Increasing times; shape (k,), k at least 3.
+    y
+        Shape (k, m).
+    penalty
+        Time to the fourth power, not negative; 0 goes through all points.
+
+    Returns
+    -------
+    ndarray
+        Coefficients of the polynomials of the time in each piece, constant ones first; shape (k − 1, ORDER, m).
+    """
+    h = np.diff(t)
+    weights = np.empty(len(t))  # of the poses in the integral
+    weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
+    a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
+    u = penalty / weights
+    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two beside it
+    d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
+    d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
+    d2 = u[2:-2] * c[:-2] * a[2:]
+    bent = _solve_five(d0, d1, d2, a[:, None] * y[:-2] + b[:, None] * y[1:-1] + c[:, None] * y[2:])
+    fitted = y.copy()
+    for k, part in ((0, a), (1, b), (2, c)):
+        rows = slice(k, len(t) - 2 + k)
+        fitted[rows] -= u[rows, None] * part[:, None] * bent
+    second = np.vstack([np.zeros_like(y[:1]), bent, np.zeros_like(y[:1])])
+    H = h[:, None]
+    pieces = np.zeros((len(h), ORDER, y.shape[1]))
+    pieces[:, 0] = fitted[:-1]
+    pieces[:, 1] = (fitted[1:] - fitted[:-1]) / H - H * (2.0 * second[:-1] + second[1:]) / 6.0
+    pieces[:, 2] = 0.5 * second[:-1]
+    pieces[:, 3] = (second[1:] - second[:-1]) / (6.0 * H)
+    return pieces
+
+
+def _solve_five(d0: Array, d1: Array, d2: Array, right: Array) -> Array:
+    """Solve a symmetric positive definite system of five diagonals by L D Lᵀ; right-hand sides (k, m)."""
+    n = len(d0)
+    D, l1, l2 = np.empty(n), np.zeros(n), np.zeros(n)
+    x: Array = right.copy()
+    for k in range(n):
+        D[k] = d0[k]
+        if k > 0:
+            D[k] -= l1[k - 1] ** 2 * D[k - 1]
+            x[k] -= l1[k - 1] * x[k - 1]
+        if k > 1:
+            D[k] -= l2[k - 2] ** 2 * D[k - 2]
+            x[k] -= l2[k - 2] * x[k - 2]
+        if k < n - 1:
+            l1[k] = (d1[k] - (l1[k - 1] * D[k - 1] * l2[k - 1] if k > 0 else 0.0)) / D[k]
+        if k < n - 2:
+            l2[k] = d2[k] / D[k]
+    x /= D[:, None]
+    for k in range(n - 2, -1, -1):
+        x[k] -= l1[k] * x[k + 1]
+        if k < n - 2:
+            x[k] -= l2[k] * x[k + 2]
+    return x
+
+
+def at_time(coefficients: Array, s: float) -> Array:
+    """Value, first and second derivative at s of polynomials (ORDER, m); shape (3, m)."""
+    powers = np.array([
+        [1.0, s, s**2, s**3, s**4],
+        [0.0, 1.0, 2.0 * s, 3.0 * s**2, 4.0 * s**3],
+        [0.0, 0.0, 2.0, 6.0 * s, 12.0 * s**2],
+    ])  # fmt: skip
+    derivatives: Array = powers @ coefficients
+    return derivatives
+
+
+def to_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from a value and a rate to rest T later, without acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value, rate, nothing, -rate / T**2, 0.5 * rate / T**3])
+
+
+def from_rest(value: Array, rate: Array, T: float) -> Array:
+    """The polynomial, (ORDER, m), from rest to a value and a rate T later, without acceleration at its ends."""
+    nothing = np.zeros_like(rate)
+    return np.array([value - 0.5 * T * rate, nothing, nothing, rate / T**2, -0.5 * rate / T**3])

@@ -1,0 +1,349 @@
+"""Arms on a base in prescribed motion (document 000, section 2.1.2), simulated: against what shares no code with it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.integrate import cumulative_simpson, solve_ivp
+from support.errors import relative_error
+from support.moving_bases import Lift, Swell, Turntable, quaternion
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.tree_terms import tree_terms
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.gravity_compensation import GravityCompensation
+from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.trajectory import Hold, Quintic
+from rne_dynamics.description.share import share_file
+from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.free_motion import free_motion
+from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.rollout import Rollout, simulate
+from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.state import State, checked_state
+from rne_dynamics.simulation.stepping import step
+
+SWELL = Swell()
+PUMA = rne.load_urdf("puma560")
+START = np.array([0.3, -0.8, 0.5, 0.2, 0.4, -0.1])
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(11)
+
+
+def smooth(robot, base, **given) -> ArmPlant:
+    return ArmPlant(robot, friction=False, stops=False, limit_effort=False, base_motion=base, **given)
+
+
+def held_up(robot: RobotModel) -> np.ndarray:
+    return 0.9 * rne.gravity_torque(robot, START)
+
+
+def test_motion_and_order_of_the_step_against_pinocchio_with_a_driven_free_flyer():
+    """Pinocchio's free flyer is driven along the motion; the joints' rows of its equations are integrated by SciPy."""
+    pin = pytest.importorskip("pinocchio")
+    from support.pinocchio_oracle import Oracle
+
+    floating = rne.load_urdf("puma560", base="floating")
+    oracle = Oracle(floating, share_file("urdf/puma560.urdf"))
+    tau = held_up(PUMA)
+
+    def rate(t: float, x: np.ndarray) -> np.ndarray:
+        base = SWELL.motion(t)
+        R, w, v = base.rotation, base.angular_velocity, base.linear_velocity
+        place = np.concatenate([SWELL.position(t), pin.Quaternion(R).coeffs()])
+        q, qd = np.concatenate([place, x[:6]]), np.concatenate([v, w, x[6:]])
+        # the rate of a twist's components: v̇ = a − ω × v
+        given = np.concatenate([base.linear_acceleration - np.cross(w, v), base.angular_acceleration, np.zeros(6)])
+        bias = oracle.inverse_dynamics(q, qd, given)[6:]
+        return np.concatenate([x[6:], np.linalg.solve(oracle.mass_matrix(q)[6:, 6:], tau - bias)])
+
+    expected = solve_ivp(rate, (0.0, 0.5), np.concatenate([START, np.zeros(6)]), rtol=1e-12, atol=1e-13).y[:, -1]
+    error = []
+    for dt in (0.01, 0.005, 0.001):
+        log = free_motion(smooth(PUMA, SWELL), START, seconds=0.5, dt=dt, effort=tau)
+        error.append(np.abs(np.concatenate([log.q[-1], log.qd[-1]]) - expected).max())
+    assert error[2] < 1e-9 * np.abs(expected).max()
+    assert 12.0 < error[0] / error[1] < 20.0, "fourth order: the base is taken at the times of the stages"
+
+
+def test_a_floating_base_that_the_computed_wrench_drives_moves_alike():
+    """The wrench that holds the base on its way goes to a floating one, whose motion is then found, not given."""
+    floating = rne.load_urdf("puma560", base="floating")
+    root = floating.link_names[0]
+    tau = held_up(PUMA)
+    begin = SWELL.motion(0.0)
+    start = np.concatenate([SWELL.position(0.0), quaternion(begin.rotation), START])
+    V = np.concatenate([begin.linear_velocity, begin.angular_velocity, np.zeros(6)])
+
+    def rate(t: float, x: np.ndarray) -> np.ndarray:
+        z, zd = x[:13].copy(), x[13:]
+        z[3:7] /= np.linalg.norm(z[3:7])
+        base = SWELL.motion(t)
+        qdd = rne.forward_dynamics(PUMA, z[7:], zd[6:], tau, base_motion=base)
+        wrench = rne.joint_reactions(PUMA, z[7:], zd[6:], qdd, base_motion=base).base
+        out = np.empty_like(x)
+        R = rne.forward_kinematics(floating, z).rotation[0]
+        out[:3], out[7:13] = R @ zd[:3], zd[6:]
+        out[3:7] = quaternion_rate(z[3:7], zd[3:6])
+        out[13:] = rne.forward_dynamics(floating, z, zd, np.concatenate([np.zeros(6), tau]), wrenches={root: wrench})
+        return out
+
+    end = solve_ivp(rate, (0.0, 0.3), np.concatenate([start, V]), rtol=1e-11, atol=1e-12).y[:, -1]
+    log = free_motion(smooth(PUMA, SWELL), START, seconds=0.3, effort=tau)
+    there = SWELL.motion(0.3)
+    np.testing.assert_allclose(end[:3], SWELL.position(0.3), atol=1e-9)
+    np.testing.assert_allclose(end[13:16], there.linear_velocity, atol=1e-9)
+    np.testing.assert_allclose(end[16:19], there.angular_velocity, atol=1e-9)
+    np.testing.assert_allclose(end[7:13], log.q[-1], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(end[19:], log.qd[-1], rtol=1e-8, atol=1e-8)
+
+
+def quaternion_rate(q: np.ndarray, w: np.ndarray) -> np.ndarray:
+    x, y, z, s = q
+    a, b, c = w
+    return 0.5 * np.array([s * a + y * c - z * b, s * b + z * a - x * c, s * c + x * b - y * a, -x * a - y * b - z * c])
+
+
+def test_energy_balance_with_the_power_of_the_base():
+    tau = held_up(PUMA)
+    log = free_motion(smooth(PUMA, SWELL), START, seconds=1.0, effort=tau)
+    moments = [SWELL.motion(t) for t in log.time.tolist()]
+    fields = ("linear_acceleration", "angular_velocity", "angular_acceleration", "linear_velocity", "rotation")
+    base = BaseMotion(*(np.array([getattr(moment, name) for moment in moments]) for name in fields))
+    qdd = rne.forward_dynamics(PUMA, log.q, log.qd, tau, base_motion=base)
+    # what the base gives to the first joint; the root link's own inertia is the base's
+    first = rne.joint_reactions(PUMA, log.q, log.qd, qdd, base_motion=base)[PUMA.joint_names[0]]
+    pose = rne.forward_kinematics(PUMA, log.q)[PUMA.tree.joints[0].child]
+    force = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, :3])
+    moment = np.einsum("tij,tj->ti", pose[:, :3, :3], first[:, 3:]) + np.cross(pose[:, :3, 3], force)
+    power = (force * base.linear_velocity + moment * base.angular_velocity).sum(axis=1) + log.qd @ tau
+    work = cumulative_simpson(power, x=log.time, initial=0.0)
+    change = log.energy - log.energy[0]
+    assert np.abs(change).max() > 5.0, "the base does work"
+    assert np.abs(change - work).max() < 1e-8 * log.kinetic.max()
+
+
+def test_a_bead_on_a_turntable_flies_out_as_cosh():
+    xml = """<robot name="bead"><link name="table"/><link name="bead"><inertial><mass value="0.7"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="slide" type="prismatic"><parent link="table"/><child link="bead"/><axis xyz="1 0 0"/>
+    <limit lower="-100" upper="100" effort="1" velocity="1"/></joint></robot>"""
+    robot, table = rne.load_urdf(xml), Turntable((0.0, 2.0, 0.0))
+    log = free_motion(smooth(robot, table), [0.1], seconds=1.5)
+    np.testing.assert_allclose(log.q[:, 0], 0.1 * np.cosh(2.0 * log.time), rtol=1e-11)
+
+
+def machine(name: str):
+    return rne.load_model(name) if name in ("pantograph", "flexible_arm6") else rne.load_urdf(name)
+
+
+def with_gravity(robot, gravity: np.ndarray):
+    if isinstance(robot, RobotModel):
+        return replace(robot, gravity=gravity)
+    return replace(robot, robot=replace(robot.robot, gravity=gravity))
+
+
+def begin_at(robot, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    q = np.array(rigid(robot).neutral) + (0.0 if isinstance(robot, Mechanism) else rng.uniform(-0.3, 0.3, robot.n))
+    bent = {"delta": 1e-3 * rng.normal(size=robot.modes)} if isinstance(robot, FlexibleArm) else {}
+    return {"q": q, "qd": 0.2 * rng.normal(size=robot.n), **bent}
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("puma560", "rk4"), ("puma560", "semi_implicit"), ("pantograph", "rk4"), ("flexible_arm6", "gauss")],
+)
+def test_a_base_that_accelerates_evenly_is_another_gravity(name, method, rng):
+    robot, a = machine(name), np.array([0.7, -0.4, 1.1])
+    start = begin_at(robot, rng)
+    moved = free_motion(smooth(robot, Lift(a)), **start, seconds=0.05, method=method)
+    lighter = with_gravity(robot, rigid(robot).gravity - a)
+    still = free_motion(smooth(lighter, None), **start, seconds=0.05, method=method)
+    assert relative_error(moved.qd, still.qd) < 1e-9
+    plain = free_motion(smooth(robot, None), **start, seconds=0.05, method=method)
+    assert relative_error(plain.qd, still.qd) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("name", "method", "close"),
+    [("puma560", "rk4", 1e-9), ("pantograph", "rk4", 1e-8), ("flexible_arm6", "gauss", 1e-6)],
+)
+def test_a_base_that_turns_about_the_first_axis_is_that_joint_turned(name, method, close, rng):
+    """Every force of a rotating frame acts: centrifugal, Coriolis, Euler. Nothing drives the first joint."""
+    robot, table = without_rotors(machine(name)), Turntable()
+    start = begin_at(robot, rng)
+    moved = free_motion(smooth(robot, table), **start, seconds=0.2, method=method)
+    angles = np.array([table.angle(t) for t in moved.time.tolist()])
+    turned = {key: value.copy() for key, value in start.items()}
+    turned["q"][0] += angles[0, 0]
+    turned["qd"][0] += angles[0, 1]
+    still = free_motion(smooth(robot, None), **turned, seconds=0.2, method=method)
+    size = max(still.kinetic.max(), 1.0)
+    assert np.abs(moved.kinetic - still.kinetic).max() < close * size
+    assert np.abs(np.diff(moved.potential - still.potential)).max() < close * size
+    still.q[:, 0] -= angles[:, 0]
+    still.qd[:, 0] -= angles[:, 1]
+    assert relative_error(moved.q, still.q) < close
+    assert relative_error(moved.qd, still.qd) < close
+
+
+@pytest.mark.slow
+def test_a_mechanism_stepped_in_its_tree_is_on_the_base_too(rng):
+    """The same motion in the coordinates of the whole tree, which singular postures and idle freedoms take."""
+    mechanism = machine("pantograph")
+    plant, start = smooth(mechanism, SWELL), begin_at(mechanism, rng)
+    state = checked_state(mechanism, start["q"], start["qd"])
+    usual = tree = state
+    for _ in range(50):
+        usual = step(plant, usual, np.zeros(3), 1e-3)
+        tree = step(plant, replace(tree, in_tree=True), np.zeros(3), 1e-3)
+    np.testing.assert_allclose(tree.q, usual.q, rtol=1e-9)
+    np.testing.assert_allclose(tree.qd, usual.qd, rtol=1e-8)
+    still = state
+    for _ in range(50):
+        still = step(smooth(mechanism, None), replace(still, in_tree=True), np.zeros(3), 1e-3)
+    assert relative_error(still.qd, usual.qd) > 1e-3
+
+
+def test_motors_that_are_no_coordinates_take_the_base_into_account():
+    """Over-actuated and undetermined mechanisms: terms in tree coordinates, against inverse dynamics."""
+    mechanism = machine("pantograph")
+    base, q, still = SWELL.motion(0.4), np.array(mechanism.neutral), np.zeros(3)
+    posture, velocity = np.array(mechanism.posture), np.zeros(mechanism.robot.n)
+    packed = base.packed(mechanism.robot.gravity)
+    _, turning, gravity, _ = tree_terms(mechanism, velocity, packed, posture, velocity, still[None])
+    expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
+    assert relative_error(turning + gravity, expected) < 1e-9
+
+
+def without_rotors(robot):
+    if isinstance(robot, FlexibleArm):
+        return replace(robot, robot=without_rotors(robot.robot))
+    if isinstance(robot, Mechanism):
+        return robot  # the one used here has none
+    joints = tuple(replace(joint, rotor_inertia=0.0) for joint in robot.tree.joints)
+    return rne.assemble(replace(robot.tree, joints=joints), gravity=robot.gravity)
+
+
+def test_static_friction_holds_until_the_base_has_tilted_far_enough():
+    """A block on a slope that gets steeper evenly: it slides from m g sin(rate·t) = 2 N on."""
+    xml = """<robot name="block"><link name="slope"/><link name="block"><inertial><mass value="1.0"/>
+    <inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial></link>
+    <joint name="slide" type="prismatic"><parent link="slope"/><child link="block"/><axis xyz="1 0 0"/>
+    <limit lower="-100" upper="100" effort="1" velocity="1"/><dynamics damping="0" friction="2.0"/></joint></robot>"""
+
+    class Slope:
+        def position(self, t: float) -> np.ndarray:
+            return np.zeros(3)
+
+        def motion(self, t: float) -> BaseMotion:
+            c, s = np.cos(0.5 * t), np.sin(0.5 * t)
+            return BaseMotion(angular_velocity=(0, 0.5, 0), rotation=[[c, 0, s], [0, 1, 0], [-s, 0, c]])
+
+    log = free_motion(ArmPlant(rne.load_urdf(xml), base_motion=Slope()), [0.0], seconds=0.6)
+    breaks = np.arcsin(2.0 / 9.81) / 0.5
+    held = log.time <= breaks
+    assert (log.qd[held] == 0.0).all()
+    assert (log.qd[log.time > breaks + 0.002] > 0.0).all()
+    t = log.time[-1] - breaks  # ẍ = g sin(θ) − 2, θ̇ = 0.5
+    speed = 9.81 / 0.5 * (np.cos(0.5 * breaks) - np.cos(0.5 * (breaks + t))) - 2.0 * t
+    assert log.qd[-1, 0] == pytest.approx(speed, rel=0.01)
+
+
+def test_all_ways_to_simulate_agree():
+    plant, tau = smooth(PUMA, SWELL), held_up(PUMA)
+    log = free_motion(plant, START, seconds=0.2, effort=tau)
+    exact = integrate(plant, State(0.0, START, np.zeros(6)), tau, [0.2])[0]
+    np.testing.assert_allclose(log.q[-1], exact.q, rtol=1e-9)
+    simulator = Simulator(plant, START, hold_until_command=False)
+    simulator.command(tau)
+    np.testing.assert_array_equal(simulator.advance(200).q, log.q[-1])
+    np.testing.assert_allclose(log.base_position[-1], SWELL.position(0.2))
+    np.testing.assert_allclose(log.base_rotation[-1], SWELL.motion(0.2).rotation)
+    assert {"base_position/z", "base_rotation/xy"} <= set(log.columns())
+
+
+@pytest.mark.parametrize("law", [ComputedTorque, pytest.param(PdGravity, marks=pytest.mark.slow)])
+def test_a_controller_that_knows_the_base_tracks_as_on_land(law):
+    gains = Gains.critically_damped(6, 30.0)
+    if law is PdGravity:
+        inertia = np.diag(rne.mass_matrix(PUMA, START))
+        gains = Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d)
+    controller, move = law(PUMA, gains), Quintic(START, START + 0.2, 0.3)
+    if law is PdGravity:  # which lags in motion
+        move = Hold(START)
+    error = {}
+    for name, base, known in (("land", None, True), ("sea", SWELL, True), ("unknown", SWELL, False)):
+        plant = ArmPlant(PUMA, friction=False, stops=False, limit_effort=False, base_motion=base)
+        error[name] = np.abs(simulate(plant, controller, move, seconds=0.3, base_known=known).error).max()
+    assert error["sea"] < 1.5 * error["land"] + 5e-5  # the torque is held for 1 ms while the base goes on
+    assert error["unknown"] > 3.0 * error["sea"]
+
+
+def test_a_mechanism_on_a_known_base_tracks_too():
+    mechanism = rne.load_model("pantograph")
+    controller = ComputedTorque(mechanism, Gains.critically_damped(3, 30.0))
+    move = Quintic(mechanism.neutral, mechanism.neutral + 0.1, 0.2)
+    known, unknown = (
+        np.abs(simulate(smooth(mechanism, SWELL), controller, move, base_known=known).error).max()
+        for known in (True, False)
+    )
+    assert 10.0 * known < unknown, (known, unknown)
+
+
+def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):
+    q, qd, qdd = rng.normal(size=(3, 6))
+    base = SWELL.motion(0.4)
+    reference = Reference(q, qd, qdd)
+    gains = Gains(np.zeros(6), np.zeros(6), np.zeros(6))
+    terms = ComputedTorque(PUMA, gains).law(q, qd, reference, base_motion=base)
+    assert relative_error(terms.total, rne.inverse_dynamics(PUMA, q, qd, qdd, base_motion=base)) < 1e-13
+    floating = GravityCompensation(PUMA, np.zeros(6)).law(q, qd, base_motion=base)
+    still = np.zeros(6)
+    assert relative_error(floating.total, rne.inverse_dynamics(PUMA, q, still, still, base_motion=base)) < 1e-13
+
+
+def test_what_holds_a_mechanism_on_a_moving_base():
+    mechanism, base = rne.load_model("pantograph"), SWELL.motion(0.4)
+    q, still = np.array(mechanism.neutral), np.zeros(3)
+    terms = GravityCompensation(mechanism, 0.0).law(q, still, base_motion=base)
+    expected = rne.inverse_dynamics(mechanism, q, still, still, base_motion=base)
+    assert relative_error(terms.total, expected) < 1e-10
+    assert relative_error(rne.gravity_torque(mechanism, q), expected) > 0.01
+
+
+def test_what_cannot_be_simulated_is_refused():
+    with pytest.raises(SimulationError, match="floating base, whose motion is simulated"):
+        ArmPlant(rne.load_urdf("puma560", base="floating"), base_motion=SWELL)
+    law = ComputedTorque(PUMA, Gains.critically_damped(6, 30.0))
+    rollout = Rollout(smooth(PUMA, SWELL), law, Hold(START), seconds=0.1)
+    assert not rollout.compiled
+    with pytest.raises(SimulationError, match="on a base at rest"):
+        rollout.samples(3)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["linear_velocity", "angular_velocity", "linear_acceleration", "angular_acceleration"]
+)
+def test_a_base_motion_in_the_axes_of_the_world_is_refused(wrong):
+    class Mistaken(Swell):
+        def motion(self, t: float) -> BaseMotion:
+            motion = super().motion(t)
+            return replace(motion, **{wrong: motion.rotation @ getattr(motion, wrong)})
+
+    check_base_trajectory(SWELL, 0.0, 10.0)
+    with pytest.raises(SimulationError, match=f"base motion: {wrong} is .* in the root link's axes"):
+        free_motion(smooth(PUMA, Mistaken()), START, seconds=5.0)
