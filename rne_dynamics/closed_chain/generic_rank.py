@@ -19,7 +19,7 @@ from rne_dynamics.model.mechanism import Mechanism
 RANK = 1e-4
 #: Postures looked at besides the given one, and how far from it they are, rad or lengths of the mechanism.
 _POSTURES, _AWAY = 4, 0.03
-#: Part of the largest gravity effort of a body up to which a loose freedom does not move mass centres.
+#: Way of a body's mass centre, in lengths of the mechanism for a turn of 1 rad, up to which it does not move.
 _IDLE = 1e-3
 assert MOMENT == MASS + 1  # as the regressor has them
 
@@ -90,13 +90,14 @@ def _felt(mechanism: Mechanism, q: Array, loose: int) -> int:
     K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q))[:, mechanism.passive]
     free = np.linalg.svd(K)[2][-loose:] * packed.column_scale[mechanism.passive]
     weights = []
-    rest = np.zeros(robot.n)
+    rest, masses = np.zeros(robot.n), robot.parameters[:, MASS]
+    heavy = masses > 1e-9 * masses.sum()
     for pull in np.eye(3):
         Y = regressor(replace(robot, gravity=frozen_array(pull, (3,), "gravity")), q, rest, rest)
         columns = Y.reshape(robot.n, robot.bodies, 10)[:, :, :4]
-        weights.append(np.einsum("jbk,bk->jb", columns, robot.parameters[:, MASS : MASS + 4]))
-    moved = packed.column_scale[:, None] * np.hstack(weights)
-    return int((np.linalg.svd(free @ moved[mechanism.passive], compute_uv=False) > _IDLE * np.abs(moved).max()).sum())
+        weights.append(np.einsum("jbk,bk->jb", columns, robot.parameters[:, MASS : MASS + 4])[:, heavy] / masses[heavy])
+    moved = np.hstack(weights)[mechanism.passive] / packed.length  # of each body's mass centre, along the three axes
+    return int((np.linalg.svd(free @ moved, compute_uv=False) > _IDLE).sum())
 
 
 def _ranks(mechanism: Mechanism, K: Array) -> tuple[int, int]:

@@ -161,6 +161,8 @@ class SimulatorNode(ArmNode):
         self.simulator.command(np.zeros(self.robot.n))
         self.simulator.advance(1, wrenches={open_tree(self.robot).link_names[-1]: np.zeros(6)})
         self._note_motion()
+        if isinstance(self.robot, Mechanism):  # near singular postures it is stepped otherwise
+            self.simulator.warm_up()
         self.simulator.reset()
 
     def _make_interfaces(self, robot: Machine) -> None:

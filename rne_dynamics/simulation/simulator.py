@@ -181,4 +181,5 @@ class Simulator:
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
         for method in step_methods(self.plant.robot):
-            step(self.plant, self._start, self._zero, self.dt, method=method)
+            for state in (self._start, replace(self._start, in_tree=isinstance(self.plant.robot, Mechanism))):
+                step(self.plant, state, self._zero, self.dt, method=method)

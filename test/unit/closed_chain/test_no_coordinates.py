@@ -290,3 +290,11 @@ def test_mobility_counts_idle_freedoms():
     crooked = mobility(rod_between_balls(axisymmetric=False))
     assert (crooked.idle, crooked.missing_actuators) == (0, 1)
     assert mobility(five_bar(("left",))).idle == 0
+    # a bar on no loop swings, however light it is
+    plain, light = ladder(1), Inertia(1e-5, 0.1 * X, 1e-8 * np.eye(3))
+    tree = plain.robot.tree
+    links, joints = (*tree.links, TreeLink("bar", light)), (*tree.joints, revolute("hook", "top0", "bar"))
+    robot = assemble_tree(replace(tree, links=links, joints=joints), gravity=plain.gravity)
+    values = dict(zip(plain.robot.joint_names, plain.posture, strict=True))
+    swings = Mechanism(robot, plain.loops, plain.joint_names, [values.get(name, 0.0) for name in robot.joint_names])
+    assert (mobility(swings).idle, mobility(swings).missing_actuators) == (0, 1)

@@ -106,6 +106,10 @@ def test_a_crank_that_is_not_driven_takes_the_driven_rocker_through_its_dead_poi
 
 def test_a_singular_start_moves_on_its_own_branch():
     mechanism = ladder(1)
+    T, q = np.array([1.0, -1.0, 1.0]), np.zeros(3)
+    M, bias = T @ rne.mass_matrix(mechanism.robot, q) @ T, T @ rne.bias_torque(mechanism.robot, q, 3.0 * T)
+    qdd = rne.forward_dynamics(mechanism, [0.0], [3.0], [1.0], method="tree_coordinates")
+    np.testing.assert_allclose(qdd, (1.0 - bias) / M, rtol=1e-5)
     state = checked_state(mechanism, [0.0], [3.0])
     np.testing.assert_allclose(state.tree_qd, [3.0, -3.0, 3.0], rtol=1e-9)
     for _ in range(50):
