@@ -16,8 +16,7 @@ from rne_dynamics.errors import AssemblyError
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.model.tree import JointKind, TreeJoint, rotation_about
-
+from rne_dynamics.model.tree import TreeJoint, rotation_about
 
 
 def chain_of_four(kind: LoopKind, last: TreeJoint | None = None) -> Mechanism:
