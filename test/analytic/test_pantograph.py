@@ -1,12 +1,15 @@
-"""The pantograph of document 002: its torques and cut forces in closed form, and the quintic's ends."""
+"""The pantograph of document 002: its equations, torques and cut forces in closed form, its oscillations and quintic."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
 import pytest
 from analytic.pantograph import Pantograph, assembled_angles, closed_form_of, cut_as_the_paper, turned
+from analytic.pantograph_recursion import ANGLES, BEFORE, Recursion
 from scipy.integrate import solve_ivp
 from support.errors import relative_error
 
@@ -64,6 +67,58 @@ def shipped() -> Mechanism:
     return mechanism
 
 
+@pytest.fixture(scope="module")
+def pinned() -> Mechanism:
+    """The same links closed by their pins, as the paper cuts them."""
+    mechanism = rne.load_model(Path(__file__).parents[2] / "examples" / "pantograph_pins.yaml")
+    assert isinstance(mechanism, Mechanism)
+    return mechanism
+
+
+def test_equations_1_to_18_as_printed_but_for_two_angles(pinned: Mechanism) -> None:
+    """All three torques, whatever F_z, N_x and N_y at the cuts are; with θ_NB and θ_K2 = θ₂, as printed, τ₂ is wrong."""
+    closed_form = replace(closed_form_of(pinned), more=())  # bar C is not in the equations
+    rng = np.random.default_rng(3)
+    wrong = {"NB": 0.0, "K2": 0.0}
+    for q, qd, qdd in zip(Q, QD, QDD, strict=True):
+        expected = closed_form.efforts(q, qd, qdd)
+        state = Recursion.of(pinned, q, qd, qdd)
+        for _ in range(3):
+            open_at = 100.0 * rng.normal(size=(2, 3))
+            assert state.torques(*open_at, q[2], q[2]) == pytest.approx(expected, rel=1e-11, abs=1e-11)
+        size = np.abs(expected).max()
+        off = np.abs(state.torques(*np.zeros((2, 3)), q[1], q[2]) - expected) / size
+        assert off[2] < 1e-12  # the first mechanism is solved before
+        wrong["NB"] = max(wrong["NB"], off[1])
+        off = np.abs(state.torques(*np.zeros((2, 3)), q[2], q[1]) - expected) / size
+        wrong["K2"] = max(wrong["K2"], off[1])
+    assert min(wrong.values()) > 0.1
+
+
+def test_tau_1_of_equations_17_and_18_in_one_line(pinned: Mechanism) -> None:
+    closed_form = replace(closed_form_of(pinned), more=())
+    for row in zip(Q, QD, QDD, strict=True):
+        assert Recursion.of(pinned, *row).tau1 == pytest.approx(closed_form.efforts(*row)[0], rel=1e-12, abs=1e-12)
+
+
+def test_table_1_places_the_links(pinned: Mechanism) -> None:
+    """Denavit and Hartenberg's parameters and the angles of (7) and (16) against the assembled mechanism's poses."""
+    for row in zip(Q, QD, QDD, strict=True):
+        state = Recursion.of(pinned, *row)
+        poses = rne.forward_kinematics(pinned.robot, assemble(pinned, row[0]))
+        R, p = {"0": np.eye(3)}, {"0": np.zeros(3)}
+        for i in ANGLES:
+            R[i], p[i] = R[BEFORE[i]] @ state.R[i], p[BEFORE[i]] + R[BEFORE[i]] @ state.p[i]
+            assert np.abs(poses[f"link{i}"][:3, :3] - R[i]).max() < 1e-12
+            assert np.abs(poses[f"link{i}"][:3, 3] - p[i]).max() < 1e-12
+
+
+def test_both_closures_are_one_mechanism(shipped: Mechanism, pinned: Mechanism) -> None:
+    np.testing.assert_allclose(assemble(pinned, Q), assemble(shipped, Q), rtol=0, atol=1e-12)
+    by_pins, by_turns = (closed_inverse_dynamics(m, Q, QD, QDD) for m in (pinned, shipped))
+    assert relative_error(by_pins, by_turns) < 1e-12
+
+
 def test_shipped_torques_are_lagrange_closed_form(shipped: Mechanism) -> None:
     expected = rows(closed_form_of(shipped).efforts)
     assert relative_error(closed_inverse_dynamics(shipped, Q, QD, QDD), expected) < 1e-12
@@ -71,10 +126,10 @@ def test_shipped_torques_are_lagrange_closed_form(shipped: Mechanism) -> None:
         assert relative_error(closed_forward_dynamics(shipped, Q, QD, expected, method=method), QDD) < 1e-10
 
 
-def test_shipped_first_mechanism_by_equations_8_to_10(shipped: Mechanism) -> None:
+def test_shipped_first_mechanism_by_equations_8_to_10(pinned: Mechanism) -> None:
     """Bar C shares the forces of the upper parallelogram in no way that statics could tell; the lower has none."""
-    closed_form = closed_form_of(shipped)
-    answer = closed_inverse(shipped, Q, QD, QDD)
+    closed_form = closed_form_of(pinned)
+    answer = closed_inverse(pinned, Q, QD, QDD)
     for k, row in enumerate(zip(Q, QD, QDD, strict=True)):
         paper = closed_form.by_the_paper(*row)
         assert answer.torque[k, 2] == pytest.approx(paper.tau3, rel=1e-10, abs=1e-10)
@@ -83,10 +138,10 @@ def test_shipped_first_mechanism_by_equations_8_to_10(shipped: Mechanism) -> Non
         assert -force == pytest.approx(paper.F_N, rel=1e-9, abs=1e-9)
 
 
-def test_wrist_load(shipped: Mechanism) -> None:
+def test_wrist_load(pinned: Mechanism) -> None:
     about = np.diag([0.02, 0.03, 0.04])
-    loaded = shipped.with_payload(Payload("wrist", 3.0, (0.05, 0.0, -0.1), about))
-    closed_form = closed_form_of(shipped).loaded(3.0, 0.05, -0.1, about[2, 2])
+    loaded = pinned.with_payload(Payload("wrist", 3.0, (0.05, 0.0, -0.1), about))
+    closed_form = closed_form_of(pinned).loaded(3.0, 0.05, -0.1, about[2, 2])
     answer = closed_inverse(loaded, Q, QD, QDD)
     assert relative_error(answer.torque, rows(closed_form.efforts)) < 1e-12
     for k, row in enumerate(zip(Q, QD, QDD, strict=True)):
@@ -105,9 +160,9 @@ def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
         assert point.q == pytest.approx(q, abs=1e-12)
         torque = closed_inverse_dynamics(shipped, point.q, point.qd, point.qdd)
         assert torque == pytest.approx(closed_gravity_torque(shipped, q), abs=1e-9)
-        # 2, B, A (all 2 or 0.8 kg) and half of bar C; 3, M, L below: moments about the shoulder's and elbow's pins
+        # halves of 2, B and C, and A; 3, M, L below: moments about the shoulder's and elbow's pins
         fore = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8) * np.cos(q[1] + q[2])
-        upper = 9.81 * 0.5 * (2.0 / 2 + 2.0 / 2 + 0.8 + 0.6 / 2 + 2.0 + 2.0 + 0.8) * np.cos(q[1])
+        upper = 9.81 * 0.5 * (2.0 / 2 + 2.6 / 2 + 7.2 + 0.001 / 2 + 2.0 + 2.0 + 0.8) * np.cos(q[1])
         assert torque == pytest.approx([0.0, upper + fore, fore], abs=1e-9)
 
 
