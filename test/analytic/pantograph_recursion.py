@@ -146,7 +146,7 @@ class Recursion:
             "L": (-L2 / 2 + elbow + L1 * cos(b), 0.0), "M": (L2 / 2 + elbow + L1 * cos(b), pi + b),
         }  # fmt: skip
         tau = float(self.Nc["1"][2])
-        for i, (r, angle) in places.items():
-            r += self.s[i][0] * cos(angle) - self.s[i][1] * sin(angle)
+        for i, (origin, angle) in places.items():
+            r = origin + self.s[i][0] * cos(angle) - self.s[i][1] * sin(angle)
             tau += -r * self.Fc[i][2] + sin(angle) * self.Nc[i][0] + cos(angle) * self.Nc[i][1]
         return float(tau)

@@ -67,7 +67,7 @@ def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
 def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, share_file("urdf/pantograph.yaml").read_text())
     text = file.read_text()
-    start, end = text.index("  - name: K"), text.index("# q2 = -90")
+    start, end = text.index("  - name: C"), text.index("# q2 = -90")
     file.write_text(text[:start] + text[end:])
     ((severity, _, element, message),) = findings(file, capsys)
     assert (severity, element) == ("error", "actuated")
