@@ -213,5 +213,7 @@ def _tilts(turned: Array) -> Array:
     """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3)."""
     x, y = turned[:, 2, 1], -turned[:, 2, 0]
     sine = np.hypot(x, y)
-    stretch = np.where(sine > 1e-9, np.arctan2(sine, turned[:, 2, 2]) / np.where(sine > 1e-9, sine, 1.0), 1.0)
-    return np.stack([stretch * x, stretch * y, np.zeros_like(x)], axis=1)
+    small = sine < 1e-9
+    over = small & (turned[:, 2, 2] < 0.0)  # half a turn about an axis that the sine does not show: any will do
+    stretch = np.where(small, 1.0, np.arctan2(sine, turned[:, 2, 2]) / np.where(small, 1.0, sine))
+    return np.stack([np.where(over, np.pi, stretch * x), np.where(over, 0.0, stretch * y), np.zeros_like(x)], axis=1)
