@@ -24,6 +24,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.verification.agreement import Agreement, Disagreement, compare, engines_of
+from rne_dynamics.verification.closed_counting import count_closed
 from rne_dynamics.verification.counting import Driven, count_operations, published
 from rne_dynamics.verification.engines import QUANTITIES, Engine
 from rne_dynamics.verification.operations import Operations
@@ -111,13 +112,14 @@ def _sweep(bar: Progress) -> list[Sample]:
 
 
 def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
-    """Seconds of one engine for one state, inverse and forward, and of open arms the operations."""
+    """Operations and seconds of one engine for one state, inverse and forward."""
     rows = bare_states(robot, _TIMED_STATES, 0)
     cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
     for quantity in _DRIVEN:
         operations = None
-        if not isinstance(robot, Mechanism) and (engine.linear or robot.bodies <= _COUNTED_BODIES):
-            operations = count_operations(engine.name, quantity, robot)
+        if engine.linear or open_tree(robot).bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if isinstance(robot, Mechanism) else count_operations
+            operations = count(engine.name, quantity, robot)
         cost[quantity] = {
             "operations": None if operations is None else vars(operations),
             "seconds": seconds_per_state(engine, quantity, robot, rows),
@@ -188,8 +190,7 @@ def _print(robot: Machine, args: argparse.Namespace, agreement: Agreement, costs
 
 
 def _engine_table(robot: Machine, costs: list[dict[str, Any]]) -> Table:
-    closed, tree = isinstance(robot, Mechanism), open_tree(robot)
-    loops = ""
+    tree, loops = open_tree(robot), ""
     if isinstance(robot, Mechanism):
         loops = f", {len(robot.loops)} loop{'s' * (len(robot.loops) > 1)}"
     title = f"{robot.name}: {robot.n} coordinates, {tree.bodies} bodies{loops}, {tree.base} base"
@@ -197,13 +198,13 @@ def _engine_table(robot: Machine, costs: list[dict[str, Any]]) -> Table:
     for column in ("engine", "formulation", "document"):
         table.add_column(column)
     for quantity in _DRIVEN:
-        for column in (f"{quantity}: µs",) if closed else (f"{quantity}: mul", "add", "other", "µs"):
+        for column in (f"{quantity}: mul", "add", "other", "µs"):
             table.add_column(column, justify="right")
     for cost in costs:
         cells: list[str] = []
         for quantity in _DRIVEN:
             operations, seconds = cost[quantity]["operations"], cost[quantity]["seconds"]
-            cells += [] if closed else _operation_cells(operations)
+            cells += _operation_cells(operations)
             cells.append("" if seconds is None else f"{1e6 * seconds:.3g}")
         table.add_row(cost["engine"], cost["title"], cost["document"], *cells)
     return table

@@ -52,6 +52,8 @@ def test_mechanisms_have_the_same_table_and_figures(capsys):
     assert all(p["relative"] <= p["tolerance"] for p in report["pairs"])
     assert [e["engine"] for e in report["engines"]] == [engine.name for engine in CLOSED_ENGINES]
     assert all(e["forward"]["seconds"] for e in report["engines"] if e["engine"] != "cut_loops")
+    counted = {e["engine"]: e["inverse"]["operations"] for e in report["engines"]}
+    assert counted["cut_loops"]["multiplications"] > counted["actuated_coordinates"]["multiplications"] > 1000
     assert report["published"] is None
     assert cli.main(["verify", "slider_crank", "--plot", "no.png"]) == 1
     assert "benchmarks/closed_loops.py" in capsys.readouterr().err
