@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +94,7 @@ CASES: dict[str, Callable[[], Mechanism]] = {
     **{f"built {name}": make for name, make in mechanisms.MECHANISMS.items()},
     **{f"built four_bar, cut at {cut}": partial(mechanisms.four_bar, cut) for cut in ("coupler", "crank")},
     "ladder of 4": partial(ladder, 4),
+    "pantograph with its pins": partial(shipped, str(Path(__file__).parents[1] / "examples" / "pantograph_pins.yaml")),
     "pantograph, cut as in the paper": lambda: cut_as_the_paper()[0],
     **{f"two arms, {kind.name.lower()}": partial(between_two_arms, kind) for kind in LoopKind},
 }

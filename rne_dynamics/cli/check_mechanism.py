@@ -20,6 +20,8 @@ from rne_dynamics.model.mechanism import Mechanism
 
 #: A loop that gapes by more at the posture given was not meant to: more than digits left out explain.
 _GAP, _TURN = 1e-3, 0.01
+#: What to do about a loop whose frames are half a turn apart.
+_HALF_TURN = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way"
 #: Limits are met within this, m or rad.
 _SLACK = 1e-6
 
@@ -90,7 +92,9 @@ def _open_loops(given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:
                 f"loop {name!r}",
                 f"cannot close: {_amount(gap, turn)} remain between its frames at the posture given, and from there no "
                 "motion of the passive joints closes all loops",
-                "correct the posture (rad, m), the loop's frames, or lengths in the URDF",
+                _HALF_TURN
+                if abs(turn - math.pi) < _TURN
+                else "correct the posture (rad, m), the loop's frames, or lengths in the URDF",
             )
 
 
@@ -102,7 +106,8 @@ def _rough(mechanism: Mechanism, closed: Mechanism, given: Mobility, lines: dict
                 lines[name],
                 f"loop {name!r}",
                 f"gapes by {_amount(gap, turn)} at the posture given; it closes near there, on this branch or another",
-                f"write the posture that was found, if it is meant: {exact}",
+                f"write the posture that was found, if it is meant: {exact}"
+                + (f"; else {_HALF_TURN}" if abs(turn - math.pi) < _TURN else ""),
             )
 
 

@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     motion.add_argument(
         "--preset", metavar="NAME",
-        help="a simulation that a paper reports; of pantograph: first, second (free oscillations), quintic",
+        help="a simulation that a paper reports; of pantograph: first, second, second-hanging (it swings), quintic",
     )  # fmt: skip
     motion.add_argument(
         "--start", action="append", default=[], metavar="JOINT=VALUE",

@@ -37,6 +37,8 @@ PRESETS = {
     "pantograph": {
         "first": Preset(_degrees(0.0, -70.0, 0.0), None, 10.0),
         "second": Preset(_degrees(0.0, 0.0, 50.0), None, 10.0),
+        # what the printed start of the second may be a misprint of: joint 2 hanging, as in the quintic's start
+        "second-hanging": Preset(_degrees(0.0, -90.0, 50.0), None, 10.0),
         "quintic": Preset(_degrees(0.0, -90.0, 0.0), _degrees(90.0, -45.0, -18.0), 5.0),
     }
 }

@@ -1,4 +1,4 @@
-"""`rne verify`: all formulations on random states of one robot, how far apart, how many operations, how long."""
+"""`rne verify`: all formulations on random states of one robot or mechanism: how far apart, operations, times."""
 
 from __future__ import annotations
 
@@ -23,10 +23,12 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.verification.agreement import Agreement, Disagreement, compare
+from rne_dynamics.verification.agreement import Agreement, Disagreement, compare, engines_of
+from rne_dynamics.verification.closed_counting import count_closed
 from rne_dynamics.verification.counting import Driven, count_operations, published
-from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
+from rne_dynamics.verification.engines import QUANTITIES, Engine
 from rne_dynamics.verification.operations import Operations
 from rne_dynamics.verification.scaling import SIZES, Sample, sweep
 from rne_dynamics.verification.states import bare_states
@@ -38,6 +40,7 @@ examples:
   rne verify my_arm.urdf --states 1000 --seed 7
   rne verify my_humanoid.urdf --base floating --json
   rne verify panda --plot verify.png        also: operations and times for 2 to 200 joints
+  rne verify pantograph                     closed loops: actuated coordinates, constraint forces, free bodies
   rne verify flexible_arm6                  flexible links: recursion, energies, chains of rigid segments
 
 exit code: 0 if every two formulations agree but for round-off (1e-9 relative, 1e-11 between O(n) recursions), 1 if not
@@ -69,15 +72,18 @@ def run(args: argparse.Namespace) -> int:
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
     source = robot_source(args)
-    machine = None
+    robot: Machine
     if is_model_file(source):
         machine = load_model(source, mappings=xacro_arguments(args), rotors=not args.no_rotors)
+        if args.base != "fixed" and not isinstance(machine, RobotModel):
+            raise ArgumentError("--base floating is for a URDF or a table of an open arm; this robot stands on its base")
         if isinstance(machine, FlexibleArm):
-            if args.base != "fixed":
-                raise ArgumentError("--base floating is for a URDF; an arm with flexible links stands on its base")
             return run_flexible(machine, args)
-    if isinstance(machine, RobotModel):
-        robot = assemble(machine.tree, base=args.base, gravity=machine.gravity)
+        if args.plot and isinstance(machine, Mechanism):
+            raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
+        robot = machine
+        if isinstance(robot, RobotModel):
+            robot = assemble(robot.tree, base=args.base, gravity=robot.gravity)
     else:
         robot = load_urdf(source, base=args.base, rotors=not args.no_rotors)
     bar = Progress(
@@ -90,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
             robot, args.states, args.seed, loaded=not args.bare,
             progress=lambda what, done: bar.update(task, description=what, completed=done),
         )  # fmt: skip
-        costs = [_cost(robot, engine) for engine in bar.track(ENGINES, description="operations and times")]
+        costs = [_cost(robot, engine) for engine in bar.track(engines_of(robot), description="operations and times")]
         samples = _sweep(bar) if args.plot else []
     if args.plot:
         plot(args.plot, samples)
@@ -110,13 +116,15 @@ def _sweep(bar: Progress) -> list[Sample]:
     return samples
 
 
-def _cost(robot: RobotModel, engine: Engine) -> dict[str, Any]:
+def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
     """Operations and seconds of one engine for one state, inverse and forward."""
     rows = bare_states(robot, _TIMED_STATES, 0)
     cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
     for quantity in _DRIVEN:
-        counted = engine.linear or robot.bodies <= _COUNTED_BODIES
-        operations = count_operations(engine.name, quantity, robot) if counted else None
+        operations = None
+        if engine.linear or open_tree(robot).bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if isinstance(robot, Mechanism) else count_operations
+            operations = count(engine.name, quantity, robot)
         cost[quantity] = {
             "operations": None if operations is None else vars(operations),
             "seconds": seconds_per_state(engine, quantity, robot, rows),
@@ -125,17 +133,20 @@ def _cost(robot: RobotModel, engine: Engine) -> dict[str, Any]:
 
 
 def _report(
-    robot: RobotModel,
+    robot: Machine,
     args: argparse.Namespace,
     agreement: Agreement,
     costs: list[dict[str, Any]],
     samples: list[Sample],
 ) -> dict[str, Any]:
+    tree, closed = open_tree(robot), isinstance(robot, Mechanism)
+    paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
     return {
         "robot": robot.name,
-        "base": robot.base,
+        "base": tree.base,
         "n": robot.n,
-        "bodies": robot.bodies,
+        "bodies": tree.bodies,
+        "loops": len(robot.loops) if isinstance(robot, Mechanism) else 0,
         "states": args.states,
         "seed": args.seed,
         "agrees": agreement.agrees,
@@ -145,7 +156,7 @@ def _report(
         ],
         "remarks": list(agreement.remarks),
         "engines": costs,
-        "published": {"engine": "nasser", "quantity": "forward", **vars(published(robot.bodies))},
+        "published": paper,
         "scaling": [vars(sample) for sample in samples],
     }
 
@@ -155,19 +166,21 @@ def _finite(value: object) -> object:
     return "inf" if isinstance(value, float) and math.isinf(value) else value
 
 
-def _print(robot: RobotModel, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]) -> None:
+def _print(robot: Machine, args: argparse.Namespace, agreement: Agreement, costs: list[dict[str, Any]]) -> None:
     out = console()
     kinds = "bare" if args.bare else "bare, and as many with external loads" + (
-        " and a moving base" if robot.base == "fixed" else ""
+        " and a moving base" if open_tree(robot).base == "fixed" else ""
     )
     out.print(_engine_table(robot, costs))
-    paper = published(robot.bodies)
-    out.print(
-        f"document 000 gives 258 n - 119 = {paper.multiplications} multiplications and 191 n - 83 = {paper.additions} "
-        f"additions for nasser, n = {robot.bodies}; µs: one state in a batch of {_TIMED_STATES}"
-    )
+    if not isinstance(robot, Mechanism):
+        paper = published(robot.bodies)
+        out.print(
+            f"document 000 gives 258 n - 119 = {paper.multiplications} multiplications and 191 n - 83 = "
+            f"{paper.additions} additions for nasser, n = {robot.bodies}"
+        )
+    out.print(f"µs: one state in a batch of {_TIMED_STATES}")
     out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
-    out.print(_pair_table(agreement))
+    out.print(_pair_table(robot, agreement))
     for remark in agreement.remarks:
         out.print(f"not compared: {remark}")
     worst = agreement.worst()
@@ -181,10 +194,12 @@ def _print(robot: RobotModel, args: argparse.Namespace, agreement: Agreement, co
     )
 
 
-def _engine_table(robot: RobotModel, costs: list[dict[str, Any]]) -> Table:
-    table = Table(
-        title=f"{robot.name}: {robot.n} coordinates, {robot.bodies} bodies, {robot.base} base", header_style="bold"
-    )
+def _engine_table(robot: Machine, costs: list[dict[str, Any]]) -> Table:
+    tree, loops = open_tree(robot), ""
+    if isinstance(robot, Mechanism):
+        loops = f", {len(robot.loops)} loop{'s' * (len(robot.loops) > 1)}"
+    title = f"{robot.name}: {robot.n} coordinates, {tree.bodies} bodies{loops}, {tree.base} base"
+    table = Table(title=title, header_style="bold")
     for column in ("engine", "formulation", "document"):
         table.add_column(column)
     for quantity in _DRIVEN:
@@ -207,12 +222,12 @@ def _operation_cells(operations: dict[str, int] | None) -> list[str]:
     return [str(counted.multiplications), str(counted.additions), str(counted.divisions + counted.functions)]
 
 
-def _pair_table(agreement: Agreement) -> Table:
+def _pair_table(robot: Machine, agreement: Agreement) -> Table:
     table = Table("pair", header_style="bold")
     for quantity in QUANTITIES:
         table.add_column(quantity, justify="right")
     found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
-    for a, b in itertools.combinations((engine.name for engine in ENGINES), 2):
+    for a, b in itertools.combinations((engine.name for engine in engines_of(robot)), 2):
         row = [found.get((a, b, quantity)) for quantity in QUANTITIES]
         if any(row):
             table.add_row(f"{a} / {b}", *(_cell(d) for d in row))

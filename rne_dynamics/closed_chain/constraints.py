@@ -11,6 +11,8 @@ the loop's joint does no work.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,6 +46,8 @@ _R, _P, _V, _W, _DV, _DW, MOTION_COLUMNS = columns(9, 3, 3, 3, 3, 3)
 BODY_ROTATION, BODY_POSITION = _R, _P
 # columns of `rows`, one row a constraint: w as force and moment on B, both in world axes
 FORCE, MOMENT, ROW_COLUMNS = columns(3, 3)
+#: Sine below which a turn counts as half a turn, and is taken to have this sine.
+_HALF_TURN = 1e-3
 
 
 @helper
@@ -79,40 +83,115 @@ def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: A
 
 
 @helper
-def _product(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vector, float]:
-    """e_i · E_j, A's axis i on B's axis j: its value, gradient by the relative turn and drift, in A's axes."""
-    e = _unit(of_a)
-    other = column(E, of_b)
-    return dot(e, other), cross(other, e), dot(cross(cross(w, other), e), w)
+def _unit(axis: int) -> Vector:
+    return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
 
 
 @helper
-def _unit(axis: int) -> Vector:
-    return 1.0 if axis == 0 else 0.0, 1.0 if axis == 1 else 0.0, 1.0 if axis == 2 else 0.0
+def _angle_over_sine(square: float, c: float) -> tuple[float, float, float]:
+    """h = θ / sin θ as a function of c = cos θ, with dh/dc and d²h/dc²; `square` is sin² θ.
+
+    From (1 − c²) h′ = c h − 1; near c = 1, where that cancels, by the series in x = 1 − c.
+    """
+    if c > 0.9:
+        x = square / (1.0 + c)
+        a, power, n = 4.0 / 15.0, 1.0, 2
+        h, dh, ddh = 1.0 + x / 3.0 + 0.5 * a * x * x, -1.0 / 3.0 - a * x, a
+        a *= 0.5  # from here the coefficient of xⁿ; that of xⁿ⁺¹ is (n + 1) / (2 n + 3) of it
+        while power > 1e-17 and n < 16:
+            n += 1
+            a *= n / (2.0 * n + 1.0)
+            power *= x
+            ddh += n * (n - 1.0) * a * power
+            dh -= n * a * power * x
+            h += a * power * x * x
+        return h, dh, ddh
+    s = math.sqrt(square)
+    h = math.atan2(s, c) / s
+    dh = (c * h - 1.0) / square
+    return h, dh, (h + 3.0 * c * dh) / square
+
+
+@helper
+def _half_turn_axis(E: Matrix) -> Vector:
+    """Axis of a turn by nearly 180°, where E + 1 = 2 n nᵀ: its longest column."""
+    k = 0
+    for other in range(1, 3):
+        if E[4 * other] > E[4 * k]:
+            k = other
+    n = add(column(E, k), _unit(k))
+    return scale(1.0 / math.sqrt(dot(n, n)), n)
+
+
+@helper
+def _turn_back(E: Matrix, axis: int, free: int, w: Vector) -> tuple[float, Vector, float]:
+    """One component of the turn θ n that B has to make to close; two blocked turns (one `free`), or three (−1).
+
+    The turn is h u with u = n sin θ: of three blocked turns the vector of E's skew part, u̇ = ½ (tr E − E) w; of two
+    the product a × b of the axes that shall be one, u̇ = (a · b) w − b (a · w). For both the cosine's rate is −u · w.
+    sin θ alone would vanish after half a turn, too.
+    """
+    if free >= 0:
+        a, b = _unit(free), column(E, free)
+        u, c = cross(a, b), b[free]
+        u_rate = subtract(scale(c, w), scale(w[free], b))
+        c_rate = -dot(u, w)
+        gradient = subtract(scale(c, _unit(axis)), scale(b[axis], a))
+        bent = c_rate * w[axis] - cross(w, b)[axis] * w[free]
+    else:
+        u, c = scale(0.5, (E[7] - E[5], E[2] - E[6], E[3] - E[1])), 0.5 * (E[0] + E[4] + E[8] - 1.0)
+        row = (E[3 * axis], E[3 * axis + 1], E[3 * axis + 2])
+        trace = 2.0 * c + 1.0
+        u_rate = scale(0.5, subtract(scale(trace, w), rotate(E, w)))
+        c_rate = -dot(u, w)
+        gradient = scale(0.5, subtract(scale(trace, _unit(axis)), row))
+        bent = c_rate * w[axis] - 0.5 * cross(w, rotate(E, w))[axis]
+    square, exact = dot(u, u), 1.0
+    if c < 0.0 and square < _HALF_TURN * _HALF_TURN:  # the direction of θ n changes with every trifle: any will do
+        exact = (math.pi - math.sqrt(square)) / (math.pi - _HALF_TURN)
+        if square > 1e-24:
+            u = scale(_HALF_TURN / math.sqrt(square), u)
+        else:
+            u = scale(_HALF_TURN, _unit((free + 1) % 3) if free >= 0 else _half_turn_axis(E))
+        square = _HALF_TURN * _HALF_TURN
+    h, dh, ddh = _angle_over_sine(square, c)
+    drift = h * bent + 2.0 * dh * c_rate * u_rate[axis] + u[axis] * (ddh * c_rate * c_rate - dh * dot(u_rate, w))
+    return exact * h * u[axis], subtract(scale(h, gradient), scale(dh * u[axis], u)), drift
+
+
+@helper
+def _square_axes(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vector, float]:
+    """The angle by which B's axis j misses being square to A's axis i, for one blocked turn.
+
+    A half turn about the blocked axis leaves them square, too: it is known by i and j having turned to the other side
+    of B's j and A's i, and counts as π.
+    """
+    other = column(E, of_b)
+    value, gradient = other[of_a], cross(other, _unit(of_a))
+    value_rate, bent = dot(gradient, w), cross(cross(w, other), _unit(of_a))
+    square = max(1.0 - value * value, _HALF_TURN * _HALF_TURN)
+    k = math.sqrt(square)
+    angle, drift = math.atan2(value, k), (dot(bent, w) + value * value_rate * value_rate / square) / k
+    if E[4 * of_a] < 0.0 and E[4 * of_b] < 0.0:
+        return math.copysign(math.pi, angle) - angle, scale(-1.0 / k, gradient), -drift
+    return angle, scale(1.0 / k, gradient), drift
 
 
 @helper
 def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) -> tuple[float, Vector, float]:
     """Residual, its gradient by the relative turn, and its drift for one blocked turn; all in A's axes.
 
-    E is R_AB with Ė = w̃ E, w the relative angular velocity. For small turns every residual is the turn itself.
+    E is R_AB with Ė = w̃ E, w the relative angular velocity. Every residual is an angle that vanishes where the loop is
+    closed and nowhere else.
     """
     after, last = (axis + 1) % 3, (axis + 2) % 3
-    if blocked[after] and blocked[last]:  # the vector of E's skew part; its rate is ½ (tr E − E) w
-        trace = E[0] + E[4] + E[8]
-        dE0, dE1, dE2 = cross(w, column(E, 0)), cross(w, column(E, 1)), cross(w, column(E, 2))
-        row = (E[3 * axis], E[3 * axis + 1], E[3 * axis + 2])
-        row_rate = (dE0[axis], dE1[axis], dE2[axis])
-        gradient = scale(0.5, subtract(scale(trace, _unit(axis)), row))
-        gradient_rate = scale(0.5, subtract(scale(dE0[0] + dE1[1] + dE2[2], _unit(axis)), row_rate))
-        return 0.5 * (E[3 * last + after] - E[3 * after + last]), gradient, dot(gradient_rate, w)
-    if blocked[last]:  # free about `after`
-        return _product(E, last, after, w)
-    value, gradient, drift = _product(E, after, last, w)
-    if blocked[after]:  # free about `last`
-        return -value, scale(-1.0, gradient), -drift
-    value, gradient, drift = _product(E, last, after, w)
-    return value, gradient, drift
+    if blocked[after] and blocked[last]:
+        return _turn_back(E, axis, -1, w)
+    if blocked[last]:
+        return _turn_back(E, axis, after, w)
+    if blocked[after]:
+        return _turn_back(E, axis, last, w)
+    return _square_axes(E, last, after, w)
 
 
 @kernel

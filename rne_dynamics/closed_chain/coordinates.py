@@ -25,6 +25,8 @@ from rne_dynamics.model.mechanism import Mechanism
 #: `MotionMap.smallest` below which a posture is near a singular one: some passive joint may move 30 times faster
 #: than loops would gape. Controllers should slow down here; below `closing.SINGULAR_BELOW` postures are refused.
 NEAR_SINGULAR = 0.03
+#: `MotionMap.round_off` times the square of the distance, measured on parallelograms closed by pins.
+_ROUND_OFF = 5e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,15 @@ class MotionMap:
     T: Array
     smallest: Array
     length: float
+
+    @property
+    def round_off(self) -> Array:
+        """Relative error that round-off leaves in accelerations, shape (…): about 5e-15 / smallest².
+
+        Positions are exact to 1e-16, so T to 1e-16 / smallest, and K_p divides what its velocities give once more. A
+        closure that is not singular there (turns blocked in place of pins in a parallelogram) does not have it.
+        """
+        return np.asarray(_ROUND_OFF / np.square(np.maximum(self.smallest, 1e-300)))
 
     @property
     def near_singular(self) -> bool:

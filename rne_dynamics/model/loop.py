@@ -66,7 +66,9 @@ class Loop:
     blocked
         Which relative motions of B in A's axes are blocked: translations along A's x, y, z, then turns about them;
         shape (6,). Three blocked turns hold the two attitudes together; two hold B's third axis on A's; one, say about
-        z, holds B's next axis, x, square to A's one after, y (the universal joint). At least one must be blocked.
+        z, holds B's next axis, x, square to A's one after, y (the universal joint). At least one must be blocked. Half
+        a turn off is not closed: axes held together point the same way, and with one blocked turn x and y of B do not
+        both point away from A's.
 
     Raises
     ------

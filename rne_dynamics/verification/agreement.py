@@ -1,17 +1,19 @@
-"""How far the formulations are apart on one robot."""
+"""How far the formulations are apart on one robot or mechanism."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.plants import mass_matrix
+from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
 from rne_dynamics.verification.states import Rows, bare_states, loaded_states
 
@@ -72,21 +74,27 @@ class Agreement:
 
 
 def compare(
-    robot: RobotModel, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+    robot: Machine, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
     """Run every engine in `count` random states, bare and (where `loaded`) with loads and base motion.
 
     Parameters
     ----------
     robot
-        The model.
+        An open arm, or a mechanism in its actuated coordinates.
     count, seed
         Number of states of each kind, and where the random numbers start.
     loaded
         Whether to compare with external loads and base motion too.
     progress
         Called with what is being done and the fraction that is done.
+
+    Raises
+    ------
+    ArgumentError
+        A mechanism without random states to compare in, see `bare_states`.
     """
+    engines = engines_of(robot)
     cases = [bare_states(robot, count, seed)]
     if loaded:
         cases.append(loaded_states(robot, count, seed))
@@ -94,13 +102,15 @@ def compare(
     jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
     worst: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
     remarks: list[str] = []
-    engines = sum(len(_engines(q)) for _, q in jobs)
+    total = sum(engine.offers(q) for _, q in jobs for engine in engines)
     done = 0
     for rows, quantity in jobs:
-        # recursive Newton–Euler has found the efforts from these accelerations: they are its answer
-        answers: dict[str, Array] = {"newton_euler": rows.qdd} if quantity == "forward" else {}
-        for engine in _engines(quantity):
-            tell(f"{quantity}: {engine.name}", done / engines)
+        # the first engine, recursive Newton–Euler, has found the efforts from these accelerations: they are its answer
+        answers: dict[str, Array] = {engines[0].name: rows.qdd} if quantity == "forward" else {}
+        for engine in engines:
+            if not engine.offers(quantity):
+                continue
+            tell(f"{quantity}: {engine.name}", done / total)
             done += 1
             try:
                 answers[engine.name] = engine.compute(quantity, robot, rows)
@@ -114,7 +124,7 @@ def compare(
             key = (quantity, first, second)
             worst[key] = _larger(worst.get(key, (0.0, 0.0)), found)
     tell("", 1.0)
-    linear = {engine.name for engine in ENGINES if engine.linear}
+    linear = {engine.name for engine in engines if engine.linear}
     return Agreement(
         tuple(
             Disagreement(
@@ -126,11 +136,12 @@ def compare(
     )
 
 
-def _engines(quantity: Quantity) -> list[Engine]:
-    return [engine for engine in ENGINES if engine.offers(quantity)]
+def engines_of(robot: Machine) -> tuple[Engine[Any], ...]:
+    """The formulations of an open arm, or those of a mechanism."""
+    return CLOSED_ENGINES if isinstance(robot, Mechanism) else ENGINES
 
 
-def _sizes(quantity: Quantity, robot: RobotModel, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
+def _sizes(quantity: Quantity, robot: Machine, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
     """Per state: the size of the terms, and the largest entry of any engine's answer."""
     count = len(rows.q)
     if not answers or robot.n == 0:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
@@ -28,19 +28,21 @@ from rne_dynamics.dynamics.operator_form import (
 from rne_dynamics.dynamics.reduced_equations import reduced_equations
 from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.states import Rows
 
 Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
 QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
 
-#: (robot, base, q, qd, tau or qdd, wrenches) to rows.
-_OverRows = Callable[[RobotModel, Array, Array, Array, Array, Array], Array]
+_Machine = TypeVar("_Machine", bound=Machine)
+#: (machine, base, q, qd, tau or qdd, wrenches) to rows.
+_OverRows = Callable[[_Machine, Array, Array, Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
-class Engine:
-    """One formulation.
+class Engine(Generic[_Machine]):
+    """One formulation, of open arms or of mechanisms.
 
     Parameters
     ----------
@@ -61,21 +63,21 @@ class Engine:
     title: str
     document: str
     linear: bool = False
-    inverse: _OverRows | None = None
-    forward: _OverRows | None = None
-    mass: Callable[[RobotModel, Array], Array] | None = None
-    reactions: _OverRows | None = None
+    inverse: _OverRows[_Machine] | None = None
+    forward: _OverRows[_Machine] | None = None
+    mass: Callable[[_Machine, Array], Array] | None = None
+    reactions: _OverRows[_Machine] | None = None
 
     def offers(self, quantity: Quantity) -> bool:
         """Whether the engine computes it."""
         return self._function(quantity) is not None
 
-    def compute(self, quantity: Quantity, robot: RobotModel, rows: Rows) -> Array:
+    def compute(self, quantity: Quantity, robot: _Machine, rows: Rows) -> Array:
         """The quantity in every state; shape (B, …). `SingularInertiaError` where motions carry no inertia."""
         if quantity == "mass matrix":
             assert self.mass is not None
             return self.mass(robot, rows.q)
-        function: _OverRows | None = self._function(quantity)
+        function: _OverRows[_Machine] | None = self._function(quantity)
         assert function is not None
         driven = rows.tau if quantity == "forward" else rows.qdd
         return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
@@ -114,7 +116,7 @@ def _operator_mass(robot: RobotModel, q: Array) -> Array:
     return operator_form(robot, robot.base_at_rest.reshape(1, 12), q, at_rest, np.empty((1, 0, 6))).mass_matrix
 
 
-ENGINES: tuple[Engine, ...] = (
+ENGINES: tuple[Engine[RobotModel], ...] = (
     Engine(
         "newton_euler",
         "recursive Newton-Euler",

@@ -6,15 +6,21 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
 from rne_dynamics.dynamics.arguments import bodies_wrenches
 from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 
 #: External loads act on so many links at most.
 _LOADED_LINKS = 5
+#: Part of the joints' range below which looking for postures that close is given up.
+_SMALLEST_PART = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,38 +50,79 @@ class Rows:
         return Rows(*(value[:1] for value in vars(self).values()))
 
 
-def bare_states(robot: RobotModel, count: int, seed: int) -> Rows:
-    """Random positions inside the limits, normal velocities and accelerations; gravity, nothing else."""
+def bare_states(robot: Machine, count: int, seed: int) -> Rows:
+    """Random positions inside the limits, normal velocities and accelerations; gravity, nothing else.
+
+    Those of a mechanism are of its actuated joints, where its loops close, away from singular postures.
+
+    Raises
+    ------
+    ArgumentError
+        A mechanism of which no such positions are found: too few or too many actuated joints, as a rule.
+    """
     rng = np.random.default_rng(seed)
-    q = random_configuration(robot, rng, count)
+    tree = open_tree(robot)
+    q = _closing(robot, rng, count) if isinstance(robot, Mechanism) else random_configuration(robot, rng, count)
     qd, qdd = rng.normal(size=(2, count, robot.n))
-    return _with_efforts(robot, Rows(packed_base(robot, None, ()), q, qd, qdd, qdd, bodies_wrenches(robot, None, ())))
+    return _with_efforts(robot, Rows(packed_base(tree, None, ()), q, qd, qdd, qdd, bodies_wrenches(tree, None, ())))
 
 
-def loaded_states(robot: RobotModel, count: int, seed: int) -> Rows:
+def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
     """The same states with loads on some links and, where the base is fixed, a base that moves.
 
     Loads are of the size of a tenth of the robot's weight, at an arm of 0.1 m; the base's velocities and accelerations
     are normal, and it stands in a random attitude.
     """
     bare = bare_states(robot, count, seed)
+    tree = open_tree(robot)
     rng = np.random.default_rng(seed + 1)
-    size = 0.1 * robot.mass * max(float(np.linalg.norm(robot.gravity)), 1.0)
-    links = rng.choice(robot.link_names, size=min(_LOADED_LINKS, len(robot.link_names)), replace=False)
+    size = 0.1 * tree.mass * max(float(np.linalg.norm(tree.gravity)), 1.0)
+    links = rng.choice(tree.link_names, size=min(_LOADED_LINKS, len(tree.link_names)), replace=False)
     scale = size * np.array([1.0, 1.0, 1.0, 0.1, 0.1, 0.1])
     loads = {str(link): scale * rng.normal(size=(count, 6)) for link in links}
     base = bare.base
-    if robot.base == "fixed":
+    if tree.base == "fixed":
         v, w, a, dw = rng.normal(size=(4, count, 3))
         attitude = np.linalg.qr(rng.normal(size=(3, 3)))[0]
         attitude *= np.sign(np.linalg.det(attitude))
-        base = packed_base(robot, BaseMotion(a, w, dw, v, attitude), (count,))
-    return _with_efforts(robot, replace(bare, base=base, wrenches=bodies_wrenches(robot, loads, (count,))))
+        base = packed_base(tree, BaseMotion(a, w, dw, v, attitude), (count,))
+    return _with_efforts(robot, replace(bare, base=base, wrenches=bodies_wrenches(tree, loads, (count,))))
 
 
-def _with_efforts(robot: RobotModel, rows: Rows) -> Rows:
+def _with_efforts(robot: Machine, rows: Rows) -> Rows:
+    if isinstance(robot, Mechanism):
+        found = run(robot, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
+        return replace(rows, tau=found.tau[:, robot.actuated])
     tau = np.empty_like(rows.qdd)
     inverse_dynamics_batch(
         robot.topology, robot.parameters, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches, tau
     )
     return replace(rows, tau=tau)
+
+
+def _closing(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Array:
+    """Positions of the actuated joints, from a range about the posture that is halved while too few of them close."""
+    freedoms = mobility(mechanism)
+    if freedoms.missing_actuators or freedoms.surplus_actuators:
+        raise ArgumentError(
+            f"mechanism {mechanism.name!r} has {freedoms.freedoms} degrees of freedom and {freedoms.actuated} actuated "
+            "joints; its formulations are compared where both are the same number: correct `actuated`"
+        )
+    lower = np.maximum(mechanism.lower, mechanism.neutral - np.pi)
+    upper = np.minimum(mechanism.upper, mechanism.neutral + np.pi)
+    part, found, last = 1.0, [], ""
+    while part > _SMALLEST_PART:
+        for _ in range(2 * count):
+            q = mechanism.neutral + part * (rng.uniform(lower, upper) - mechanism.neutral)
+            try:
+                if run(mechanism, MOVE, q.reshape(1, -1)).smallest[0] > NEAR_SINGULAR:
+                    found.append(q)
+            except ModelError as error:
+                last = str(error)
+            if len(found) == count:
+                return np.array(found)
+        part *= 0.5
+    raise ArgumentError(
+        f"mechanism {mechanism.name!r}: found {len(found)} of {count} random states in which its loops close away from "
+        f"singular postures{': ' * bool(last)}{last}; `rne check` tells whether its actuated joints and posture fit"
+    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from rne_dynamics.errors import SingularInertiaError
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.verification.engines import Engine, Quantity
 from rne_dynamics.verification.states import Rows
 
@@ -13,7 +14,7 @@ from rne_dynamics.verification.states import Rows
 _ENOUGH = 0.05
 
 
-def seconds_per_state(engine: Engine, quantity: Quantity, robot: RobotModel, rows: Rows) -> float | None:
+def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: Machine, rows: Rows) -> float | None:
     """Smallest time of several repeats, by the rows; s. `None` where the engine does not compute the quantity.
 
     The rows go through in one call, as in a batch: what Python costs at each call is shared between them.

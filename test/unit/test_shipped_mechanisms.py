@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,9 +20,9 @@ from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind
 
-#: Degrees of freedom, redundant constraints, kinematic pairs.
+#: Degrees of freedom, redundant constraints, joints of the tree and loops: the kinematic pairs where loops are pairs.
 COUNTS = {
-    "pantograph": (3, 1, 11),
+    "pantograph": (3, 0, 8 + 5),
     "four_bar": (1, 3, 4),
     "slider_crank": (1, 0, 4),
     "five_bar": (2, 0, 5),
@@ -29,7 +30,7 @@ COUNTS = {
 }
 #: Masses that the headers give, kg.
 MASS = {
-    "pantograph": 8 + 4 * 2 + 2 * 0.8 + 0.6,
+    "pantograph": 8 + 3 * 2 + 2.6 + 0.8 + 7.2 + 0.001,
     "four_bar": 0.4 + 1.0 + 0.8,
     "slider_crank": 0.5 + 0.3 + 0.6,
     "five_bar": 2 * (0.8 + 0.5),
@@ -92,9 +93,6 @@ def test_loops_close_over_the_whole_range(name: str) -> None:
     machine = load(name)
     postures = assemble(machine, inside(machine, np.random.default_rng(11), 300))
     assert max(gap(machine, row) for row in postures) < 1e-11
-    flat = machine.robot.joint_names.index("jointL") if name == "pantograph" else None
-    if flat is not None:  # limits of the actuated joints are a box; those of joint L keep the lower parallelogram open
-        postures = postures[np.abs(np.sin(postures[:, flat])) > math.sin(math.radians(5.0))]
     assert (motion_map(machine, postures).smallest > 0.01).all()
 
 
@@ -152,14 +150,29 @@ def test_pantograph_wrist_stays_level_and_hangs_where_the_header_says() -> None:
         np.testing.assert_allclose(p, [c * out, s * out, L1 * (math.sin(a) + math.sin(b))], rtol=0, atol=1e-11)
 
 
-def test_pantograph_passes_the_flat_upper_parallelogram() -> None:
+def test_pantograph_is_nowhere_singular() -> None:
     machine = load("pantograph")
-    # q2 = 0, where the paper's second oscillation starts; a third bar keeps the upper parallelogram one
+    # q2 = 0, where the paper's second oscillation starts, and q2 + q3 = 0: one parallelogram lies flat
+    for q in ([0.0, 0.0, math.radians(50.0)], [0.0, -1.0, 1.0], [0.0, 0.0, 0.0]):
+        joints = assemble(machine, q)
+        expected = [-q[1], math.pi + q[1], q[1], -q[1] - q[2], math.pi + q[1] + q[2]]
+        names = [machine.robot.joint_names.index(f"joint{name}") for name in "ABCLM"]
+        np.testing.assert_allclose(joints[names], expected, rtol=0, atol=1e-12)
+        assert motion_map(machine, joints).smallest > 0.6
+
+
+def test_pantograph_with_its_pins() -> None:
+    """The paper's eleven pairs; bar C, redundant elsewhere, carries the upper parallelogram through flat."""
+    machine = rne.load_model(Path(__file__).parents[2] / "examples" / "pantograph_pins.yaml")
+    assert isinstance(machine, Mechanism)
+    found = mobility(machine)
+    moving = sum(joint.kind is not JointKind.FIXED for joint in machine.robot.tree.joints)
+    assert (found.freedoms, found.redundant, moving + len(machine.loops)) == (3, 1, 11)
     joints = assemble(machine, [0.0, 0.0, math.radians(50.0)])
-    names = machine.robot.joint_names
-    np.testing.assert_allclose(joints[names.index("jointA")], 0.0, atol=1e-11)
-    np.testing.assert_allclose(joints[names.index("jointL")], -math.radians(50.0), atol=1e-11)
+    np.testing.assert_allclose(joints, assemble(load("pantograph"), [0.0, 0.0, math.radians(50.0)]), atol=1e-11)
     assert motion_map(machine, joints).smallest > 0.05
+    flat = assemble(machine, [0.0, -0.5, 0.49])
+    assert motion_map(machine, flat).smallest < 0.02
 
 
 def test_pantograph_is_at_rest_hanging_down() -> None:

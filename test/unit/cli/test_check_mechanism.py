@@ -67,11 +67,21 @@ def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
 def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, share_file("urdf/pantograph.yaml").read_text())
     text = file.read_text()
-    start, end = text.index("  - name: K"), text.index("# q2 = -90")
+    start, end = text.index("  - name: C"), text.index("# q2 = -90")
     file.write_text(text[:start] + text[end:])
     ((severity, _, element, message),) = findings(file, capsys)
     assert (severity, element) == ("error", "actuated")
     assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint held by nothing; on no loop: jointC")
+
+
+def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
+    turned = "b: {link: coupler, xyz: [0.35, 0, 0], rpy: [3.141592653589793, 0, 0]}"
+    file = write(tmp_path, FOUR_BAR, ("b: {link: coupler, xyz: [0.35, 0, 0]}", turned))
+    ((severity, line, element, message),) = findings(file, capsys)
+    assert (severity, line, element) == ("error", 8, "loop 'hinge'")
+    assert "and 180 deg remain between its frames" in message
+    main(["check", str(file)])
+    assert "turn one of the loop's frames by half a turn" in " ".join(capsys.readouterr().out.split())
 
 
 def test_too_many_motors(tmp_path: Path, capsys: Capture) -> None:

@@ -9,6 +9,7 @@ import pytest
 from rne_dynamics.cli import main as cli
 from rne_dynamics.cli import verify
 from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.scaling import sweep
 
@@ -35,6 +36,27 @@ def test_the_tables_for_people(capsys):
     assert "258 n - 119 = 397" in text
     assert "all agree" in text
     assert "moving base" in text
+
+
+def test_mechanisms_have_the_same_table_and_figures(capsys):
+    assert cli.main(["verify", "pantograph", "--states", "3"]) == 0
+    text = capsys.readouterr().out
+    for engine in CLOSED_ENGINES:
+        assert engine.name in text
+    assert "3 coordinates, 8 bodies, 5 loops" in text
+    assert "all agree" in text
+    assert cli.main(["verify", "slider_crank", "--states", "3", "--bare", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["agrees"], report["n"], report["bodies"], report["loops"]) == (True, 1, 3, 1)
+    assert {p["quantity"] for p in report["pairs"]} == {"inverse", "forward", "mass matrix", "reactions"}
+    assert all(p["relative"] <= p["tolerance"] for p in report["pairs"])
+    assert [e["engine"] for e in report["engines"]] == [engine.name for engine in CLOSED_ENGINES]
+    assert all(e["forward"]["seconds"] for e in report["engines"] if e["engine"] != "cut_loops")
+    counted = {e["engine"]: e["inverse"]["operations"] for e in report["engines"]}
+    assert counted["cut_loops"]["multiplications"] > counted["actuated_coordinates"]["multiplications"] > 1000
+    assert report["published"] is None
+    assert cli.main(["verify", "slider_crank", "--plot", "no.png"]) == 1
+    assert "benchmarks/closed_loops.py" in capsys.readouterr().err
 
 
 def test_a_floating_base_has_no_prescribed_motion(capsys):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +17,8 @@ from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError, TrajectoryError
 
-ARM = assembled(rne.load_model("pantograph"))
-#: q2 + q3 near zero: a parallelogram is about to lie flat
+#: Closed by its pins, with q2 + q3 near zero: a parallelogram is about to lie flat.
+ARM = assembled(rne.load_model(Path(__file__).parents[3] / "examples" / "pantograph_pins.yaml"))
 FLAT = np.array([0.0, -0.5, 0.45])
 
 

@@ -94,6 +94,17 @@ def test_even_bodies_that_all_lie_at_the_origin_find_their_places():
     assert largest(constraint_errors(model, consistent(model, heap))) < 1e-13
 
 
+@pytest.mark.parametrize("axis", [[1.0, 0.0, 0.0], [0.6, 0.8, 0.0]])
+def test_a_body_turned_over_is_no_consistent_state(axis):
+    """Half a turn across the joint's axis, where the tilt's sine is zero."""
+    model = chain(1)
+    states = body_states(model, np.zeros(model.n), np.zeros(model.n))
+    over = vector_quaternions(np.pi * np.array([axis]))
+    turned = replace(states, quaternion=quaternion_product(states.quaternion, over))
+    position, _ = constraint_errors(model, turned)
+    assert np.linalg.norm(position[0, 3:5]) == pytest.approx(np.pi, rel=1e-12)
+
+
 def test_full_turns_are_told_apart_by_what_was_read_last():
     model = gripper()
     q = np.array([7.0, 0.3])

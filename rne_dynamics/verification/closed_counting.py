@@ -1,0 +1,57 @@
+"""Operations of a mechanism's compiled formulations for one state, counted on the code that runs.
+
+Counted from the posture in which the loops are closed: assembly finds them so and is one evaluation of the constraints
+and one factorisation. On the way along a branch every step of Newton's method is as much again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, empty_rows, rows_kernel, run
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.verification.counting import Driven
+from rne_dynamics.verification.operations import OperationCounter, Operations
+from rne_dynamics.verification.states import bare_states
+
+
+def count_closed(engine: str, quantity: Driven, mechanism: Mechanism) -> Operations | None:
+    """Operations of an engine of `CLOSED_ENGINES` for one state without external loads.
+
+    `None` where it does not compute the quantity, or runs through NumPy.
+    """
+    n = mechanism.n
+    if (engine, quantity) == ("cut_loops", "inverse"):
+        return _counted(mechanism, INVERSE, OperationCounter())
+    if engine != "actuated_coordinates":
+        return None
+    counter = OperationCounter()
+    if quantity == "inverse":  # M q̈ + bias
+        return _counted(mechanism, TERMS, counter) + Operations(multiplications=n * n, additions=n * n)
+    counter.run(cholesky_solve, counter.array(np.eye(n) + 1e-3), counter.zeros(n), counter.zeros(n))
+    return _counted(mechanism, TERMS, counter) + Operations(additions=n)
+
+
+def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Operations:
+    states, packed = bare_states(mechanism, 1, 0), pack(mechanism)
+    found = empty_rows(mechanism, 1)
+    for array in found:
+        array[...] = 0.0
+    start = run(mechanism, ASSEMBLE, states.q).postures
+    moved = (states.base, states.q, states.qd, states.qdd)
+    counter.run(
+        rows_kernel, _counting(counter, packed), _counting(counter, workspace(packed)), task, False, False,
+        counter.array(start), *map(counter.array, moved), counter.zeros(1, 0, 6), _counting(counter, found),
+    )  # fmt: skip
+    return counter.operations
+
+
+def _counting(counter: OperationCounter, arrays: Any) -> Any:
+    """A named tuple with its arrays of floats as arrays of counting numbers."""
+    return type(arrays)(
+        *(counter.array(x) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in arrays)
+    )

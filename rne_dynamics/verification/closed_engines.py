@@ -1,0 +1,272 @@
+"""The formulations of a mechanism's dynamics side by side: actuated coordinates, constraint forces, free bodies.
+
+They share the posture that assembly finds, and the constraints' Jacobian with its rates. What each makes of them is its
+own: the inertia (recursion, composite bodies, Lagrange's W, every body's own) and the way the loops enter (cut and
+loaded, projected away, multipliers, unknown reactions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lu_factor, lu_solve
+
+from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
+from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION
+from rne_dynamics.closed_chain.independence import combinations, evaluated
+from rne_dynamics.closed_chain.packed import pack, workspace
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
+from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
+from rne_dynamics.dynamics.lagrange import lagrange_terms
+from rne_dynamics.dynamics.lagrange_engines import lagrange_inverse
+from rne_dynamics.dynamics.maximal_system import MaximalSystem
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import BLOCKED, POSITION_B, Mechanism
+from rne_dynamics.verification.engines import Engine
+
+
+def _cut_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    tau: Array = run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches).tau[:, mechanism.actuated]
+    return tau
+
+
+def _columns_mass(mechanism: Mechanism, q: Array) -> Array:
+    return _columns(_cut_inverse, mechanism, q)
+
+
+def _columns_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    bias = _cut_inverse(mechanism, base, q, qd, np.zeros_like(qd), wrenches)
+    return _solve(_columns_mass(mechanism, q), tau - bias)
+
+
+def _cut_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    found = run(mechanism, INVERSE, q, qd, qdd, base=base, wrenches=wrenches)
+    loads = np.array(np.broadcast_to(wrenches, (len(q), *wrenches.shape[1:])))
+    if not loads.shape[1]:
+        loads = np.zeros((len(q), mechanism.robot.bodies, 6))
+    for b, posture in enumerate(found.postures):
+        loads[b] += np.einsum("k,kij->ij", found.force[b], _Loops.at(mechanism, posture).on_bodies)
+    return joint_reactions_bodies(mechanism.robot, base, found.postures, found.velocity, found.acceleration, loads)
+
+
+def _projected_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    terms = run(mechanism, TERMS, q, qd, base=base, wrenches=wrenches)
+    tau: Array = np.einsum("bij,bj->bi", terms.M, qdd) + terms.bias
+    return tau
+
+
+def _projected_mass(mechanism: Mechanism, q: Array) -> Array:
+    return run(mechanism, TERMS, q).M
+
+
+def _projected_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    terms = run(mechanism, TERMS, q, qd, base=base, wrenches=wrenches)
+    return _solve(terms.M, tau - terms.bias)
+
+
+def _constraint_forces(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    return constraint_forces_forward(mechanism, base, run(mechanism, ASSEMBLE, q).postures, qd, tau, wrenches)
+
+
+class _Loops(NamedTuple):
+    """Independent combinations of the loops' constraints in one state of the tree: r̈ = K q̈ + drift = 0.
+
+    `on_bodies`, (constraints, bodies, 6): the wrench of one unit of every constraint's own force on every body, at its
+    frame's origin in its axes; `independent` combines them.
+    """
+
+    K: Array
+    drift: Array
+    independent: Array
+    on_bodies: Array
+
+    @staticmethod
+    def at(mechanism: Mechanism, posture: Array, velocity: Array | None = None) -> _Loops:
+        packed = pack(mechanism)
+        work = evaluated(packed, workspace(packed), posture, velocity)
+        independent = np.vstack(combinations(packed, work))
+        on_bodies = np.zeros((mechanism.constraints, mechanism.robot.bodies, 6))
+        R = work.motion[:, BODY_ROTATION : BODY_ROTATION + 9].reshape(-1, 3, 3)
+        p = work.motion[:, BODY_POSITION : BODY_POSITION + 3]
+        first = 0
+        for (a, b), frame in zip(mechanism.loop_bodies, mechanism.loop_frames, strict=True):
+            rows = slice(first, first + int(frame[BLOCKED:].sum()))
+            place = p[b] + R[b] @ frame[POSITION_B : POSITION_B + 3]
+            force, moment = work.rows[rows, :3], work.rows[rows, 3:]
+            for body, sign in ((b, 1.0), (a, -1.0)):
+                if body >= 0:  # the base takes none
+                    there = moment + np.cross(place - p[body], force)
+                    on_bodies[rows, body] += sign * np.hstack([force @ R[body], there @ R[body]])
+            first = rows.stop
+        return _Loops(independent @ work.K, independent @ work.drift, independent, on_bodies)
+
+
+def _bordered(
+    A: Array, right: Array, rows: Array, columns: Array, drives: NDArray[np.int64], qdd: Array | None
+) -> Array:
+    """Solve [A, −rowsᵀ; columns, 0] (x, λ) = right, in which the drives' efforts or their accelerations are known.
+
+    `drives` are the numbers in A of the actuated joints' equations and of their accelerations. Given these as `qdd`,
+    their efforts are found in their place. One step of refinement.
+    """
+    n, m = len(A), len(rows)
+    whole = np.zeros((n + m, n + m))
+    whole[:n, :n], whole[:n, n:], whole[n:, :n] = A, -rows.T, columns
+    if qdd is not None:
+        right = right - whole[:, drives] @ qdd
+        whole[:, drives] = 0.0
+        whole[drives, drives] = -1.0
+    factors = lu_factor(whole)
+    x = lu_solve(factors, right)
+    solved: Array = x + lu_solve(factors, right - whole @ x)
+    return solved
+
+
+def _lagrange(
+    mechanism: Mechanism, base: Array, q: Array, qd: Array, wrenches: Array, tau: Array | None, qdd: Array | None
+) -> Array:
+    """W q̈ + bias = τ + Kᵀ λ on the open tree, document 004's W; λ are Lagrange's multipliers."""
+    robot, actuated = mechanism.robot, mechanism.actuated
+    moved = run(mechanism, MOVE, q, qd)
+    W = lagrange_terms(robot, moved.postures, moved.velocity).W
+    bias = lagrange_inverse(robot, base, moved.postures, moved.velocity, np.zeros_like(moved.velocity), wrenches)
+    found = np.empty((len(q), mechanism.n))
+    for b, posture in enumerate(moved.postures):
+        loops = _Loops.at(mechanism, posture, moved.velocity[b])
+        efforts = -bias[b]
+        if tau is not None:
+            efforts[actuated] += tau[b]
+        right = np.concatenate([efforts, -loops.drift])
+        known = None if qdd is None else qdd[b]
+        found[b] = _bordered(W[b], right, loops.K, loops.K, actuated, known)[actuated]
+    return found
+
+
+def _lagrange_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    return _lagrange(mechanism, base, q, qd, wrenches, None, qdd)
+
+
+def _lagrange_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    return _lagrange(mechanism, base, q, qd, wrenches, tau, None)
+
+
+def _lagrange_mass(mechanism: Mechanism, q: Array) -> Array:
+    return _columns(_lagrange_inverse, mechanism, q)
+
+
+def _free_bodies(
+    mechanism: Mechanism, base: Array, q: Array, qd: Array, wrenches: Array, tau: Array | None, qdd: Array | None
+) -> tuple[Array, Array]:
+    """Euler's laws of every body, with the reactions of joints and loops unknown: document 001, section 4.6.1.
+
+    Returns what was not given of the actuated joints, (B, n), and F of every joint of the tree, (B, bodies, 6).
+    """
+    system = MaximalSystem.of(mechanism.robot)
+    pattern = system.pattern
+    motion, coordinates = pattern.motion.ravel(), pattern.coordinate[mechanism.actuated]
+    moved = run(mechanism, MOVE, q, qd)
+    found = np.empty((len(q), mechanism.n))
+    reactions = np.empty((len(q), mechanism.robot.bodies, 6))
+    for b, posture in enumerate(moved.postures):
+        blocks = system.blocks(_row(base, b), posture, moved.velocity[b], _row(wrenches, b))
+        loops = _Loops.at(mechanism, posture, moved.velocity[b])
+        on_bodies = loops.independent @ loops.on_bodies.reshape(
+            mechanism.constraints, -1
+        )  # G, bodies' components in a row
+        # what accelerations of the bodies give r̈ besides: r̈ = G a + drift − G a where q̈ = 0
+        still = np.linalg.solve(system.constraint_matrix(blocks.transfer).toarray(), blocks.drift.ravel())
+        drift = loops.drift - on_bodies @ still
+        efforts = np.zeros(mechanism.robot.n)
+        if tau is not None:
+            efforts[mechanism.actuated] = tau[b]
+        right = np.concatenate([system.right_side(blocks.force, -blocks.drift, efforts), -drift])
+        A = system.matrix(blocks.transfer).toarray()
+        rows, columns = np.zeros((2, len(on_bodies), len(A)))
+        rows[:, pattern.force.ravel()] = on_bodies  # in the bodies' balances
+        columns[:, motion] = on_bodies  # on their accelerations
+        x = _bordered(A, right, rows, columns, coordinates, None if qdd is None else qdd[b])
+        found[b], reactions[b] = x[coordinates], x[pattern.force]
+    return found, reactions
+
+
+def _bodies_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    return _free_bodies(mechanism, base, q, qd, wrenches, None, qdd)[0]
+
+
+def _bodies_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    return _free_bodies(mechanism, base, q, qd, wrenches, tau, None)[0]
+
+
+def _bodies_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    return _free_bodies(mechanism, base, q, qd, wrenches, None, qdd)[1]
+
+
+def _bodies_mass(mechanism: Mechanism, q: Array) -> Array:
+    return _columns(_bodies_inverse, mechanism, q)
+
+
+def _columns(inverse: Callable[..., Array], mechanism: Mechanism, q: Array) -> Array:
+    """The mass matrix column by column: efforts of unit accelerations at rest without gravity; (B, n, n)."""
+    n = mechanism.n
+    states, units = q.repeat(n, axis=0), np.tile(np.eye(n), (len(q), 1))
+    efforts = inverse(mechanism, np.zeros((1, 12)), states, np.zeros_like(states), units, np.empty((1, 0, 6)))
+    M: Array = efforts.reshape(len(q), n, n).swapaxes(-1, -2)
+    return M
+
+
+def _solve(M: Array, right: Array) -> Array:
+    solved: Array = np.asarray(np.linalg.solve(M, right[..., None]), dtype=np.float64)[..., 0]
+    return solved
+
+
+def _row(rows: Array, b: int) -> Array:
+    row: Array = rows[b if rows.shape[0] > 1 else 0]
+    return row
+
+
+#: Those of a mechanism; `ENGINES` has those of an open arm.
+CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
+    Engine(
+        "cut_loops",
+        "loops cut, recursive Newton-Euler",
+        "002",
+        inverse=_cut_inverse,
+        reactions=_cut_reactions,
+    ),
+    Engine(
+        "walker_orin_columns",
+        "columns by inverse dynamics of the cut loops",
+        "002",
+        forward=_columns_forward,
+        mass=_columns_mass,
+    ),
+    Engine(
+        "actuated_coordinates",
+        "composite bodies, projected",
+        "002",
+        inverse=_projected_inverse,
+        forward=_projected_forward,
+        mass=_projected_mass,
+    ),
+    Engine("constraint_forces", "articulated links, forces at the cuts", "000", forward=_constraint_forces),
+    Engine(
+        "lagrange_multipliers",
+        "Lagrange, loops by multipliers",
+        "004",
+        inverse=_lagrange_inverse,
+        forward=_lagrange_forward,
+        mass=_lagrange_mass,
+    ),
+    Engine(
+        "free_bodies",
+        "free bodies, joints and loops as unknown reactions",
+        "001",
+        inverse=_bodies_inverse,
+        forward=_bodies_forward,
+        mass=_bodies_mass,
+        reactions=_bodies_reactions,
+    ),
+)
