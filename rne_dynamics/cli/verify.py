@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     if is_model_file(source):
         machine = load_model(source, mappings=xacro_arguments(args), rotors=not args.no_rotors)
         if args.base != "fixed" and not isinstance(machine, RobotModel):
-            raise ArgumentError("--base floating is for a URDF or a table of an open arm; this robot stands on its base")
+            raise ArgumentError("--base floating is for a URDF or table of an open arm; this robot stands on its base")
         if isinstance(machine, FlexibleArm):
             return run_flexible(machine, args)
         if args.plot and isinstance(machine, Mechanism):
