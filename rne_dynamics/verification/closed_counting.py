@@ -44,7 +44,7 @@ def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Oper
     start = run(mechanism, ASSEMBLE, states.q).postures
     moved = (states.base, states.q, states.qd, states.qdd)
     counter.run(
-        rows_kernel, _counting(counter, packed), _counting(counter, workspace(packed)), task, False, False,
+        rows_kernel, _counting(counter, packed), _counting(counter, workspace(packed)), task, False,
         counter.array(start), *map(counter.array, moved), counter.zeros(1, 0, 6), _counting(counter, found),
     )  # fmt: skip
     return counter.operations
