@@ -52,9 +52,19 @@ def commands() -> list[tuple[str, str]]:
     return found
 
 
+#: Beginnings of commands that run with the slow tests.
+SLOW = (
+    "python benchmarks/",
+    "python examples/mujoco_plant.py",
+    "python test/test_closed_chain_oracles.py",
+    "rne verify flexible_arm6",
+    "rne simulate flexible_arm --shaper",
+)
+
+
 def marked(page: str, command: str) -> object:
-    """One case; benchmarks are slow ones."""
-    marks = [pytest.mark.slow] if command.startswith("python benchmarks/") else []
+    """One case; benchmarks and what other fast tests show too are slow ones."""
+    marks = [pytest.mark.slow] if command.startswith(SLOW) else []
     return pytest.param(page, command, id=f"{page}: {command}", marks=marks)
 
 

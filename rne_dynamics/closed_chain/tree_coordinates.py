@@ -31,7 +31,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, kernel, routine
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
 DETERMINED = -1
@@ -98,7 +98,7 @@ def _constraints(packed: Packed, work: Work, q: Array, v: Array) -> None:
     )  # fmt: skip
 
 
-@helper
+@routine
 def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, float]:
     """Evaluate the constraints and the metric at a state; fill T, MT and G.
 
@@ -153,7 +153,7 @@ def _metric(work: Work, tree: TreeWork, rank: int) -> None:
             tree.G[e, c] = x
 
 
-@helper
+@routine
 def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     """Solve G x = right[: freedoms] and add T x to `out`; DETERMINED, or the joint that moves no inertia."""
     n = tree.T.shape[0]
@@ -170,7 +170,7 @@ def solve_free(tree: TreeWork, rank: int, right: Array, out: Array) -> int:
     return DETERMINED
 
 
-@helper
+@routine
 def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, out: Array) -> tuple[int, float]:
     """Fill `out` with the x of least xᵀ (M + extra) x for K x = −values; also the norm of what it answers."""
     m, n = tree.block.shape
@@ -191,7 +191,7 @@ def least(packed: Packed, work: Work, tree: TreeWork, rank: int, values: Array, 
     return solve_free(tree, rank, tree.right, out), np.sqrt(square)
 
 
-@helper
+@routine
 def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: Array) -> tuple[int, int, float]:
     """Put a state on the loops in place, by the least change in the metric; `tangent` is evaluated there.
 
@@ -221,7 +221,7 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
     return status, used, last
 
 
-@helper
+@routine
 def _accelerations_there(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, drive: Array,
     out: Array,

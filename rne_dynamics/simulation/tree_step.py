@@ -36,7 +36,7 @@ from rne_dynamics.simulation.contact import held
 from rne_dynamics.simulation.implicit import implicit_velocities, kept_within_stops
 from rne_dynamics.simulation.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
 from rne_dynamics.simulation.state import State
-from rne_dynamics.spatial.jit import helper, kernel
+from rne_dynamics.spatial.jit import helper, kernel, routine
 
 #: `MotionMap.smallest` below which mechanisms are stepped in their tree, and above which no longer.
 ENTER, LEAVE = 0.2, 0.25
@@ -54,7 +54,7 @@ STRIDE, _PARTS = 0.1, 64
 _SHARED = 1e-9
 
 
-@helper
+@routine
 def _response(tree: TreeWork, rank: int, A: Array) -> int:
     """A = T G⁻¹ Tᵀ: the velocities that unit impulses give; shape (n, n)."""
     n = A.shape[0]
@@ -69,7 +69,7 @@ def _response(tree: TreeWork, rank: int, A: Array) -> int:
     return DETERMINED
 
 
-@helper
+@routine
 def _runge_kutta(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, crossing: bool,
     q: Array, v: Array, drive: Array, h: float, q_new: Array, v_new: Array,
@@ -99,7 +99,7 @@ def _runge_kutta(
     return status
 
 
-@helper
+@routine
 def _impulsive(
     packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, joints: Array,
     positions: NDArray[np.int64], q: Array, v: Array, effort: Array, dt: float, q_new: Array, v_new: Array,

@@ -67,6 +67,11 @@ def helper(function: F) -> F:
     return function if _njit is None else _part(function)
 
 
+def routine(function: F) -> F:
+    """As `helper`, for long functions with several callers: they are called, not inlined, which compiles much faster."""
+    return function if _njit is None else _part(function, forceinline=False)
+
+
 def in_place_helper(function: F) -> F:
     """As `helper`, for long functions that make no arrays (`in_place_kernel`)."""
     return function if _njit is None else _part(function, _nrt=False)
@@ -90,5 +95,6 @@ def _entry(function: F, **options: Any) -> F:
 
 def _part(function: F, **options: Any) -> F:
     assert _njit is not None
-    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, forceinline=True, **options, **_FLAGS)(function)
+    options = {"forceinline": True, **options, **_FLAGS}
+    compiled: F = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
     return compiled

@@ -256,7 +256,7 @@ def test_sixty_starts_within_half_a_degree(shipped: Mechanism, dt: float) -> Non
         as_reported(free_motion(swinging(shipped), start, seconds=10.0, dt=dt, record_dt=0.01))
 
 
-@pytest.mark.parametrize("name", ["first", "second"])
+@pytest.mark.parametrize("name", ["first", pytest.param("second", marks=pytest.mark.slow)])
 def test_with_friction_it_comes_to_rest_hanging(name: str) -> None:
     text = share_file("urdf/pantograph.yaml").read_text(encoding="utf-8")
     friction = "".join(f"  joint{k}: {{viscous: {VISCOUS}}}\n" for k in (1, 2, 3))

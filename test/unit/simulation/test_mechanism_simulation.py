@@ -48,6 +48,7 @@ def test_the_pantograph_swings_about_hanging_and_keeps_its_energy(pantograph, st
     assert gap(pins, log.tree_q[-1]) < 1e-12
 
 
+@pytest.mark.slow
 def test_sixty_seconds_keep_the_energy_and_the_loops():
     mechanism = four_bar()
     log = free_motion(ArmPlant(mechanism), mechanism.neutral, seconds=60.0, record_dt=0.05)
