@@ -68,7 +68,7 @@ def helper(function: F) -> F:
 
 
 def routine(function: F) -> F:
-    """As `helper`, for long functions with several callers: they are called, not inlined, which compiles much faster."""
+    """As `helper`, for long functions with several callers: called instead of inlined, which compiles faster."""
     return function if _njit is None else _part(function, forceinline=False)
 
 
