@@ -8,7 +8,9 @@ sum of the products of their elements.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from itertools import combinations_with_replacement, permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +57,9 @@ class Packed(NamedTuple):
         left, and the kernels leave the others out (document 003, section 6).
     stiffness, damping
         K_ikl (42) and the damping likewise; shape (modes, width).
+    hardening
+        H of the cubic elastic forces: for each mode the coefficients of δ_j δ_k δ_l with j ≤ k ≤ l, modes of the same
+        link, in the order of three nested loops; shape (modes, products), (modes, 0) where there are none.
     turned
         1 where the turn of a body on its parent counts in the second order too, with the shortening; shape (bodies,).
     stiffened
@@ -77,6 +82,7 @@ class Packed(NamedTuple):
     coupled: NDArray[np.int64]
     stiffness: Array
     damping: Array
+    hardening: Array
     turned: NDArray[np.int64]
     stiffened: bool
     joints: int
@@ -170,6 +176,7 @@ def pack(arm: FlexibleArm) -> Packed:
         coupled=coupled,
         stiffness=stiffness,
         damping=damping,
+        hardening=_hardening(arm, width),
         turned=np.array([rows.any() for rows in bend], dtype=np.int64),
         stiffened=bool(bend.any() or shortening.any()),
         joints=arm.n,
@@ -191,6 +198,19 @@ def workspace(packed: Packed) -> Work:
         Y=np.zeros((4, 3)),
         T=np.zeros((4, 3)),
     )
+
+
+def _hardening(arm: FlexibleArm, width: int) -> Array:
+    """`Packed.hardening`: equal products of amplitudes are counted once, with the sum of their coefficients."""
+    out = np.zeros((arm.modes, math.comb(width + 2, 3) if any(link.hardening.any() for link in arm.links) else 0))
+    if not out.size:
+        return out
+    for link in arm.links:
+        rows = out[arm.mode_slice(link.link)]
+        for column, (j, k, n) in enumerate(combinations_with_replacement(range(link.modes), 3)):
+            orders = len(set(permutations((j, k, n))))
+            rows[:, column] = orders * link.hardening[:, j, k, n]
+    return out
 
 
 def _coupled(link: ModalLink) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +45,15 @@ def cloud(robot, link, m, rng, *, stiffening):
     centre = points.mean(axis=0)
     about = sum(a * (r @ r * np.eye(3) - np.outer(r, r)) for a, r in zip(mass, points - centre, strict=True))
     root, damping = rng.normal(size=(2, m, m))
+    cubic = rng.normal(size=(m, m, m, m))
+    hardening = stiffening * np.mean([cubic.transpose(order) for order in permutations(range(4))], axis=0)
     modal = ModalLink(
         link, tuple(f"m{k}" for k in range(m)), rne.Inertia(mass.sum(), centre, about),
         first=np.einsum("n,nr,nks->krs", mass, h, particles.displacement),
         second=np.einsum("n,nkr,nls->klrs", mass, particles.displacement, particles.displacement),
         shortening=np.einsum("n,nr,nkls->klrs", mass, h, particles.shortening),
         stiffness=root @ root.T + 10.0 * np.eye(m), damping=damping @ damping.T, field=field, tip=body.com,
+        hardening=hardening,
     )  # fmt: skip
     return modal, particles
 

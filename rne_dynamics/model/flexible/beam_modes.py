@@ -62,6 +62,7 @@ def modal_link(beam: Beam) -> ModalLink:
         damping=0.5 * (damping + damping.T),
         field=field,
         tip=beam.origin + beam.length * beam.axis,
+        hardening=_hardening(field),
     )
 
 
@@ -110,6 +111,32 @@ def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
         for row, weight in ((0, mass), (1, moment)):
             shortening[:, :, row, 0] = np.einsum("p,pki,pli->kl", rule.w * weight, moved.slope, moved.slope)
     return first, second, shortening
+
+
+def _hardening(field: BeamField) -> Array:
+    """H_klmn of `ModalLink`, from the strain energy of fourth order; zero without stiffening.
+
+    With the tangent (√(1 − y′² − z′²), y′, z′) and sections that the smallest turn brings there, the curvatures are
+    y″ + ½ y′ g and z″ + ½ z′ g to third order, g = y′y″ + z′z″. Their squares add ½ ∫ g (EI_y y′y″ + EI_z z′z″) dx. In
+    one plane that is the exact y″ / √(1 − y′²).
+    """
+    beam, (y, z, _) = field.beam, field.shapes
+    m = sum(beam.modes)
+    if not beam.stiffening:
+        return np.zeros((m, m, m, m))
+    rule = gauss(field.breaks, 2 * max(s.points for s in field.shapes))
+    products = np.zeros((2, len(rule.x), m, m))
+    for k, (start, s) in enumerate(((0, y), (y.count, z))):
+        own = slice(start, start + s.count)
+        product = np.einsum("pk,pl->pkl", s.evaluate(rule.x, 1), s.evaluate(rule.x, 2))
+        products[k, :, own, own] = 0.5 * (product + product.transpose(0, 2, 1))
+    weighted = sum(
+        (rule.w * beam.along(name, rule.x))[:, None, None] * product
+        for name, product in zip(("EI_y", "EI_z"), products, strict=True)
+    )
+    pairs = np.einsum("pkl,pmn->klmn", products.sum(axis=0), weighted)
+    pairs = pairs + pairs.transpose(2, 3, 0, 1)
+    return np.asarray((pairs + pairs.transpose(0, 2, 1, 3) + pairs.transpose(0, 3, 2, 1)) / 3.0)
 
 
 def _beyond(beam: Beam, x: Array) -> tuple[Array, Array]:
