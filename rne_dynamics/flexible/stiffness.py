@@ -21,10 +21,11 @@ def damping_matrix(arm: FlexibleArm) -> Array:
 
 
 def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
-    """Energy in the bent links (46), with that of fourth order where they have stiffening, J, for δ (rows, modes)."""
+    """Energy in the bent links (46), with that of third and fourth order if they have stiffening, J, for δ (rows, modes)."""
     energy: Array = 0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta)
     for link in arm.links:
         own = delta[:, arm.mode_slice(link.link)]
+        energy = energy + np.einsum("bi,bj,bk,ijk->b", own, own, own, link.coupling, optimize=True) / 3.0
         energy = energy + 0.25 * np.einsum("bi,bj,bk,bl,ijkl->b", own, own, own, own, link.hardening, optimize=True)
     return energy
 

@@ -21,6 +21,7 @@ key                 shape                  what
 ``translations``    (P, m, 3)              displacement of these points by each mode, per unit of amplitude
 ``rotations``       (P, m, 3)              and their small turns
 ``shortenings``     (P, m, m, 3)           S_kl of `Attachment` there; none where not given
+``coupling``        (m, m, m)              B_klm of `ModalLink`; none where not given
 ``hardening``       (m, m, m, m)           H_klmn of `ModalLink`; none where not given
 ``tolerance``       ()                     how far a joint may be from a point, m; 1e-4 where not given
 ``convention``      ()                     ``integrals`` (as above; where not given) or ``report``
@@ -51,7 +52,7 @@ from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")
 _NEEDED = ("modes", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
-_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", "hardening", "shortening", "shortenings", "tolerance", "convention")
+_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", "coupling", "hardening", "shortening", "shortenings", "tolerance", "convention")
 _TOLERANCE = 1e-4
 #: How negative a mass matrix of positive masses may come out where a file gives few digits.
 _FEW_DIGITS = 1e-4
@@ -95,13 +96,14 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     if not np.linalg.eigvalsh(stiffness)[0] > 0.0:
         file.fail("K", f"has the eigenvalue {np.linalg.eigvalsh(stiffness)[0]:.6g}; every bending must store energy")
     shortening = file.array("shortening", (m, m, 4, 3)) if "shortening" in file else np.zeros((m, m, 4, 3))
-    hardening = file.array("hardening", (m, m, m, m)) if "hardening" in file else np.zeros((m, m, m, m))
+    coupling = file.array("coupling", (m,) * 3) if "coupling" in file else np.zeros((m,) * 3)
+    hardening = file.array("hardening", (m,) * 4) if "hardening" in file else np.zeros((m,) * 4)
     try:
         table = _table(file, link, m)
         modal = ModalLink(
             link=link, mode_names=names, inertia=inertia, first=first,
             second=0.5 * (second + turned), shortening=shortening, stiffness=stiffness,
-            damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)), hardening=hardening,
+            damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)), coupling=coupling, hardening=hardening,
         )  # fmt: skip
         modal.at(modal.tip)
     except ModelError as error:
@@ -152,7 +154,8 @@ def save_modal_link(path: str | PathLike[str], modal: ModalLink, points: ArrayLi
     }  # fmt: skip
     shortenings = np.reshape([a.shortening for a in there], (-1, m, m, 3))
     if modal.shortening.any() or shortenings.any():
-        data |= {"shortening": modal.shortening, "shortenings": shortenings, "hardening": modal.hardening}
+        data |= {"shortening": modal.shortening, "shortenings": shortenings}
+        data |= {"coupling": modal.coupling, "hardening": modal.hardening}
     try:
         if kind == ".npz":
             with where.open("wb") as stream:
