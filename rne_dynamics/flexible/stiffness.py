@@ -1,4 +1,4 @@
-"""The elastic energy, the elastic and damping matrices of all links together, and slopes of forces found by differences."""
+"""Elastic energy, elastic and damping matrices of all links together, and slopes of forces found by differences."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def damping_matrix(arm: FlexibleArm) -> Array:
 
 
 def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
-    """Energy in the bent links (46), with that of third and fourth order if they have stiffening, J, for δ (rows, modes)."""
+    """Energy in the bent links (46), J, with its third and fourth order if they are stiffened; δ (rows, modes)."""
     energy: Array = 0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta)
     for link in arm.links:
         own = delta[:, arm.mode_slice(link.link)]

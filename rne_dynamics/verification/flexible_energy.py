@@ -177,7 +177,8 @@ class _System:
         near, velocity = z + step * np.eye(nz), np.tile(zd, (nz, 1))
         motion = self.motion(near, velocity, self.base, self.rate)
         left, right = self.momenta(near, velocity, motion)
-        bias += (self.weight(near, motion[0]) + self.higher_strain(near) - 0.5 * (left * right).sum(axis=1)).imag / _STEP
+        potential = self.weight(near, motion[0]) + self.higher_strain(near)
+        bias += (potential - 0.5 * (left * right).sum(axis=1)).imag / _STEP
         n = self.joints
         bias[n:] += self.stiffness @ z[n:] + self.damping @ zd[n:]
         if len(loads):

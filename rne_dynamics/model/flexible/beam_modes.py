@@ -110,20 +110,22 @@ def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
 
     shortening = np.zeros((m, m, 4, 3))
     if beam.stiffening:
-        # ∫ x^p ∫₀ˣ s_kl ds dm = ∫ s_kl (∫ₛᴸ x^p dm) ds: what lies beyond s is drawn in by the turn at s
-        along = drawn_in(moved.rotation, np.array([1.0, 0.0, 0.0]))
+        # ∫ x^p ∫₀ˣ s_kl ds dm = ∫ s_kl (∫ₛᴸ x^p dm) ds: what lies beyond s is drawn in by the turn at s. Along the axis
+        # only: what twist and bending together move across it is larger than the inertia that twist has in `second`,
+        # so that J would not stay definite without its square.
+        drawn = drawn_in(moved.rotation, np.array([1.0, 0.0, 0.0]))[..., 0]
         for row, weight in enumerate(_beyond(beam, rule.x)):
-            shortening[:, :, row] = np.einsum("p,pkli->kli", rule.w * weight, along)
+            shortening[:, :, row, 0] = np.einsum("p,pkl->kl", rule.w * weight, drawn)
     return first, second, shortening
 
 
 def _higher_strain(field: BeamField) -> tuple[Array, Array]:
     """B_klm and H_klmn of `ModalLink`, from the strain energy of third and fourth order; zero without stiffening.
 
-    A section turned by θ = (φ, −z′, y′) has the curvatures θ′ − ½ θ × θ′ to second order: bending in both planes twists.
-    To third order, without torsion and with the tangent (√(1 − y′² − z′²), y′, z′), bending is y″ + ½ y′ g and
-    z″ + ½ z′ g with g = y′y″ + z′z″, in one plane the exact y″ / √(1 − y′²): the energy ½ ∫ g (EI_y y′y″ + EI_z z′z″) dx.
-    What a twist adds to that order is left out.
+    A section turned by θ = (φ, −z′, y′) has the curvatures θ′ − ½ θ × θ′ to second order: bending in both planes
+    twists. To third order, without torsion and with the tangent (√(1 − y′² − z′²), y′, z′), bending is y″ + ½ y′ g and
+    z″ + ½ z′ g with g = y′y″ + z′z″, in one plane the exact y″ / √(1 − y′²). That adds the energy
+    ½ ∫ g (EI_y y′y″ + EI_z z′z″) dx. What a twist adds to that order is left out.
     """
     beam = field.beam
     m = sum(beam.modes)

@@ -14,10 +14,10 @@ key                 shape                  what
 ``C_kl``            (m, m, 3, 3)           C_ikl (25): ∫ φ_k φ_lᵀ dm
 ``K``               (m, m)                 K_ikl (42), stiffness
 ``damping``         (m, m)                 matrix of the damping forces; or instead
-``damping_ratio``   () or (m,)             ratios of critical damping, from the lowest of the link's own clamped modes on
+``damping_ratio``   () or (m,)             ratios of critical damping, the link's own clamped modes ascending
 ``shortening``      (m, m, 4, 3)           ∫ [1 x y z]ᵀ s_klᵀ dm of `ModalLink`; none where not given
 ``tip``             (3,)                   the end whose deflection is reported; it must be one of the points
-``points``          (P, 3)                 where the shapes are known: the tip, and all places where joints or bodies sit
+``points``          (P, 3)                 where the shapes are known: the tip, and all places of joints and bodies
 ``translations``    (P, m, 3)              displacement of these points by each mode, per unit of amplitude
 ``rotations``       (P, m, 3)              and their small turns
 ``shortenings``     (P, m, m, 3)           S_kl of `Attachment` there; none where not given
@@ -52,7 +52,8 @@ from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")
 _NEEDED = ("modes", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
-_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", "coupling", "hardening", "shortening", "shortenings", "tolerance", "convention")
+_SECOND_ORDER = ("shortening", "shortenings", "coupling", "hardening")
+_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", *_SECOND_ORDER, "tolerance", "convention")
 _TOLERANCE = 1e-4
 #: How negative a mass matrix of positive masses may come out where a file gives few digits.
 _FEW_DIGITS = 1e-4
@@ -103,7 +104,8 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
         modal = ModalLink(
             link=link, mode_names=names, inertia=inertia, first=first,
             second=0.5 * (second + turned), shortening=shortening, stiffness=stiffness,
-            damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)), coupling=coupling, hardening=hardening,
+            damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)),
+            coupling=coupling, hardening=hardening,
         )  # fmt: skip
         modal.at(modal.tip)
     except ModelError as error:
