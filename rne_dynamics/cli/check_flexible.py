@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from rne_dynamics.cli.info_flexible import at_rest
-from rne_dynamics.description.findings import Finding, warning
+from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.flexible_parts import FlexibleEntry
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.theory_range import largest_deflection
+from rne_dynamics.flexible.theory_range import PLAIN, SPIN, largest_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
@@ -46,7 +46,9 @@ def lint_flexible(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> list[
         if not link.modes:
             continue
         found += [*_fast(arm, link, entry), *_undamped(link, entry)]
-        if entry.beam is not None:
+        if entry.beam is None:
+            found += _unstiffened(arm, link, entry)
+        else:
             found += [*_stout(entry.beam, entry), *_twist(entry.beam, entry), *_stiffness(entry.beam, entry)]
     return found + list(_sag(arm, entries))
 
@@ -71,6 +73,18 @@ def _undamped(link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
             entry.line_of(given), f"{entry.where} damping",
             f"is 0 for {which}; what the controller does not damp then vibrates for ever",
             "give a ratio: bare metal has 0.001 to 0.01, bolted structures 0.01 to 0.05",
+        )  # fmt: skip
+
+
+def _unstiffened(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
+    if largest_deflection(arm, link.link) == PLAIN:
+        first = float(clamped_frequencies(link, loads(arm.robot, link.link))[0])
+        yield note(
+            entry.line_of("modal"), f"{entry.where} modal",
+            f"has no stiffening; the theory then holds up to a deflection of {100.0 * PLAIN:g} % of the link's length "
+            f"and a spin of {SPIN * first:.3g} rad/s, a third of its first frequency",
+            "stay within both; or describe it as a beam, or give a line of nodes with rotations, or shortening and "
+            "shortenings in a file of integrals",
         )  # fmt: skip
 
 

@@ -96,8 +96,8 @@ FLEXIBLE = Record(
         ),
         "stiffening": Key(
             Choice(("true", "false")),
-            "whether the shortening of the bent beam counts (spin stiffens it); true if not given; false is the plain "
-            "theory, for small and slow bending alone",
+            "whether the shortening and the true curvature of the bent beam count (spin stiffens it); true if not "
+            "given; false is the plain theory, for small and slow bending alone",
         ),
         "tip": Key(
             Either(

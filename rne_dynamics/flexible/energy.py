@@ -10,7 +10,7 @@ from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.inertia import modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, Work, pack, workspace
-from rne_dynamics.flexible.stiffness import elastic_matrix
+from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.jit import kernel
@@ -88,7 +88,7 @@ def flexible_moving_base_energies(
     kinetic: Array = 0.5 * (twice + zd[:, :n] ** 2 @ rotors)
     mass = float(packed.moments[:, 0, 0].sum())
     gravity = -(np.einsum("bij,bj->bi", rotation, moments) + mass * position) @ arm.gravity
-    elastic = 0.5 * np.einsum("bi,ij,bj->b", z[:, n:], elastic_matrix(arm), z[:, n:])
+    elastic = elastic_energy(arm, z[:, n:])
     return kinetic, gravity + elastic
 
 
@@ -148,6 +148,6 @@ def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) 
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     gravity = -_first_moment(arm, positions, amplitudes) @ arm.gravity
-    elastic = 0.5 * np.einsum("bi,ij,bj->b", amplitudes, elastic_matrix(arm), amplitudes)
+    elastic = elastic_energy(arm, amplitudes)
     energy: Array = gravity + elastic
     return energy.reshape(lead)

@@ -8,7 +8,9 @@ sum of the products of their elements.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -55,6 +57,9 @@ class Packed(NamedTuple):
         left, and the kernels leave the others out (document 003, section 6).
     stiffness, damping
         K_ikl (42) and the damping likewise; shape (modes, width).
+    nonlinear
+        Elastic forces of second and third order: for each mode the coefficients of δ_j δ_k with j ≤ k, each followed by
+        those of δ_j δ_k δ_l with k ≤ l, modes of the same link; shape (modes, products), (modes, 0) if there are none.
     turned
         1 where the turn of a body on its parent counts in the second order too, with the shortening; shape (bodies,).
     stiffened
@@ -77,6 +82,7 @@ class Packed(NamedTuple):
     coupled: NDArray[np.int64]
     stiffness: Array
     damping: Array
+    nonlinear: Array
     turned: NDArray[np.int64]
     stiffened: bool
     joints: int
@@ -170,6 +176,7 @@ def pack(arm: FlexibleArm) -> Packed:
         coupled=coupled,
         stiffness=stiffness,
         damping=damping,
+        nonlinear=_nonlinear(arm, width),
         turned=np.array([rows.any() for rows in bend], dtype=np.int64),
         stiffened=bool(bend.any() or shortening.any()),
         joints=arm.n,
@@ -191,6 +198,27 @@ def workspace(packed: Packed) -> Work:
         Y=np.zeros((4, 3)),
         T=np.zeros((4, 3)),
     )
+
+
+def _nonlinear(arm: FlexibleArm, width: int) -> Array:
+    """`Packed.nonlinear`: equal products of amplitudes are counted once, with the sum of their coefficients."""
+    if not any(link.coupling.any() or link.hardening.any() for link in arm.links):
+        return np.zeros((arm.modes, 0))
+    out = np.zeros((arm.modes, math.comb(width + 1, 2) + math.comb(width + 2, 3)))
+    for link in arm.links:
+        rows, m, column = out[arm.mode_slice(link.link)], link.modes, 0
+        for j in range(m):
+            for k in range(j, m):
+                rows[:, column] = _orders(j, k) * link.coupling[:, j, k]
+                for n in range(k, m):
+                    column += 1
+                    rows[:, column] = _orders(j, k, n) * link.hardening[:, j, k, n]
+                column += 1
+    return out
+
+
+def _orders(*indices: int) -> int:
+    return len(set(permutations(indices)))
 
 
 def _coupled(link: ModalLink) -> NDArray[np.int64]:

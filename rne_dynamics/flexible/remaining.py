@@ -139,6 +139,19 @@ def _modal_equations(
                         moved += C[r, s] * dot
                 total += zdd[start + k] * moved
         bias[start + f] = total
+    if packed.nonlinear.shape[1] > 0:
+        column = 0
+        for j in range(m):
+            for k in range(j, m):
+                pair = z[start + j] * z[start + k]
+                for f in range(m):
+                    bias[start + f] += packed.nonlinear[first + f, column] * pair
+                for n in range(k, m):
+                    column += 1
+                    product = pair * z[start + n]
+                    for f in range(m):
+                        bias[start + f] += packed.nonlinear[first + f, column] * product
+                column += 1
     for child in range(i + 1, packed.topology.shape[0]):
         if packed.topology[child, PARENT] == i:
             Q = work.Q[child]

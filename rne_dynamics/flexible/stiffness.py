@@ -1,4 +1,4 @@
-"""The elastic and damping matrices of all links together, and slopes of forces found by differences."""
+"""Elastic energy, elastic and damping matrices of all links together, and slopes of forces found by differences."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ def elastic_matrix(arm: FlexibleArm) -> Array:
 def damping_matrix(arm: FlexibleArm) -> Array:
     """The links' own damping, one block a link; shape (modes, modes)."""
     return _blocks(arm, [link.damping for link in arm.links])
+
+
+def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
+    """Energy in the bent links (46), J, with its third and fourth order if they are stiffened; δ (rows, modes)."""
+    energy: Array = 0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta)
+    for link in arm.links:
+        own = delta[:, arm.mode_slice(link.link)]
+        energy = energy + np.einsum("bi,bj,bk,ijk->b", own, own, own, link.coupling, optimize=True) / 3.0
+        energy = energy + 0.25 * np.einsum("bi,bj,bk,bl,ijkl->b", own, own, own, own, link.hardening, optimize=True)
+    return energy
 
 
 def slopes(force: Callable[[Array], Array], at: Array, steps: Array) -> Array:

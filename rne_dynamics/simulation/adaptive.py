@@ -14,6 +14,7 @@ from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
@@ -69,7 +70,31 @@ def integrate(
         an integrator that gave up.
     MissingDependencyError
         SciPy is not installed.
+
+    Warns
+    -----
+    BendingRangeWarning
+        For flexible links that are bent, or turn, beyond the range of the theory at one of the times.
     """
+    states = states_at(plant, state, effort, times, rtol=rtol, atol=atol, wrenches=wrenches, solver=solver)
+    if isinstance(plant.robot, FlexibleArm):
+        q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
+        reported_findings(plant.robot, q, delta, qd, times)
+    return states
+
+
+def states_at(
+    plant: ArmPlant,
+    state: State,
+    effort: ArrayLike | EffortLaw,
+    times: ArrayLike,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    wrenches: Wrenches | None = None,
+    solver: Solver = "DOP853",
+) -> list[State]:
+    """`integrate` for callers that judge the range of the theory by themselves."""
     try:
         from scipy.integrate import solve_ivp
     except ImportError:

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.simulation.adaptive import integrate
+from rne_dynamics.simulation.adaptive import states_at
 from rne_dynamics.simulation.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
@@ -63,7 +63,7 @@ def free_motion(
     push = np.zeros(plant.robot.n) if effort is None else np.asarray(effort, dtype=np.float64)
     log = Recorder(plant)
     if method == "adaptive":
-        for k, there in enumerate(integrate(plant, state, push, period * np.arange(rows + 1))):
+        for k, there in enumerate(states_at(plant, state, push, period * np.arange(rows + 1))):
             log.add(k * period, there, plant.limited(push), None, {})
         return log.done()
     for k in range(rows + 1):

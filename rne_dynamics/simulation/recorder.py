@@ -16,7 +16,7 @@ from rne_dynamics.flexible.energy import (
     flexible_potential_energy,
 )
 from rne_dynamics.flexible.poses import tip_deflections
-from rne_dynamics.flexible.stiffness import elastic_matrix
+from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.flexible.theory_range import reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -124,7 +124,7 @@ def _bent(
         flexible_links=tuple(link.link for link in arm.links),
         tip=tip_deflections(arm, delta),
         findings=findings,
-        elastic=0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta),
+        elastic=elastic_energy(arm, delta),
         **arrays,
     )
 

@@ -84,7 +84,8 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
     rng, counter, exact = np.random.default_rng(0), OperationCounter(), pack(arm)
     if not stiffening:
         exact = exact._replace(
-            bend=0.0 * exact.bend, shortening=0.0 * exact.shortening, turned=0 * exact.turned, stiffened=False
+            bend=0.0 * exact.bend, shortening=0.0 * exact.shortening, turned=0 * exact.turned, stiffened=False,
+            nonlinear=exact.nonlinear[:, :0],
         )
     packed, work = _counting(exact, counter), _counting(workspace(exact), counter)
     z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))

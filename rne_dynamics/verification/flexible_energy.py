@@ -96,7 +96,8 @@ def particle_energies(
     left, right = system.momenta(z.astype(complex), zd, motion)
     kinetic = 0.5 * ((left * right).sum(axis=1).real + zd**2 @ system.rotor)
     strain = 0.5 * np.einsum("bk,kl,bl->b", amplitudes, system.stiffness, amplitudes)
-    return Energies(kinetic.reshape(lead), (system.weight(z.astype(complex), motion[0]).real + strain).reshape(lead))
+    potential = (system.weight(z.astype(complex), motion[0]) + system.higher_strain(z.astype(complex))).real + strain
+    return Energies(kinetic.reshape(lead), potential.reshape(lead))
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +120,7 @@ class _System:
         self.nz = arm.nz
         self.stiffness, self.damping = np.zeros((2, arm.modes, arm.modes))
         self.modes = {}
+        self.higher = {name: (link.coupling, link.hardening) for name, link in flexible.items()}
         for name, link in flexible.items():
             own = arm.mode_slice(name)
             self.stiffness[own, own], self.damping[own, own] = link.stiffness, link.damping
@@ -175,7 +177,8 @@ class _System:
         near, velocity = z + step * np.eye(nz), np.tile(zd, (nz, 1))
         motion = self.motion(near, velocity, self.base, self.rate)
         left, right = self.momenta(near, velocity, motion)
-        bias += (self.weight(near, motion[0]) - 0.5 * (left * right).sum(axis=1)).imag / _STEP
+        potential = self.weight(near, motion[0]) + self.higher_strain(near)
+        bias += (potential - 0.5 * (left * right).sum(axis=1)).imag / _STEP
         n = self.joints
         bias[n:] += self.stiffness @ z[n:] + self.damping @ zd[n:]
         if len(loads):
@@ -234,6 +237,15 @@ class _System:
                 place += matter.mass @ matter.position
                 total -= np.einsum("bxy,by,x->b", frame[:, :3, :3], place, self.gravity)
                 total -= matter.mass.sum() * (frame[:, :3, 3] @ self.gravity)
+        return total
+
+    def higher_strain(self, z: Complex) -> Complex:
+        """Strain energy of third and fourth order; shape (rows,)."""
+        total = np.zeros(len(z), dtype=complex)
+        for name, (B, H) in self.higher.items():
+            d = z[:, self.modes[name]]
+            total += np.einsum("bk,bl,bm,klm->b", d, d, d, B) / 3.0
+            total += 0.25 * np.einsum("bk,bl,bm,bn,klmn->b", d, d, d, d, H)
         return total
 
     def work(self, W: list[Complex], loads: Array) -> Array:

@@ -68,7 +68,7 @@ def beam_particles(beam: Beam, link: ModalLink) -> Particles:
     """The particles of a beam: sections at Gauss points, each of four particles that have its mass and its spreads.
 
     Bending moves the particles of a section alike, torsion turns them about the beam's axis (`Beam`: bending leaves the
-    inertia of turning sections out).
+    inertia of turning sections out). Shortening moves them along the axis only.
     """
     x, w = _rule(beam)
     axis, side, up = beam.rotation.T
@@ -82,12 +82,13 @@ def beam_particles(beam: Beam, link: ModalLink) -> Particles:
     translation = np.array([shape.translation for shape in shapes])
     torsion = np.array([shape.rotation @ axis for shape in shapes])
     turned = torsion[None, :, :, None] * np.cross(axis, offsets)[:, :, None, :]
+    drawn = np.array([np.multiply.outer(shape.shortening @ axis, axis) for shape in shapes])
     count, m = len(x), link.modes
     return Particles(
         mass=np.tile(0.25 * mass, 4),
         position=(centres + offsets).reshape(-1, 3),
         displacement=(translation + turned).reshape(4 * count, m, 3),
-        shortening=np.tile(np.array([shape.shortening for shape in shapes]), (4, 1, 1, 1)),
+        shortening=np.tile(drawn, (4, 1, 1, 1)),
     )
 
 

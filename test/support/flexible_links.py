@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import NamedTuple
 
 import numpy as np
@@ -44,12 +45,17 @@ def cloud(robot, link, m, rng, *, stiffening):
     centre = points.mean(axis=0)
     about = sum(a * (r @ r * np.eye(3) - np.outer(r, r)) for a, r in zip(mass, points - centre, strict=True))
     root, damping = rng.normal(size=(2, m, m))
+    coupling, hardening = (
+        stiffening * np.mean([raw.transpose(order) for order in permutations(range(raw.ndim))], axis=0)
+        for raw in (rng.normal(size=(m,) * 3), rng.normal(size=(m,) * 4))
+    )
     modal = ModalLink(
         link, tuple(f"m{k}" for k in range(m)), rne.Inertia(mass.sum(), centre, about),
         first=np.einsum("n,nr,nks->krs", mass, h, particles.displacement),
         second=np.einsum("n,nkr,nls->klrs", mass, particles.displacement, particles.displacement),
         shortening=np.einsum("n,nr,nkls->klrs", mass, h, particles.shortening),
         stiffness=root @ root.T + 10.0 * np.eye(m), damping=damping @ damping.T, field=field, tip=body.com,
+        coupling=coupling, hardening=hardening,
     )  # fmt: skip
     return modal, particles
 

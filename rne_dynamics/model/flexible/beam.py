@@ -67,8 +67,8 @@ class Beam(Rebuilt):
     elements
         Number of elements of ``finite_element`` shapes.
     stiffening
-        Whether the shortening of the bent beam counts: spin then stiffens it, and a weight on it buckles it. False is
-        the plain theory of document 003, for comparisons with it.
+        Whether the shortening of the bent beam and its true curvature count: spin then stiffens it, and a weight on it
+        buckles it. False is the plain theory of document 003, for comparisons with it.
 
     Raises
     ------

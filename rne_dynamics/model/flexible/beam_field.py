@@ -15,6 +15,16 @@ from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.rebuilt import Rebuilt
 
 
+def drawn_in(rotation: Array, line: Array) -> Array:
+    """S_kl of `Attachment` for a line (3,) that turns by Σ δ_k θ_k: −½ Σ δ_k δ_l S_kl is ½ θ × (θ × line).
+
+    Shape (points, m, m, 3), for turns θ_k of shape (points, m, 3).
+    """
+    across = np.einsum("pk,pli->pkli", rotation @ line, rotation)
+    square = np.einsum("pki,pli->pkl", rotation, rotation)
+    return np.asarray(np.multiply.outer(square, line) - 0.5 * (across + across.transpose(0, 2, 1, 3)))
+
+
 class Deflection(NamedTuple):
     """What all modes do to the beam's axis, along the beam's own axes x, y, z; shapes (points, m, 3).
 
@@ -24,13 +34,10 @@ class Deflection(NamedTuple):
         Displacement per unit of amplitude.
     rotation
         Turn: w_y' about z, −w_z' about y, θ about x.
-    slope
-        Derivative of the displacement with respect to x.
     """
 
     translation: Array
     rotation: Array
-    slope: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,18 +70,25 @@ class BeamField(Rebuilt):
         y, z, twist = self.shapes
         m = y.count + z.count + twist.count
         of_y, of_z = slice(0, y.count), slice(y.count, y.count + z.count)
-        translation, rotation, slope = (np.zeros((len(x), m, 3)) for _ in range(3))
+        translation, rotation = np.zeros((2, len(x), m, 3))
         translation[:, of_y, 1], translation[:, of_z, 2] = y.evaluate(x, 0), z.evaluate(x, 0)
-        slope[:, of_y, 1], slope[:, of_z, 2] = y.evaluate(x, 1), z.evaluate(x, 1)
-        rotation[:, :, 1], rotation[:, :, 2] = -slope[:, :, 2], slope[:, :, 1]
+        rotation[:, of_y, 2], rotation[:, of_z, 1] = y.evaluate(x, 1), -z.evaluate(x, 1)
         rotation[:, y.count + z.count :, 0] = twist.evaluate(x, 0)
-        return Deflection(translation, rotation, slope)
+        return Deflection(translation, rotation)
+
+    def curvature(self, x: Array) -> Array:
+        """Derivative of the turns with respect to x; shape (points, m, 3)."""
+        y, z, twist = self.shapes
+        out = np.zeros((len(x), y.count + z.count + twist.count, 3))
+        out[:, : y.count, 2], out[:, y.count : y.count + z.count, 1] = y.evaluate(x, 2), -z.evaluate(x, 2)
+        out[:, y.count + z.count :, 0] = twist.evaluate(x, 1)
+        return out
 
     def at(self, position: Array) -> Attachment:
         """The shapes at a point of the link's frame, m; shape (3,).
 
-        With stiffening, a point beside the axis or beyond the tip also counts the second order of the bent axis' turn,
-        ½ θ × (θ × offset), as a longer beam would.
+        With stiffening, turns count to the second order: those of the axis before the point, and at a point beside the
+        axis or beyond the tip that of its section.
         """
         beam = self.beam
         R = beam.rotation
@@ -92,9 +106,6 @@ class BeamField(Rebuilt):
         if beam.stiffening:
             breaks = self.breaks
             rule = gauss(np.append(breaks[breaks < eta], eta), max(shapes.points for shapes in self.shapes))
-            slope = self.deflection(rule.x).slope
-            shortening[:, :, 0] = np.einsum("p,pki,pli->kl", rule.w, slope, slope)
-            bent = rotation * [0.0, 1.0, 1.0]
-            across = np.multiply.outer(bent @ offset, bent)
-            shortening += np.multiply.outer(bent @ bent.T, offset) - 0.5 * (across + across.transpose(1, 0, 2))
+            along = drawn_in(self.deflection(rule.x).rotation, np.array([1.0, 0.0, 0.0]))
+            shortening = np.einsum("p,pkli->kli", rule.w, along) + drawn_in(rotation[None], offset)[0]
         return Attachment(translation @ R.T, rotation @ R.T, shortening @ R.T)

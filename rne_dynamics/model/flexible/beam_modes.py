@@ -8,10 +8,12 @@ for the analytic shapes, exactly for polynomials and finite elements.
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import numpy as np
 
 from rne_dynamics.model.flexible.beam import Beam
-from rne_dynamics.model.flexible.beam_field import BeamField
+from rne_dynamics.model.flexible.beam_field import BeamField, drawn_in
 from rne_dynamics.model.flexible.beam_shapes import ShapeFunctions, beam_shapes
 from rne_dynamics.model.flexible.finite_element import energy_roots, tip_root
 from rne_dynamics.model.flexible.modal import ModalLink
@@ -36,6 +38,7 @@ def modal_link(beam: Beam) -> ModalLink:
     shapes = field.shapes
     rule = gauss(field.breaks, max(s.points for s in shapes))
     first, second, shortening = _integrals(field, rule)
+    coupling, hardening = _higher_strain(field)
     m = sum(beam.modes)
     stiffness, damping = np.zeros((m, m)), np.zeros((m, m))
     start = 0
@@ -62,6 +65,8 @@ def modal_link(beam: Beam) -> ModalLink:
         damping=0.5 * (damping + damping.T),
         field=field,
         tip=beam.origin + beam.length * beam.axis,
+        coupling=coupling,
+        hardening=hardening,
     )
 
 
@@ -105,11 +110,40 @@ def _integrals(field: BeamField, rule: Rule) -> tuple[Array, Array, Array]:
 
     shortening = np.zeros((m, m, 4, 3))
     if beam.stiffening:
-        # ∫ x^p ∫₀ˣ w'w' ds dm = ∫ w'w' (∫ₛᴸ x^p dm) ds: what lies beyond s is drawn in by the slope at s
-        mass, moment = _beyond(beam, rule.x)
-        for row, weight in ((0, mass), (1, moment)):
-            shortening[:, :, row, 0] = np.einsum("p,pki,pli->kl", rule.w * weight, moved.slope, moved.slope)
+        # ∫ x^p ∫₀ˣ s_kl ds dm = ∫ s_kl (∫ₛᴸ x^p dm) ds: what lies beyond s is drawn in by the turn at s. Along the axis
+        # only: what twist and bending together move across it is larger than the inertia that twist has in `second`,
+        # so that J would not stay definite without its square.
+        drawn = drawn_in(moved.rotation, np.array([1.0, 0.0, 0.0]))[..., 0]
+        for row, weight in enumerate(_beyond(beam, rule.x)):
+            shortening[:, :, row, 0] = np.einsum("p,pkl->kl", rule.w * weight, drawn)
     return first, second, shortening
+
+
+def _higher_strain(field: BeamField) -> tuple[Array, Array]:
+    """B_klm and H_klmn of `ModalLink`, from the strain energy of third and fourth order; zero without stiffening.
+
+    A section turned by θ = (φ, −z′, y′) has the curvatures θ′ − ½ θ × θ′ to second order: bending in both planes
+    twists. To third order, without torsion and with the tangent (√(1 − y′² − z′²), y′, z′), bending is y″ + ½ y′ g and
+    z″ + ½ z′ g with g = y′y″ + z′z″, in one plane the exact y″ / √(1 − y′²). That adds the energy
+    ½ ∫ g (EI_y y′y″ + EI_z z′z″) dx. What a twist adds to that order is left out.
+    """
+    beam = field.beam
+    m = sum(beam.modes)
+    if not beam.stiffening:
+        return np.zeros((m, m, m)), np.zeros((m, m, m, m))
+    rule = gauss(field.breaks, 2 * max(s.points for s in field.shapes))
+    turn, bent = field.deflection(rule.x).rotation, field.curvature(rule.x)
+    # turns about x, y and z: torsion, bending along z and along y
+    stiffness = rule.w[:, None] * np.stack([beam.along(name, rule.x) for name in ("GJ", "EI_z", "EI_y")], axis=-1)
+    across = np.cross(turn[:, :, None], bent[:, None, :])
+    cubic = -0.5 * np.einsum("pi,pki,plmi->klm", stiffness, bent, across)
+    coupling = 0.5 * sum(cubic.transpose(order) for order in permutations(range(3)))
+
+    products = np.einsum("pki,pli->pkli", turn, bent)[..., 1:]
+    products = 0.5 * (products + products.transpose(0, 2, 1, 3))
+    quartic = np.einsum("pkl,pmni,pi->klmn", products.sum(axis=-1), products, stiffness[:, 1:], optimize=True)
+    quartic = quartic + quartic.transpose(2, 3, 0, 1)
+    return coupling, (quartic + quartic.transpose(0, 2, 1, 3) + quartic.transpose(0, 3, 2, 1)) / 3.0
 
 
 def _beyond(beam: Beam, x: Array) -> tuple[Array, Array]:

@@ -6,6 +6,7 @@ Document 003 gives its integrals with a factor ½ and its traces with a factor 2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -66,6 +67,12 @@ class ModalLink(Rebuilt):
         The shapes as a function of place.
     tip
         The end of the link, in its frame, whose deflection is reported, m; shape (3,).
+    coupling
+        B_klm: the quadratic elastic force on mode k is Σ B_klm δ_l δ_m, for bending in both planes twists a beam; shape
+        (m, m, m), the same for every order of its indices. Zero without stiffening; not given is zero.
+    hardening
+        H_klmn: the cubic elastic force on mode k is Σ H_klmn δ_l δ_m δ_n, for a bent beam's curvature grows faster than
+        w″; shape (m, m, m, m), symmetric likewise. Zero without stiffening; not given is zero.
 
     Raises
     ------
@@ -83,12 +90,18 @@ class ModalLink(Rebuilt):
     damping: Array
     field: Field
     tip: Array
+    coupling: Array = dataclass_field(default_factory=lambda: np.zeros(0))
+    hardening: Array = dataclass_field(default_factory=lambda: np.zeros(0))
 
     def __post_init__(self) -> None:
         m, where = len(self.mode_names), f"flexible link {self.link!r}"
+        for name, order in (("coupling", 3), ("hardening", 4)):
+            if not np.size(getattr(self, name)):
+                object.__setattr__(self, name, np.zeros((m,) * order))
         for name, shape in (
             ("first", (m, 4, 3)), ("second", (m, m, 3, 3)), ("shortening", (m, m, 4, 3)), ("stiffness", (m, m)),
-            ("damping", (m, m)), ("tip", (3,)),
+            ("damping", (m, m)), ("tip", (3,)), ("coupling", (m, m, m)),
+            ("hardening", (m, m, m, m)),
         ):  # fmt: skip
             object.__setattr__(self, name, frozen_array(getattr(self, name), shape, f"{where}: {name}"))
         if len(set(self.mode_names)) != m:
@@ -98,6 +111,10 @@ class ModalLink(Rebuilt):
             ("shortening", self.shortening, np.transpose(self.shortening, (1, 0, 2, 3))),
             ("stiffness", self.stiffness, self.stiffness.T),
             ("damping", self.damping, self.damping.T),
+            ("coupling", self.coupling, np.transpose(self.coupling, (1, 0, 2))),
+            ("coupling", self.coupling, np.transpose(self.coupling, (1, 2, 0))),
+            ("hardening", self.hardening, np.transpose(self.hardening, (1, 0, 2, 3))),
+            ("hardening", self.hardening, np.transpose(self.hardening, (1, 2, 3, 0))),
         ):
             if m and np.abs(array - turned).max() > 1e-9 * np.abs(array).max():
                 raise ModelError(f"{where}: {name} is not symmetric in its modes; exchange k and l and it must stay")

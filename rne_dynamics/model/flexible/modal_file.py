@@ -14,13 +14,15 @@ key                 shape                  what
 ``C_kl``            (m, m, 3, 3)           C_ikl (25): ∫ φ_k φ_lᵀ dm
 ``K``               (m, m)                 K_ikl (42), stiffness
 ``damping``         (m, m)                 matrix of the damping forces; or instead
-``damping_ratio``   () or (m,)             ratios of critical damping, from the lowest of the link's own clamped modes
-on ``shortening``      (m, m, 4, 3)           ∫ [1 x y z]ᵀ s_klᵀ dm of `ModalLink`; none where not given
+``damping_ratio``   () or (m,)             ratios of critical damping, the link's own clamped modes ascending
+``shortening``      (m, m, 4, 3)           ∫ [1 x y z]ᵀ s_klᵀ dm of `ModalLink`; none where not given
 ``tip``             (3,)                   the end whose deflection is reported; it must be one of the points
-``points``          (P, 3)                 where the shapes are known: the tip, and all places where joints or bodies
-sit ``translations``    (P, m, 3)              displacement of these points by each mode, per unit of amplitude
+``points``          (P, 3)                 where the shapes are known: the tip, and all places of joints and bodies
+``translations``    (P, m, 3)              displacement of these points by each mode, per unit of amplitude
 ``rotations``       (P, m, 3)              and their small turns
 ``shortenings``     (P, m, m, 3)           S_kl of `Attachment` there; none where not given
+``coupling``        (m, m, m)              B_klm of `ModalLink`; none where not given
+``hardening``       (m, m, m, m)           H_klmn of `ModalLink`; none where not given
 ``tolerance``       ()                     how far a joint may be from a point, m; 1e-4 where not given
 ``convention``      ()                     ``integrals`` (as above; where not given) or ``report``
 ==================  =====================  ==========================================================================
@@ -50,7 +52,8 @@ from rne_dynamics.model.inertia import Array, Inertia
 
 _BODY = ("mass", "com", "inertia")
 _NEEDED = ("modes", "C_k", "C_kl", "K", "tip", "points", "translations", "rotations")
-_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", "shortening", "shortenings", "tolerance", "convention")
+_SECOND_ORDER = ("shortening", "shortenings", "coupling", "hardening")
+_KEYS = (*_NEEDED, "C", *_BODY, "damping", "damping_ratio", *_SECOND_ORDER, "tolerance", "convention")
 _TOLERANCE = 1e-4
 #: How negative a mass matrix of positive masses may come out where a file gives few digits.
 _FEW_DIGITS = 1e-4
@@ -94,12 +97,15 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     if not np.linalg.eigvalsh(stiffness)[0] > 0.0:
         file.fail("K", f"has the eigenvalue {np.linalg.eigvalsh(stiffness)[0]:.6g}; every bending must store energy")
     shortening = file.array("shortening", (m, m, 4, 3)) if "shortening" in file else np.zeros((m, m, 4, 3))
+    coupling = file.array("coupling", (m,) * 3) if "coupling" in file else np.zeros((m,) * 3)
+    hardening = file.array("hardening", (m,) * 4) if "hardening" in file else np.zeros((m,) * 4)
     try:
         table = _table(file, link, m)
         modal = ModalLink(
             link=link, mode_names=names, inertia=inertia, first=first,
             second=0.5 * (second + turned), shortening=shortening, stiffness=stiffness,
             damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)),
+            coupling=coupling, hardening=hardening,
         )  # fmt: skip
         modal.at(modal.tip)
     except ModelError as error:
@@ -151,6 +157,7 @@ def save_modal_link(path: str | PathLike[str], modal: ModalLink, points: ArrayLi
     shortenings = np.reshape([a.shortening for a in there], (-1, m, m, 3))
     if modal.shortening.any() or shortenings.any():
         data |= {"shortening": modal.shortening, "shortenings": shortenings}
+        data |= {"coupling": modal.coupling, "hardening": modal.hardening}
     try:
         if kind == ".npz":
             with where.open("wb") as stream:

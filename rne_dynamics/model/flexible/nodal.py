@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.beam_field import drawn_in
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_table import TableField
 from rne_dynamics.model.flexible.nodal_masses import (
@@ -96,8 +97,9 @@ def nodal_link(
 
     Notes
     -----
-    Where nodes with rotations all lie on one line, the link is a beam and gets its stiffening; the shortening of any
-    other body is not in its mass matrix, and left out.
+    Where nodes with rotations all lie on one line, the link is a beam and gets its stiffening, but for the elastic
+    forces of higher order, which need EI along it; the shortening of any other body is not in its mass matrix, and
+    left out.
     """
     where = f"flexible link {link!r}"
     X = np.asarray(nodes, dtype=np.float64)
@@ -128,7 +130,8 @@ def nodal_link(
     first[:, 1:] += np.einsum("prj,pkij->kri", masses.spread, skews(moved.rotation))
     second = masses.outer(moved, moved)
     modal_stiffness = _modal_stiffness(U, K, frequencies, gram[6:, 6:], where)
-    shortened = _shortenings(X, bent, X[held].mean(axis=0), d)
+    shortened, axis = _shortenings(X, bent, X[held].mean(axis=0), d)
+    along = np.multiply.outer(shortened @ axis, axis)  # as for built-in beams, see `beam_modes.py`
     weight = np.asarray(masses.scalar.sum(axis=1)).ravel()
     given = _default_points(P, d) if points is None else points
     there = [_group(p, P, d, X, f"{where}: points") for p in given]
@@ -143,7 +146,7 @@ def nodal_link(
     return ModalLink(
         link=link, mode_names=names, inertia=inertia, first=first,
         second=0.5 * (second + second.transpose(1, 0, 3, 2)),
-        shortening=np.einsum("p,pr,pkli->klri", weight, np.hstack([np.ones((len(X), 1)), X]), shortened),
+        shortening=np.einsum("p,pr,pkli->klri", weight, np.hstack([np.ones((len(X), 1)), X]), along),
         stiffness=modal_stiffness, damping=_damping(modal_stiffness, gram[6:, 6:], damping_ratio, where), field=field,
         tip=X[end].mean(axis=0),
     )  # fmt: skip
@@ -285,25 +288,23 @@ def _damping(stiffness: Array, masses: Array, ratio: ArrayLike, where: str) -> A
     return np.asarray((momenta * (2.0 * ratios * np.sqrt(np.maximum(squares, 0.0)))) @ momenta.T)
 
 
-def _shortenings(X: Array, bent: Motion, root: Array, d: int) -> Array:
-    """S_kl of `Attachment` at every node of a beam, by the slopes between root and node; zero for any other body."""
+def _shortenings(X: Array, bent: Motion, root: Array, d: int) -> tuple[Array, Array]:
+    """S_kl of `Attachment` at every node of a beam, by the turns between root and node, and its axis; else zeros."""
     P, m = bent.translation.shape[:2]
     out = np.zeros((P, m, m, 3))
     away = X - root
     far = np.linalg.norm(away, axis=1)
     if d == 3 or not far.any():
-        return out
+        return out, np.zeros(3)
     axis = away[far.argmax()] / far.max()
     along = away @ axis
     if np.linalg.norm(away - np.outer(along, axis), axis=1).max() > 1e-9 * far.max() or along.min() < -1e-9 * far.max():
-        return out
+        return out, np.zeros(3)
     order = np.argsort(along)
-    slope = np.cross(bent.rotation, axis)[order]
-    square = np.einsum("pki,pli->pkl", slope, slope)
-    steps = np.diff(along[order])[:, None, None]
-    drawn = np.concatenate([np.zeros((1, m, m)), np.cumsum(0.5 * steps * (square[1:] + square[:-1]), axis=0)])
-    out[order] = drawn[..., None] * axis
-    return out
+    line = drawn_in(bent.rotation[order], axis)
+    steps = np.diff(along[order])[:, None, None, None]
+    out[order[1:]] = np.cumsum(0.5 * steps * (line[1:] + line[:-1]), axis=0)
+    return out, axis
 
 
 def _default_points(P: int, d: int) -> Sequence[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
+from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.flexible.modal_file import save_modal_link
 
 Capture = pytest.CaptureFixture[str]
@@ -147,6 +149,27 @@ def test_modal_files_are_checked_too(tmp_path: Path, capsys: Capture) -> None:
     save_modal_link(tmp_path / "beam.npz", modal_link(Beam("beam", 0.8, np.array([0.4]), np.array([15.0]))))
     (found,) = findings(model(tmp_path, "link: beam, modal: beam.npz"), capsys)
     assert (found["element"], found["severity"]) == ("flexible link 'beam' damping", "warning")
+
+
+def test_modal_files_without_stiffening_are_noted(tmp_path: Path, capsys: Capture) -> None:
+    """As a file of integrals, and as a mesh whose nodes have no rotations."""
+    beam = Beam("beam", 0.8, np.array([0.4]), np.array([15.0]), damping=0.01, stiffening=False)
+    save_modal_link(tmp_path / "integrals.npz", modal_link(beam))
+    corners = np.array([[x, y, z] for x in (0.0, 0.8) for y in (-0.1, 0.1) for z in (-0.1, 0.1)])
+    np.savez(
+        tmp_path / "solid.npz", nodes=corners, mass=0.04 * np.eye(24), stiffness=np.eye(24), root=range(4),
+        tip=range(4, 8), modes=2, damping_ratio=0.01,
+    )  # fmt: skip
+    for name in ("integrals", "solid"):
+        file = model(tmp_path, f"link: beam, modal: {name}.npz, inertial: hub", "gravity: [0, 0, 0]")
+        (found,) = findings(file, capsys)
+        assert (found["element"], found["severity"]) == ("flexible link 'beam' modal", "note")
+        spin = re.search(r"no stiffening; .* 10 % of the link's length and a spin of ([\d.]+) rad/s", found["message"])
+        arm = load_model(file)
+        (link,) = arm.links
+        first = clamped_frequencies(link, loads(arm.robot, "beam"))[0]
+        assert spin is not None
+        assert float(spin[1]) == pytest.approx(first / 3.0, rel=5e-3)
 
 
 def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path, capsys: Capture) -> None:

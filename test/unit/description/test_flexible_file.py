@@ -69,7 +69,7 @@ def one(entry: str) -> ModalLink:
 
 def assert_same(a: ModalLink, b: ModalLink) -> None:
     assert (a.link, a.mode_names) == (b.link, b.mode_names)
-    for name in ("first", "second", "shortening", "stiffness", "damping", "tip"):
+    for name in ("first", "second", "shortening", "stiffness", "damping", "coupling", "hardening", "tip"):
         np.testing.assert_allclose(getattr(a, name), getattr(b, name), rtol=1e-12, atol=1e-14, err_msg=name)
 
 

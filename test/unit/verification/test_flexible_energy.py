@@ -145,7 +145,7 @@ def test_its_energies_are_those_its_equations_keep():
     tau = rng.normal(size=arm.n)
     J, bias = energy_equations(arm, particles, q, delta, qd, deltad)
     zdd = np.linalg.solve(J, np.append(tau, np.zeros(arm.modes)) - bias)
-    h = 1e-3
+    h = 2.5e-4
     ends = []
     for t in (-2.0 * h, -h, h, 2.0 * h):
         kinetic, potential = particle_energies(

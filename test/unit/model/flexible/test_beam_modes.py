@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -48,6 +49,57 @@ def test_integrals_against_a_sum_over_particles(shapes: str, fields: dict) -> No
     inertia = link.inertia
     assert inertia.mass == pytest.approx(finest[4], rel=1e-12)
     assert relative_error(inertia.about_origin, (4 * finest[5] - fine[5]) / 3) < 1e-12
+
+
+@pytest.mark.parametrize(("shapes", "fields"), [("polynomial", TAPERED), ("clamped_mass", {}), ("finite_element", {})])
+def test_strain_of_higher_order_is_that_of_the_exact_curvature(shapes: str, fields: dict) -> None:
+    """Odd in the amplitudes: energy of sections turned by exp(θ). Even in them: of bending along an exact tangent."""
+    beam = beam_of(shapes, **fields)
+    link, (y, z, twist) = modal_link(beam), beam_shapes(beam)
+    kinks = np.unique(np.concatenate([beam.ends, y.breaks]))
+    t, w = np.polynomial.legendre.leggauss(40)
+    x, w = (np.concatenate([s * (b - a) * w_ + o for a, b in pairwise(kinks) for o in [at * (a + b)]])
+            for s, w_, at in ((0.5, t, 0.5), (0.5, w, 0.0)))  # fmt: skip
+    GJ, EI_z, EI_y = (w * beam.along(name, x) for name in ("GJ", "EI_z", "EI_y"))
+    rng = np.random.default_rng(4)
+    tip = np.array([beam.length])
+    size = 0.5 / np.abs(np.concatenate([s.evaluate(tip, d)[0] for s, d in ((y, 1), (z, 1), (twist, 0))]))
+    delta = size * rng.uniform(0.5, 1.0, link.modes)
+    straight = np.concatenate([delta[: y.count + z.count], np.zeros(twist.count)])
+
+    def fields_of(d: np.ndarray) -> list[np.ndarray]:
+        parts = np.split(d, np.cumsum([y.count, z.count]))
+        return [s.evaluate(x, k) @ part for s, part, base in zip((y, z, twist), parts, (1, 1, 0), strict=True)
+                for k in (base, base + 1)]  # fmt: skip
+
+    def turned(d: np.ndarray) -> float:
+        sy, cy, sz, cz, f, df = fields_of(d)
+        turn, rate = np.stack([f, -sz, sy], -1), np.stack([df, -cz, cy], -1)
+        a = np.linalg.norm(turn, axis=1)[:, None]
+        once = np.cross(turn, rate)
+        k = rate - (1.0 - np.cos(a)) / a**2 * once + (a - np.sin(a)) / a**3 * np.cross(turn, once)
+        return float(0.5 * (GJ @ k[:, 0] ** 2 + EI_z @ k[:, 1] ** 2 + EI_y @ k[:, 2] ** 2))
+
+    def along_tangent(d: np.ndarray) -> float:
+        sy, cy, sz, cz, _, _ = fields_of(d)
+        c = np.sqrt(1.0 - sy**2 - sz**2)
+        change = np.stack([-(sy * cy + sz * cz) / c, cy, cz], -1)
+        axis, k = np.stack([0.0 * c, -sz, sy], -1), []
+        for e in np.eye(3)[1:]:
+            across = np.cross(axis, e)
+            section = e + across + np.cross(axis, across) / (1.0 + c)[:, None]
+            k.append(np.einsum("pi,pi->p", change, section))
+        return float(0.5 * (EI_y @ k[0] ** 2 + EI_z @ k[1] ** 2))
+
+    def limit(of) -> float:
+        coarse, fine, finest = (of(s) for s in (0.04, 0.02, 0.01))
+        return (16 * (4 * finest - fine) / 3 - (4 * fine - coarse) / 3) / 15
+
+    third = limit(lambda s: (turned(s * delta) - turned(-s * delta)) / (2.0 * s**3))
+    assert np.einsum("i,j,k,ijk", delta, delta, delta, link.coupling) / 3.0 == pytest.approx(third, rel=1e-6)
+    square = 0.5 * straight @ link.stiffness @ straight
+    fourth = limit(lambda s: (along_tangent(s * straight) / s**2 - square) / s**2)
+    assert 0.25 * np.einsum("i,j,k,l,ijkl", *[straight] * 4, link.hardening) == pytest.approx(fourth, rel=1e-6)
 
 
 def particle_sums(beam: Beam, cells: int) -> list[np.ndarray]:

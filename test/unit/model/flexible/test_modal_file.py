@@ -42,7 +42,7 @@ def reread(tmp_path: Path, data: dict[str, Any]) -> ModalLink:
 
 
 def same(found: ModalLink, wanted: ModalLink) -> None:
-    for name in ("first", "second", "shortening", "stiffness", "damping", "tip"):
+    for name in ("first", "second", "shortening", "stiffness", "damping", "coupling", "hardening", "tip"):
         assert relative_error(getattr(found, name), getattr(wanted, name)) < 1e-14, name
     assert relative_error(found.inertia.about_origin, wanted.inertia.about_origin) < 1e-14
     assert found.mode_names == wanted.mode_names

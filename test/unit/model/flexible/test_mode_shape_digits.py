@@ -71,7 +71,7 @@ def test_stations_that_differ_by_round_off():
         beam = Beam("l", 0.7, np.linspace(0.3, 0.1, stations), np.full(11, 2.0), np.full(7, 1.0), 1.0, **more)
         shortest = min(shortest, np.diff(beam.ends).min())
         found = modal_link(beam)
-        for name in ("first", "second", "shortening", "stiffness"):
+        for name in ("first", "second", "shortening", "stiffness", "hardening"):
             expected = getattr(whole, name)
             assert np.abs(getattr(found, name) - expected).max() < 1e-14 * np.abs(expected).max()
     assert 0.0 < shortest < 1e-15
