@@ -2,7 +2,8 @@
 
 A beam of length L in N parts of h = L/N becomes N + 1 rigid segments, the first and the last of half the length, and a
 spring in the middle of every part that is as soft as the part: 1/k = ∫ dx/EI. That is the midpoint rule for the
-curvature, so frequencies, deflections and paths come with an error of order h². The segments have the beam's mass where
+curvature, so frequencies, deflections and paths in one plane come with an error of order h². Where a beam bends in both
+planes its universal joints also roll, by order h: extrapolate that away. The segments have the beam's mass where
 it is, the spread of its sections included: the chain counts their turning in bending too, unlike the modes. Its bending
 is not limited to small angles, nor has it to be told that spin stiffens a beam.
 
