@@ -89,7 +89,7 @@ def tracking(rig):
     )
     wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
                "the controller", [process, rig.simulator])
-    wait_until(lambda: "agree with the model's gravity" in process.output(), 60.0, "the start-up check",
+    wait_until(lambda: "agree with the model's gravity" in process.output(), COLD, "the start-up check",
                [process, rig.simulator])
     rig.processes.append(process)
     return process

@@ -24,7 +24,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 #: Way of a leading joint in one polynomial, rad or lengths of the mechanism, and how often a piece is looked at for it.
-WAY, _LOOKS = 0.05, 8
+WAY, _LOOKS = 0.02, 8
 #: Most polynomials of a path: each takes about 0.3 ms.
 MOST_PIECES = 10_000
 
