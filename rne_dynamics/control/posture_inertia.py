@@ -148,7 +148,8 @@ def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
     names = mechanism.joint_names if leading is None else tuple(mechanism.joint_names[k] for k in leading)
     led = replace(mechanism, joint_names=names)
     lower, upper = _ranges(led)
-    reached, inverses = [], []
+    reached: list[Array] = []
+    inverses: list[Array] = []
     tries = _RANDOM_CLOSED if leading is None else _LED * _RANDOM_CLOSED
     for q in np.vstack((led.neutral, dice.uniform(lower, upper, (tries, led.n)))):
         try:

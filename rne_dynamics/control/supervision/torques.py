@@ -179,8 +179,10 @@ class Torques:
         robot, compensated = self._settings.robot, self._settings.compensated
         if isinstance(robot, Mechanism):  # measured velocities and accelerations are none that the loops allow exactly
             inertia, coriolis, gravity, *_ = closed_terms(robot, q, qd, qdd, self._zero, self.posture, self._base)
-            parts = {"coriolis": coriolis, "gravity": gravity}
-            return inertia + sum((part for name, part in parts.items() if name not in compensated), self._zero)
+            effort: Array = inertia
+            for name, part in (("coriolis", coriolis), ("gravity", gravity)):
+                effort = effort if name in compensated else effort + part
+            return effort
         gravity = gravity_torque(robot, q)
         effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self._base)
         if "coriolis" in compensated:
