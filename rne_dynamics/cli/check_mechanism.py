@@ -130,12 +130,12 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
             f"add {_count(found.missing_actuators, 'joint')} to actuated, or make fixed what should not move",
         )
     if found.surplus_actuators and found.freedoms and not found.singular:
-        yield warning(
+        yield note(
             line,
             "actuated",
             f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm unless "
-            "effort_weights or preload say otherwise, and there is no mass matrix, which the controller nodes need",
-            f"take {_count(found.surplus_actuators, 'joint')} out of actuated, or drive it by laws of the library",
+            "effort_weights or preload say otherwise, and motions are given for the joints that lead the others",
+            f"leave it if they are there; else take {_count(found.surplus_actuators, 'joint')} out of actuated",
         )
     if found.idle:
         yield note(
