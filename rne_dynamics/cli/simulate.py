@@ -213,7 +213,7 @@ def _rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tu
         if args.bandwidth is None:
             ends = np.array([move.end for move in moves])
             args.bandwidth = min(BANDWIDTH, demo_flexible.bandwidth(robot, ends, args.control_rate))
-        path = one_after_the_other(robot, moves, args.shaper, args.modes, args.bandwidth)
+        path: Trajectory = one_after_the_other(robot, moves, args.shaper, args.modes, args.bandwidth)
         after = seconds_after(robot, moves)
     else:
         path, after = trajectory(args, robot), 0.0
@@ -248,11 +248,6 @@ def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdG
 def trajectory(args: argparse.Namespace, robot: Machine) -> Trajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
     led = leading_path(robot, robot.posture) if isinstance(robot, Mechanism) else None
-    if led is not None and not args.to:
-        raise ArgumentError(
-            f"mechanism {robot.name!r} has more motors than freedoms; say with --to where some of them go, and the "
-            "others follow"
-        )
     if args.to:
         points = _start_and_end(args, robot)
     else:

@@ -12,6 +12,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.damping_limits import CALM, fastest_decay
+from rne_dynamics.control.gate_hold import STABLE, GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
@@ -150,3 +151,16 @@ def test_a_joint_is_held_back_at_its_limit():
     assert arm.simulator.state.q[2] < upper[third] + 0.02
     assert np.abs(arm.speeds[-50:]).max() < 0.05, "it rests there"
     assert np.abs(np.diff(sent[-50:], axis=0)).max() < 0.1
+
+
+def test_the_effort_gate_holds_it_with_stable_damping():
+    delay, hold = 0.004, GateHold(ARM, 100.0, weightless=False)
+    q = ARM.neutral + np.array([1e-3, 0.0, 0.0])  # as encoders read it
+    hold.follow(q, np.zeros(3))
+    hold.weigh(q, delay)
+    inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
+    assert (hold.damping > 0.0).all()
+    assert float(fastest_decay(inverse, hold.damping)) * delay <= STABLE * 1.01
+    gravity, damping = hold.torque(q, np.array([1.0, 0.0, 0.0]))
+    np.testing.assert_allclose(gravity, rne.gravity_torque(ARM, ARM.neutral), atol=0.01)
+    np.testing.assert_allclose(damping, [-hold.damping[0], 0.0, 0.0])
