@@ -12,6 +12,7 @@ import numpy as np
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import Mobility, mobility
+from rne_dynamics.closed_chain.refusals import HALF_TURN
 from rne_dynamics.description.findings import Finding, Report, error, note, warning
 from rne_dynamics.description.model_parts import Values
 from rne_dynamics.errors import AssemblyError, ModelError
@@ -20,8 +21,6 @@ from rne_dynamics.model.mechanism import Mechanism
 
 #: A loop that gapes by more at the posture given was not meant to: more than digits left out explain.
 _GAP, _TURN = 1e-3, 0.01
-#: What to do about a loop whose frames are half a turn apart.
-_HALF_TURN = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way"
 #: Limits are met within this, m or rad.
 _SLACK = 1e-6
 
@@ -92,7 +91,7 @@ def _open_loops(given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:
                 f"loop {name!r}",
                 f"cannot close: {_amount(gap, turn)} remain between its frames at the posture given, and from there no "
                 "motion of the passive joints closes all loops",
-                _HALF_TURN
+                HALF_TURN
                 if abs(turn - math.pi) < _TURN
                 else "correct the posture (rad, m), the loop's frames, or lengths in the URDF",
             )
@@ -107,7 +106,7 @@ def _rough(mechanism: Mechanism, closed: Mechanism, given: Mobility, lines: dict
                 f"loop {name!r}",
                 f"gapes by {_amount(gap, turn)} at the posture given; it closes near there, on this branch or another",
                 f"write the posture that was found, if it is meant: {exact}"
-                + (f"; else {_HALF_TURN}" if abs(turn - math.pi) < _TURN else ""),
+                + (f"; else {HALF_TURN}" if abs(turn - math.pi) < _TURN else ""),
             )
 
 
@@ -130,12 +129,12 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
             f"add {_count(found.missing_actuators, 'joint')} to actuated, or make fixed what should not move",
         )
     if found.surplus_actuators and found.freedoms and not found.singular:
-        yield warning(
+        yield note(
             line,
             "actuated",
             f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm unless "
-            "effort_weights or preload say otherwise, and there is no mass matrix, which the controller nodes need",
-            f"take {_count(found.surplus_actuators, 'joint')} out of actuated, or drive it by laws of the library",
+            "effort_weights or preload say otherwise, and motions are given for the joints that lead the others",
+            f"leave it if they are there; else take {_count(found.surplus_actuators, 'joint')} out of actuated",
         )
     if found.idle:
         yield note(

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
 from rne_dynamics.dynamics.friction import friction_torque
@@ -57,6 +58,11 @@ def plan_moves(
         raise ArgumentError(f"--seconds is {seconds}; it must be above 0")
     if robot.n == 0 or robot.nq != robot.n:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; the demo needs driven joints")
+    if isinstance(robot, Mechanism) and independent_joints(robot) is not None:
+        raise ModelError(
+            f"mechanism {robot.name!r} has more motors than freedoms, and the demo moves every joint by itself; leave "
+            "the surplus motors out of `actuated`, or move it by `rne simulate --to`, where the others follow"
+        )
     duration = seconds / 3.0
     start, towards = _start(robot)
     known = (robot.velocity_limit > 0.0) & np.isfinite(robot.velocity_limit)

@@ -25,10 +25,12 @@ from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_f
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.input_shaper import SHAPERS
+from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.control.trajectory import Quintic, Trajectory
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
@@ -40,7 +42,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.plants import mass_matrix
 from rne_dynamics.simulation.free_motion import free_motion
 from rne_dynamics.simulation.log import Log
 from rne_dynamics.simulation.plant import ArmPlant
@@ -212,7 +213,7 @@ def _rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tu
         if args.bandwidth is None:
             ends = np.array([move.end for move in moves])
             args.bandwidth = min(BANDWIDTH, demo_flexible.bandwidth(robot, ends, args.control_rate))
-        path = one_after_the_other(robot, moves, args.shaper, args.modes, args.bandwidth)
+        path: Trajectory = one_after_the_other(robot, moves, args.shaper, args.modes, args.bandwidth)
         after = seconds_after(robot, moves)
     else:
         path, after = trajectory(args, robot), 0.0
@@ -240,21 +241,24 @@ def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdG
     friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
     if args.law == "computed_torque":
         return ComputedTorque(robot, gains, friction)
-    inertia = np.diag(mass_matrix(robot, start_configuration(robot, args.start)))
+    inertia = joint_inertia(robot, start_configuration(robot, args.start)).held
     return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
 
 
-def trajectory(args: argparse.Namespace, robot: Machine) -> SampledTrajectory:
+def trajectory(args: argparse.Namespace, robot: Machine) -> Trajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves there and back."""
+    led = leading_path(robot, robot.posture) if isinstance(robot, Mechanism) else None
     if args.to:
         points = _start_and_end(args, robot)
     else:
         _refuse_start(args)
-        moves = plan_moves(robot, args.seconds).moves
-        points = np.array([moves[0].start, *(move.end for move in moves)])
+        planned = plan_moves(robot, args.seconds).moves
+        points = np.array([planned[0].start, *(move.end for move in planned)])
     rest = np.zeros_like(points)
     # between points at rest the quintic interpolation is the quintic from rest to rest
-    return SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+    moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+    named = [robot.joint_index(name) for name in assignments("--to", args.to)]
+    return moves if led is None else led(moves.path, np.array(named), 0.0)
 
 
 def _start_and_end(args: argparse.Namespace, robot: Machine) -> Array:

@@ -27,6 +27,8 @@ def loop_gaps(mechanism: Mechanism, residual: Array) -> list[tuple[str, float, f
     return gaps
 
 
+#: What to do about a loop whose frames are half a turn apart, and how near to that they are then, rad.
+HALF_TURN, _HALF = "turn one of the loop's frames by half a turn (rpy, rad): it points the other way", 0.01
 #: Smallest singular value of the passive joints' constraints below which a way that ends there ends for that reason.
 NEAR_SINGULAR = 0.03
 
@@ -88,7 +90,9 @@ def refusal(mechanism: Mechanism, status: int, q: Array, q_tree: Array) -> Model
         )
     fix = "Choose positions within reach, or start from a posture on another branch"
     distance, loose = loosest(mechanism, q_tree)
-    if distance < NEAR_SINGULAR and reached == held:
+    if abs(turn - math.pi) < _HALF and gap <= _HALF * packed.length:
+        fix = f"If the loop is meant to close there, {HALF_TURN}"
+    elif distance < NEAR_SINGULAR and reached == held:
         where += f", a singular posture: the actuated joints do not hold the passive ones ({', '.join(loose)}) there"
         fix = "Choose positions on this side of it, or start from a posture on another branch"
     return AssemblyError(

@@ -14,10 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.guards.felt_inertia import felt_inertia
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.control.guards.felt_inertia import JointInertia, joint_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 
@@ -25,26 +23,21 @@ from rne_dynamics.model.mechanism import Machine, Mechanism
 STABLE = 0.25
 
 
-def stable_damping(mass: Array, rate: float, delay: float) -> Array:
+def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
     """Damping of each joint that is stable at a given delay, N·m·s/rad or N·s/m; shape (n,).
 
     Parameters
     ----------
-    mass
-        M(q); shape (n, n).
+    inertia
+        In the posture at hand.
     rate
         Damping over felt inertia that is wanted, 1/s, not negative.
     delay
         Sample time plus lag of the velocity, s, above 0.
-
-    Raises
-    ------
-    ControlError
-        As `felt_inertia`.
     """
-    damping = rate * felt_inertia(mass)
+    damping = rate * inertia.felt
     root = np.sqrt(damping)
-    fastest = float(np.linalg.eigvalsh(root[:, None] * np.linalg.inv(mass) * root)[-1])
+    fastest = float(np.linalg.eigvalsh(root[:, None] * inertia.inverse * root)[-1])
     stable: Array = damping * min(1.0, STABLE / (delay * fastest)) if fastest > 0.0 else damping
     return stable
 
@@ -82,10 +75,9 @@ class GateHold:
             self._loops = Follower(self.robot)
 
     def weigh(self, q: Array, delay: float) -> None:
-        """Make the damping for the posture `q`, (n,), and a delay, s; errors as for `stable_damping`."""
-        robot = self.robot
-        M = closed_mass_matrix(robot, q, start=self._posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
-        self._law = GravityCompensation(robot, stable_damping(M, self.rate, delay))
+        """Make the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
+        inertia = joint_inertia(self.robot, q, self._posture)
+        self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
 
     @property
     def damping(self) -> Array:

@@ -7,15 +7,17 @@ kernels run as plain Python there are fewer postures, and the margins of `dampin
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.control.checks import joint_name
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, ControlError, SingularPostureError
 from rne_dynamics.model.inertia import Array
@@ -24,6 +26,8 @@ from rne_dynamics.spatial.jit import COMPILED
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
 _RANDOM, _RANDOM_CLOSED = (3000, 60) if COMPILED else (100, 10)
+#: Times as many where some of the motors are led by the others, out of their range in many postures.
+_LED = 4
 #: All corners of the range up to this many joints, as many of them by chance beyond.
 _CORNER_JOINTS = 7 if COMPILED else 4
 #: Steps around the postures of least inertia, as parts of the range; how many of these a joint, and steps from each.
@@ -87,12 +91,9 @@ class _Key:
 def _remembered(key: _Key) -> PostureInertia:
     robot = key.robot
     dice = np.random.default_rng(0)
-    lower = np.where(np.isfinite(robot.lower), robot.lower, -_ENDLESS)
-    upper = np.where(np.isfinite(robot.upper), robot.upper, _ENDLESS)
-    lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
     if isinstance(robot, Mechanism):
-        postures = np.vstack((robot.neutral, dice.uniform(lower, upper, (_RANDOM_CLOSED, robot.n))))
-        return _closed(robot, postures)
+        return _closed(robot, dice)
+    lower, upper = _ranges(robot)
     postures = np.vstack((_corners(lower, upper, dice), dice.uniform(lower, upper, (_RANDOM, robot.n))))
     inverse = _inverses(robot, postures)
     for step in _STEPS:
@@ -136,18 +137,38 @@ def _inverses(robot: Machine, postures: Array) -> Array:
     return inverse
 
 
-def _closed(mechanism: Mechanism, postures: Array) -> PostureInertia:
-    """Those of the postures in which the loops close."""
-    reached, inverses = [], []
-    for q in postures:
+def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
+    """Those of the postures in which the loops close: of motors that depend on each other, some lead the others."""
+    leading = independent_joints(mechanism)
+    if leading == ():
+        raise ControlError(
+            f"the loops of mechanism {mechanism.name!r} leave it no freedom; there is nothing that its motors could "
+            "move. Leave out a loop that is none, or a blocked direction"
+        )
+    names = mechanism.joint_names if leading is None else tuple(mechanism.joint_names[k] for k in leading)
+    led = replace(mechanism, joint_names=names)
+    lower, upper = _ranges(led)
+    reached: list[Array] = []
+    inverses: list[Array] = []
+    tries = _RANDOM_CLOSED if leading is None else _LED * _RANDOM_CLOSED
+    for q in np.vstack((led.neutral, dice.uniform(lower, upper, (tries, led.n)))):
         try:
-            M = closed_mass_matrix(mechanism, q)
-            inverse = np.linalg.inv(M)
-        except (AssemblyError, SingularPostureError, np.linalg.LinAlgError):
+            posture = assemble(led, q)
+            place = posture[mechanism.actuated]
+            if reached and ((place < mechanism.lower) | (place > mechanism.upper)).any():
+                continue  # a joint that is led leaves its range
+            inverse = joint_inertia(mechanism, place, posture).inverse
+        except (AssemblyError, SingularPostureError, ControlError):
             continue
-        if (np.diag(inverse) > 0.0).all():
-            reached.append(q)
-            inverses.append(inverse)
+        reached.append(place)
+        inverses.append(inverse)
     if not reached:
         raise ControlError("in none of the postures tried do the loops of the mechanism close")
     return PostureInertia(np.array(reached), np.array(inverses))
+
+
+def _ranges(robot: Machine) -> tuple[Array, Array]:
+    """Position limits, where there are none so much on both sides of zero."""
+    lower = np.where(np.isfinite(robot.lower), robot.lower, -_ENDLESS)
+    upper = np.where(np.isfinite(robot.upper), robot.upper, _ENDLESS)
+    return np.minimum(lower, upper), np.maximum(lower, upper)

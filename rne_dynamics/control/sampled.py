@@ -79,7 +79,7 @@ class SampledTrajectory(Rebuilt):
             ("accelerations", accelerations),
             ("joint_names", None if names is None else tuple(names)),
             ("duration", float(times[-1])),
-            ("path", Path(times, _polynomials(times, positions, velocities, accelerations))),
+            ("path", Path(times, polynomials(times, positions, velocities, accelerations))),
         ):
             object.__setattr__(self, name, value)
 
@@ -170,7 +170,7 @@ def _matrix(value: ArrayLike, what: str, shape: tuple[int, ...] | None, names: S
     return array
 
 
-def _polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> Array:
+def polynomials(times: Array, q: Array, qd: Array | None, qdd: Array | None) -> Array:
     """Coefficients between the points, lowest power first, and the last point at rest; (points, 6, n)."""
     T = np.diff(times)[:, None]
     a, b = q[:-1], q[1:]

@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
@@ -171,13 +172,15 @@ class ComputedTorqueController(EffortNode):
             return
         start = nanoseconds(message.header.stamp, "the header's stamp")
         present: Present = self.control.ask("present", start)
+        robot, posture = self._robot, present.posture
+        leading = leading_path(robot, posture) if isinstance(robot, Mechanism) and posture is not None else None
         accepted = accept(
             message, self._limits.joints, present.stamp, lambda at: present.followed, self._limits,
             blend_time=self._blend_time, rate=present.rate, slope=present.slope, demand=self._demand(),
+            leading=leading,
         )
-        robot = self._robot
-        if isinstance(robot, Mechanism) and present.posture is not None:
-            check_loops(accepted.path, robot, present.posture, accepted.begin)
+        if isinstance(robot, Mechanism) and posture is not None:
+            check_loops(accepted.path, robot, posture, accepted.begin)
         following = next(self._numbers)
         self._followed[following] = on_end or (lambda ending, text: None)
         try:

@@ -14,11 +14,12 @@ from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
@@ -112,7 +113,7 @@ class MoveNode(ArmNode):
             elif late:
                 self._finish(self._what_is_missing(), 1)
             return
-        error = np.abs(self._goal - self._q)
+        error = np.where(self._judged, np.abs(self._goal - self._q), 0.0)
         if time.monotonic() >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
             np.abs(self._qd).max() < AT_REST
         ):
@@ -135,6 +136,8 @@ class MoveNode(ArmNode):
 
     def _send(self) -> None:
         target = np.where(np.isnan(self._wanted), self._q, self._wanted)
+        listed = self._listed()
+        self._judged = np.array([name in listed for name in self.robot.joint_names])
         try:
             T = self.parameters.number("duration") or quintic_duration(
                 self._q, target, np.where(self.robot.velocity_limit > 0.0, self.robot.velocity_limit, np.inf),
@@ -143,11 +146,18 @@ class MoveNode(ArmNode):
         except RneDynamicsError as error:
             self._finish(f"{error} (parameter duration)", 1)
             return
-        self._trajectories.publish(quintic_message(self.robot.joint_names, target, T))
+        self._trajectories.publish(quintic_message(listed, target[self._judged], T))
         self.get_logger().info(f"moving for {T:.3f} s")
         self._goal = target
         self._arrival = time.monotonic() + T
         self._deadline = self._arrival + self.parameters.number("timeout")
+
+    def _listed(self) -> tuple[str, ...]:
+        """The joints of the message: all, but for those that the loops of a mechanism lead and that have no goal."""
+        robot, names = self.robot, self.robot.joint_names
+        wanted = np.flatnonzero(~np.isnan(self._wanted)).tolist()
+        leading = leading_joints(robot, wanted) if isinstance(robot, Mechanism) else range(robot.n)
+        return tuple(name for j, name in enumerate(names) if j in leading or j in wanted)
 
     def _finish(self, text: str, code: int) -> None:
         (self.get_logger().error if code else self.get_logger().info)(text)

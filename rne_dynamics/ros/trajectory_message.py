@@ -12,6 +12,7 @@ from trajectory_msgs.msg import JointTrajectory
 from rne_dynamics.control.motion.acceptance import Accepted, accept_points
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.points import MOST_POINTS
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
@@ -57,6 +58,7 @@ def accept(
     rate: float = 1.0,
     slope: float = 0.0,
     demand: EffortDemand | None = None,
+    leading: Leading | None = None,
 ) -> Accepted:
     """The trajectory of a message with at least one point, if it may be followed.
 
@@ -65,5 +67,5 @@ def accept(
     """
     return accept_points(
         message.joint_names, message.points, message.header.stamp, joints, stamp, followed, limits,
-        blend_time=blend_time, rate=rate, slope=slope, demand=demand,
+        blend_time=blend_time, rate=rate, slope=slope, demand=demand, leading=leading,
     )

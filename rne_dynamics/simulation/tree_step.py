@@ -49,6 +49,11 @@ NEAR_CROSSING = 0.1
 _FAST = 1e8
 #: A joint's largest way, rad or lengths of the mechanism, in one part of a step, and the most parts of a step.
 STRIDE, _PARTS = 0.1, 64
+#: A step is compared with two of half its length where velocities change in it by more than this part of the largest
+#: speed, and times the step by this way, rad or lengths of the mechanism.
+CHANGED, SUDDEN = 0.02, 1e-6
+#: Part of the speed by which these may differ; beyond, both are halved in turn, so often and in so many parts at most.
+DIFFERENT, _HALVINGS, _MOST_PARTS = 1e-6, 14, 500
 #: What is added to the diagonal of M⁻¹, as a part of its largest entry: friction of motors that work against each other
 #: is distributed alike.
 _SHARED = 1e-9
@@ -263,22 +268,46 @@ def tree_step(
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE
     if not strides <= _PARTS:
         raise _too_fast(plant, state, v, dt)
-    parts = max(int(np.ceil(strides)), 1)
-    for part in range(parts):
-        q, v = q_new.copy(), v_new.copy()
-        base = plant.base_moments(state.t + part * dt / parts, dt / parts)
+    parts, taken = max(int(np.ceil(strides)), 1), 0
+
+    def part(t: float, h: float, q: Array, v: Array) -> tuple[Array, Array]:
+        nonlocal taken
+        taken += 1
+        q_end, v_end = q.copy(), v.copy()
         failed = tree_step_kernel(
-            packed, work, tree, ranks.total, base, loads, rows, places, q, v, drive, dt / parts, implicit,
-            q_new, v_new,
+            packed, work, tree, ranks.total, plant.base_moments(t, h), loads, rows, places, q, v, drive, h, implicit,
+            q_end, v_end,
         )  # fmt: skip
-        if failed != DETERMINED and np.isfinite(v_new).all():
+        if failed != DETERMINED and np.isfinite(v_end).all():
             raise no_inertia(robot.joint_names[failed], mechanism.name)
+        return q_end, v_end
+
+    def advanced(t: float, h: float, q: Array, v: Array, halvings: int) -> tuple[Array, Array]:
+        """Halved where it has to be: where a heavy bar throws a light one through its dead point."""
+        whole = part(t, h, q, v)
+        change, speed = _apart(packed, v, whole[1]), max(_apart(packed, v), _apart(packed, whole[1]))
+        if halvings == 0 or implicit or taken > _MOST_PARTS or change <= CHANGED * speed or change * h <= SUDDEN:
+            return whole
+        middle = part(t, 0.5 * h, q, v)
+        halves = part(t + 0.5 * h, 0.5 * h, *middle)
+        if _apart(packed, halves[1], whole[1]) <= DIFFERENT * speed:
+            return halves
+        middle = advanced(t, 0.5 * h, q, v, halvings - 1)
+        return advanced(t + 0.5 * h, 0.5 * h, *middle, halvings - 1)
+
+    for k in range(parts):
+        q_new, v_new = advanced(state.t + k * dt / parts, dt / parts, q_new, v_new, _HALVINGS)
     lost = np.linalg.norm(packed.row_scale * work.residual)
     if not (np.isfinite(v_new).all() and lost < MISFIT):
         raise _too_fast(plant, state, v, dt)
     stays = not ranks.coordinates or passive_singular_value(mechanism, work, q_new) < LEAVE
     actuated = mechanism.actuated
     return State(state.t + dt, q_new[actuated], v_new[actuated], q_new, tree_qd=v_new, in_tree=stays)
+
+
+def _apart(packed: Packed, v: Array, other: Array | float = 0.0) -> float:
+    """The largest difference of two joints' velocities, rad/s or lengths of the mechanism a second."""
+    return float(np.nan_to_num(np.abs((v - other) / packed.column_scale), nan=np.inf).max(initial=0.0))
 
 
 def _too_fast(plant: ArmPlant, state: State, v: Array, dt: float) -> SimulationError:

@@ -2,36 +2,100 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.closed_chain.motor_inertia import motor_inertia
+from rne_dynamics.closed_chain.tree_motion import nearest_state
+from rne_dynamics.control.checks import joint_name
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine, Mechanism
 
 
-def felt_inertia(mass_matrix: Array) -> Array:
-    """What each joint feels between two extremes, for `EffortLimiter.weigh`, kg·m² or kg; shape (n,).
-
-    Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up to
-    30 times less: walls made for the first ring and, with a late state, throw the joint back; walls made for the
-    second hardly stop an arm that its feedback holds stiff. The geometric mean is off by the same factor both ways,
-    and frequency and damping of the wall by its root.
+class JointInertia(NamedTuple):
+    """Inertia of a robot's joints in one posture.
 
     Parameters
     ----------
-    mass_matrix
-        M(q); shape (n, n).
+    inverse
+        M(q)⁻¹, or what takes its place where there is none: accelerations of the joints for unit efforts, which
+        damping has to be stable with. 1/(kg·m²) or 1/kg; shape (n, n).
+    held
+        What each joint feels while all others are held, as far as they can be; kg·m² or kg, shape (n,).
+    moving
+        Projection of efforts on their part that moves the robot: the identity but for more motors than freedoms;
+        shape (n, n).
+    """
+
+    inverse: Array
+    held: Array
+    moving: Array
+
+    @property
+    def felt(self) -> Array:
+        """What each joint feels between two extremes, for `EffortLimiter.weigh`, kg·m² or kg; shape (n,).
+
+        Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
+        to 30 times less: walls made for the first ring and, with a late state, throw the joint back; walls made for
+        the second hardly stop an arm that its feedback holds stiff. The geometric mean is off by the same factor both
+        ways, and frequency and damping of the wall by its root.
+        """
+        felt: Array = np.sqrt(self.held / np.diag(self.inverse))
+        return felt
+
+
+def joint_inertia(robot: Machine, q: Array, posture: Array | None = None) -> JointInertia:
+    """The inertia of the joints at `q`, (n,).
+
+    Parameters
+    ----------
+    robot, q
+        The model and a position. More motors than freedoms, and idle freedoms, are no exception; see `motor_inertia`.
+    posture
+        Of a mechanism all joints of its tree, (tree n,), from which its loops are closed; its own by default.
 
     Raises
     ------
     ControlError
-        A matrix that is not positive definite.
+        A motion without inertia, or a joint that the loops hold still.
+    AssemblyError, SingularPostureError
+        Of a mechanism whose loops do not close at `q`, or whose motors do not hold it.
+    SingularInertiaError
+        Of a mechanism a motion without inertia.
     """
-    held = np.diag(mass_matrix)
+    if not isinstance(robot, Mechanism):
+        return of_mass_matrix(mass_matrix(robot, q))
+    if generic_rank(robot).coordinates:
+        return of_mass_matrix(closed_mass_matrix(robot, q, start=posture))
+    start = robot.posture if posture is None else posture
+    closed, _ = nearest_state(robot, start, q, np.zeros(robot.n))
+    found = motor_inertia(robot, closed)
+    still = ~np.isfinite(found.held)
+    if still.any():
+        raise ControlError(
+            f"{joint_name(int(np.argmax(still)), robot.joint_names)} cannot be driven: the loops of mechanism "
+            f"{robot.name!r} hold it still; leave it out of `actuated`, or cut the loop that holds it"
+        )
+    return JointInertia(*found)
+
+
+def of_mass_matrix(mass: Array) -> JointInertia:
+    """The inertia of independent joints from M(q), (n, n); `ControlError` where that is not positive definite."""
+    held = np.diag(mass)
     try:
-        yielding = np.diag(np.linalg.inv(mass_matrix))
+        inverse = np.asarray(np.linalg.inv(mass), dtype=np.float64)
     except np.linalg.LinAlgError:
-        yielding = np.zeros(len(held))
-    if not ((held > 0.0) & (yielding > 0.0)).all():
+        inverse = np.zeros_like(mass)
+    if not ((held > 0.0) & (np.diag(inverse) > 0.0)).all():
         raise ControlError("the mass matrix is not positive definite: some motion of the arm carries no inertia")
-    felt: Array = np.sqrt(held / yielding)
-    return felt
+    return JointInertia(inverse, held, np.eye(len(held)))
+
+
+def felt_inertia(mass_matrix: Array) -> Array:
+    """`JointInertia.felt` from M(q), (n, n), with the errors of `of_mass_matrix`; shape (n,)."""
+    return of_mass_matrix(mass_matrix).felt

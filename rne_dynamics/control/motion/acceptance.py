@@ -9,6 +9,7 @@ import numpy as np
 
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
 from rne_dynamics.control.motion.path_rate import NANOSECONDS
@@ -64,7 +65,7 @@ class Accepted:
 
     def motion(self, tolerances: Tolerances) -> Motion:
         """The motion that follows it; it is judged by `tolerances`."""
-        return Motion(self.trajectory, self.start, tolerances, blend_time=self.blend_time, limits=self.limits)
+        return Motion(self.path.base, self.start, tolerances, blend_time=self.blend_time, limits=self.limits)
 
 
 def accept_points(
@@ -80,6 +81,7 @@ def accept_points(
     rate: float = 1.0,
     slope: float = 0.0,
     demand: EffortDemand | None = None,
+    leading: Leading | None = None,
 ) -> Accepted:
     """The trajectory through `points`, if it may be followed.
 
@@ -106,6 +108,8 @@ def accept_points(
         As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
     demand
         Checks the efforts that it asks for; None does not.
+    leading
+        Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
 
     Raises
     ------
@@ -121,7 +125,8 @@ def accept_points(
         _check_clock(start, stamp)
         read = read_points(names, points, joints)
     return accept_table(
-        read, start, stamp, followed, limits, blend_time=blend_time, rate=rate, slope=slope, demand=demand
+        read, start, stamp, followed, limits, blend_time=blend_time, rate=rate, slope=slope, demand=demand,
+        leading=leading,
     )
 
 
@@ -136,6 +141,7 @@ def accept_table(
     rate: float = 1.0,
     slope: float = 0.0,
     demand: EffortDemand | None = None,
+    leading: Leading | None = None,
 ) -> Accepted:
     """As `accept_points`, for points that are tables already.
 
@@ -145,7 +151,7 @@ def accept_table(
         At least one point.
     start
         Stamp at which it starts, ns; `stamp` for at once.
-    stamp, followed, limits, blend_time, rate, slope, demand
+    stamp, followed, limits, blend_time, rate, slope, demand, leading
         As for `accept_points`; so are the errors.
     """
     with np.errstate(all="ignore"):
@@ -159,13 +165,14 @@ def accept_table(
         now = followed(at)
         moving, _, _ = in_path_time(now, rate, slope)
         trajectory = _whole(read, begin, moving, limits, blend_time)
-        first = trajectory.path.sample(begin).q
+        base = trajectory.path if leading is None else leading(trajectory.path, read.columns, begin)
+        first = base.sample(begin).q
         allowed = np.abs(first - now.q) + limits.start
         allowed[read.columns] = np.broadcast_to(limits.start, allowed.shape)[read.columns]
         limits = replace(limits, start=allowed)
         check_start(first, now.q, limits)
         _check_end(trajectory, limits)
-        path = takeover(trajectory.path, begin, moving, blend_time)
+        path = takeover(base, begin, moving, blend_time)
         PathCheck(path, now, limits, blend_time).all()
         warning = "" if demand is None else demand.check(path)
     return Accepted(trajectory, start, begin, path, blend_time, limits, warning)

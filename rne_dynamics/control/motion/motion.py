@@ -33,7 +33,7 @@ class Motion:
     Parameters
     ----------
     trajectory
-        What is to be followed, in the order of `tolerances.joints`.
+        What is to be followed, or its path, in the order of `tolerances.joints`.
     start
         Stamp at which it starts, ns; may lie in the past.
     tolerances
@@ -52,20 +52,21 @@ class Motion:
     """
 
     def __init__(
-        self, trajectory: SampledTrajectory, start: int, tolerances: Tolerances, *, blend_time: float,
+        self, trajectory: SampledTrajectory | Path, start: int, tolerances: Tolerances, *, blend_time: float,
         ramp: float = RAMP, limits: MotionLimits | None = None,
     ) -> None:
         for name, value in (("blend time", blend_time), ("ramp", ramp)):
             if not (math.isfinite(value) and value > 0.0):
                 raise ControlError(f"the {name} is {value} s; it must be finite and above 0")
-        if len(tolerances.joints) != trajectory.positions.shape[1]:
+        base = trajectory if isinstance(trajectory, Path) else trajectory.path
+        if len(tolerances.joints) != base.coefficients.shape[2]:
             raise ControlError(
                 f"the tolerances are for {len(tolerances.joints)} joints, the trajectory has "
-                f"{trajectory.positions.shape[1]}; they must agree"
+                f"{base.coefficients.shape[2]}; they must agree"
             )
         self.start, self.tolerances, self.limits = start, tolerances, limits
         self._blend_time, self._ramp = blend_time, ramp
-        self._base = trajectory.path
+        self._base = base
         self._path = _alone(self._base, self._base.begin)
         self._check: PathCheck | None = None
         self._rate = PathRate(start, 0.0, 1.0, ramp=ramp)

@@ -51,10 +51,12 @@ class Runaway:
         Effort sent last, N·m or N; shape (n,).
     limits
         Limits in force.
+    moving
+        `JointInertia.moving`: what motors pull against each other explains no motion; shape (n, n).
     """
 
-    def __init__(self, now: float, qd: Array, command: Array, limits: EffortLimits) -> None:
-        self._limits = limits
+    def __init__(self, now: float, qd: Array, command: Array, limits: EffortLimits, moving: Array) -> None:
+        self._limits, self._moving = limits, moving
         self._began, self._last_at = now, now
         self._command = command.copy()
         self._first = np.abs(qd) / limits.velocity
@@ -98,8 +100,8 @@ class Runaway:
     def _judge(self, now: float, qd: Array, explaining: Callable[[Array], Array]) -> None:
         """Compare commands and motion since the last comparison."""
         time, limits = now - self._from, self._limits
-        told = self._impulse / time
-        unexplained = explaining((qd - self._qd) / time) - told
+        told = self._moving @ (self._impulse / time)
+        unexplained = self._moving @ explaining((qd - self._qd) / time) - told
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
         braked = (told * self._qd < 0.0) & (np.abs(told) > LEAST * limits.effort)
         bound = np.where(braked, np.abs(told), STRAY * limits.effort)

@@ -603,7 +603,7 @@ class Supervisor:
             self.cause += f"; then {cause}"
         else:
             self._begin_stop(now, cause, after=FAULT)
-        self._runaway = Runaway(now, self.qd, command, limits)
+        self._runaway = Runaway(now, self.qd, command, limits, self._torques.moving)
 
     # -- what can go wrong --------------------------------------------------------------------------------------------
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
+from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.damping_limits import CALM, SAFETY, lowered
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
-from rne_dynamics.control.guards.felt_inertia import felt_inertia
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.reference import Reference
@@ -20,7 +20,6 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, open_tree
@@ -47,7 +46,7 @@ class Torques:
         self.integral, self.error = np.zeros(n), np.zeros(n)
         self._zero = np.zeros(n)
         self._zero.flags.writeable = False
-        self._own_part = np.eye(n)
+        self._own_part, self.moving = np.eye(n), np.eye(n)
         self._base: BaseMotion | None = None
         self.predictor: Predictor | None = None
         self.period = PeriodWatch(1.0 / settings.assumed_rate)
@@ -110,10 +109,9 @@ class Torques:
         at the same time as damping and each other, get half as much as that has.
         """
         settings, robot = self._settings, self._settings.robot
-        M = closed_mass_matrix(robot, q, start=self.posture) if isinstance(robot, Mechanism) else mass_matrix(robot, q)
-        felt = felt_inertia(M)
-        inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
-        self._own_part = felt[:, None] * inverse
+        inertia = joint_inertia(robot, q, self.posture)
+        felt, inverse = inertia.felt, inertia.inverse
+        self._own_part, self.moving = felt[:, None] * inverse, inertia.moving
         rate = 1.0 / self.period.longest
         self._weighed_for = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
@@ -125,7 +123,7 @@ class Torques:
         return walls
 
     def own(self, effort: Array) -> Array:
-        """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `felt_inertia` I_j."""
+        """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `JointInertia.felt` I_j."""
         own: Array = self._own_part @ effort
         return own
 
@@ -179,6 +177,12 @@ class Torques:
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
+        if isinstance(robot, Mechanism):  # measured velocities and accelerations are none that the loops allow exactly
+            inertia, coriolis, gravity, *_ = closed_terms(robot, q, qd, qdd, self._zero, self.posture, self._base)
+            effort: Array = inertia
+            for name, part in (("coriolis", coriolis), ("gravity", gravity)):
+                effort = effort if name in compensated else effort + part
+            return effort
         gravity = gravity_torque(robot, q)
         effort = inverse_dynamics(robot, q, qd, qdd, base_motion=self._base)
         if "coriolis" in compensated:

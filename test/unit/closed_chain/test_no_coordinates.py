@@ -27,6 +27,7 @@ from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse
 from rne_dynamics.closed_chain.mobility import mobility
+from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward_dynamics
 from rne_dynamics.control.computed_torque import ComputedTorque
@@ -81,6 +82,23 @@ def test_forward_dynamics_as_multipliers_say(name):
         assert relative_error(rest, still) < 1e-10
     batch = tree_forward_dynamics(mechanism, np.stack([x, x]), np.stack([xd, xd]), tau)
     np.testing.assert_array_equal(batch[1], found)
+
+
+@pytest.mark.parametrize("name", [*LOOSE, "coordinates"])
+def test_what_motors_feel_is_what_forward_dynamics_says(name):
+    mechanism = five_bar() if name == "coordinates" else LOOSE[name]()
+    x, still, rng = np.array(mechanism.posture), np.zeros(mechanism.robot.n), np.random.default_rng(0)
+    found, tau = motor_inertia(mechanism, x), rng.normal(size=mechanism.n)
+    a, b = (tree_forward_dynamics(mechanism, x, still, efforts)[mechanism.actuated] for efforts in (tau, 0.0 * tau))
+    assert relative_error(found.inverse @ tau, a - b) < 1e-10
+    np.testing.assert_allclose(found.inverse @ found.moving @ tau, a - b, rtol=1e-8, atol=1e-9 * np.abs(a - b).max())
+    np.testing.assert_allclose(found.moving @ found.moving, found.moving, atol=1e-10)
+    assert (found.held * np.diag(found.inverse) >= 1.0 - 1e-9).all()  # it yields at least as easily
+    if generic_rank(mechanism).coordinates:
+        M = rne.mass_matrix(mechanism, mechanism.neutral)
+        np.testing.assert_allclose(found.inverse, np.linalg.inv(M), rtol=1e-11)
+        np.testing.assert_allclose(found.held, np.diag(M), rtol=1e-11)
+        np.testing.assert_allclose(found.moving, np.eye(mechanism.n), atol=1e-12)
 
 
 def test_an_idle_rod_changes_nothing_of_what_the_motor_has_to_do():

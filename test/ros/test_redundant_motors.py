@@ -1,0 +1,179 @@
+"""More motors than freedoms, driven by the real nodes: a five-bar with a third motor at an elbow."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+from std_srvs.srv import Trigger
+from support.multipliers import Closed
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.control.motion.loop_path import leading_joints
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.trajectory_message import duration_message
+
+from .conftest import FOLLOWING, IN_STEP, START
+
+pytestmark = pytest.mark.slow
+
+MODEL = str(Path(__file__).parents[2] / "examples" / "five_bar_redundant.yaml")
+ARM = rne.load_model(MODEL)
+TWO = rne.load_model("five_bar")
+JOINTS = list(ARM.joint_names)
+TREE = ARM.robot.joint_names
+CONTROLLER = "computed_torque_controller"
+LIMITS = {"left_elbow": {"effort": 5.0}}
+COLD = 3 * START
+#: States per second that a controller process answers for such a mechanism.
+RATE = 500.0
+
+
+def placed(left: float, right: float) -> np.ndarray:
+    """The three motors where the two at the base are."""
+    return assemble(TWO, [left, right])[ARM.actuated]
+
+
+FROM, TO = placed(*TWO.neutral), placed(-1.7, -0.8)
+
+
+class Rig:
+    """The simulated linkage and this side of its topics."""
+
+    def __init__(self, start, peer) -> None:
+        self.peer, self.start = peer, start
+        self.simulator = start("simulator", model=MODEL, rate=RATE, **IN_STEP)
+        self.states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
+        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
+        wait_until(lambda: self.states.latest() is not None, COLD, "joint states", [self.simulator])
+        self.processes = [self.simulator]
+
+    def now(self) -> JointState:
+        self.states.drain()
+        self.states.samples.clear()
+        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
+        return self.states.latest()
+
+    def q(self) -> np.ndarray:
+        return np.array(self.now().position[: ARM.n])
+
+    def send(self, seconds: float, begin: int = 0, **goal: float) -> None:
+        message = JointTrajectory(joint_names=list(goal))
+        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, 1_000_000_000)
+        zero = [0.0] * len(goal)
+        message.points = [JointTrajectoryPoint(positions=list(goal.values()), velocities=zero, accelerations=zero,
+                                               time_from_start=duration_message(seconds))]
+        self.trajectories.publish(message)
+
+
+@pytest.fixture(scope="module")
+def rig(start, make_peer):
+    return Rig(start, make_peer(JOINTS))
+
+
+@pytest.fixture(scope="module")
+def tracking(rig):
+    """The controller, its start-up check passed: reported efforts agree with the share of gravity, preload included."""
+    process = rig.start(
+        CONTROLLER, model=MODEL, gains={j: {"p": 2500.0, "d": 100.0} for j in JOINTS}, limits=LIMITS,
+        stop={"brake_time": 0.2, "hold_time": 0.3, "ramp_time": 0.3},
+        startup_check={"duration": 0.5, "required": True}, **FOLLOWING,
+    )
+    wait_until(lambda: "ready: " in process.output() and rig.trajectories.get_subscription_count(), COLD,
+               "the controller", [process, rig.simulator])
+    wait_until(lambda: "agree with the model's gravity" in process.output(), COLD, "the start-up check",
+               [process, rig.simulator])
+    rig.processes.append(process)
+    return process
+
+
+def test_it_is_held_by_the_share_of_gravity_that_the_model_file_asks_for(rig, tracking):
+    message = rig.now()
+    np.testing.assert_allclose(message.position[:3], FROM, atol=1e-4)
+    held = rne.gravity_torque(ARM, FROM)
+    np.testing.assert_allclose(message.effort[:3], held, atol=0.02)
+    assert abs(held[2]) > 0.3, "the third motor holds some of it"
+    assert not any(message.effort[3:]), "the last elbow has no motor"
+
+
+def test_a_quintic_of_the_leading_joints_is_tracked_and_the_third_motor_goes_along(rig, tracking):
+    begin = stamp_of(rig.now()) + 500_000_000
+    rig.states.samples.clear()
+    goal = dict(zip(JOINTS, TO.tolist(), strict=True))
+    rig.send(1.5, begin, **goal)
+    wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_800_000_000, 120.0, "the end",
+               rig.processes, period=0.02)
+    messages = [m for m in map(rig.states.decode, rig.states.samples) if stamp_of(m) >= begin]
+    assert len(messages) > 700
+    leading = list(leading_joints(ARM, range(ARM.n)))
+    reference = Quintic(FROM, TO, 1.5)
+    q = np.array([m.position for m in messages])
+    wanted = np.array([reference.sample((stamp_of(m) - begin) * 1e-9).q for m in messages])
+    order = [list(messages[0].name).index(name) for name in TREE]
+    assert np.abs(Closed(ARM).residual(q[:, order])).max() < 1e-11
+    assert np.abs(q[:, leading] - wanted[:, leading]).max() < 1e-4
+    np.testing.assert_allclose(q[-1, :3], TO, atol=1e-4)
+    # the third's own quintic would have left the loops
+    assert np.abs(q[:, :3] - wanted).max() > 5e-3
+    np.testing.assert_allclose(messages[-1].effort[:3], rne.gravity_torque(ARM, TO), atol=0.05)
+
+
+def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
+    before = tracking.output().count("trajectory refused")
+    rig.send(1.0, **{**dict(zip(JOINTS, TO.tolist(), strict=True)), "left_elbow": float(TO[2]) + 0.2})
+    wait_until(lambda: tracking.output().count("trajectory refused") > before, 20.0, "a refusal", rig.processes)
+    said = [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
+    assert "but the loops put it at" in said
+    assert "leave it out" in said
+
+
+def test_move_names_the_leading_joints_alone(rig, tracking):
+    move = rig.start("move", ["left_joint=-1.9"], model=MODEL, velocity_scale=0.3)
+    assert move.wait(120.0) == 0, move.output()
+    assert abs(rig.q()[0] + 1.9) < 0.01
+
+
+def test_a_stop_in_the_middle_of_a_motion_decelerates_and_holds(rig, tracking):
+    goal = placed(*TWO.neutral)
+    leading = {name: float(goal[ARM.joint_names.index(name)]) for name in JOINTS}
+    rig.send(2.0, **leading)
+    wait_until(lambda: np.abs(rig.now().velocity[:3]).max() > 0.1, 30.0, "motion", rig.processes)
+    rig.states.samples.clear()
+    tracking.signal(signal.SIGINT)
+    assert tracking.wait(60.0) == 0
+    rig.processes.remove(tracking)
+    rig.states.drain()
+    messages = list(map(rig.states.decode, rig.states.samples))
+    speed = np.abs([m.velocity[:3] for m in messages]).max(axis=1)
+    rest = int(np.argmax(speed < 0.02))
+    assert 0 < rest < 0.4 * RATE, "decelerated within stop.brake_time"
+    assert speed[:rest].max() < 1.0
+    assert speed[rest : rest + round(0.2 * RATE)].max() < 0.05, "held for stop.hold_time, before it is released"
+    assert "fault" not in tracking.output()
+
+
+def test_gravity_compensation_holds_it(rig, tracking):
+    assert rig.peer.call(Trigger, "simulator/reset", Trigger.Request()).success
+    process = rig.start(
+        "gravity_compensation", model=MODEL, limits=LIMITS, startup_check={"duration": 0.5, "required": True},
+        stop={"hold_time": 0.1, "ramp_time": 0.1}, **FOLLOWING,
+    )
+    wait_until(lambda: "agree with the model's gravity" in process.output(), COLD, "the start-up check",
+               [process, rig.simulator])
+    time.sleep(0.5)
+    message = rig.now()
+    np.testing.assert_allclose(message.position[:3], FROM, atol=0.02)
+    np.testing.assert_allclose(message.effort[:3], rne.gravity_torque(ARM, np.array(message.position[:3])), atol=0.05)
+    process.signal(signal.SIGINT)
+    assert process.wait(30.0) == 0
+
