@@ -60,7 +60,7 @@ def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[A
 
     Where the actuated joints leave freedoms, these start as they would if the actuated joints were set in motion by a
     blow: with the least kinetic energy. In a singular posture the velocity is that of the branch on which the
-    mechanism's own posture is.
+    mechanism's own posture is; at a dead point, which no branch passes, the one of least kinetic energy.
 
     Returns
     -------
@@ -80,15 +80,21 @@ def starting_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> tuple[A
     largest = float(np.abs(qd / packed.column_scale[mechanism.actuated]).max(initial=0.0))
     if largest == 0.0:
         return np.zeros_like(q_tree), False
-    if coordinates:
-        h = _ASIDE / largest
-        q = q_tree[mechanism.actuated]
-        try:
-            ahead, behind = (assemble(mechanism, q + way * qd, start=q_tree) for way in (h, -h))
-            return (ahead - behind) / (2.0 * h), False
-        except AssemblyError:  # a dead point: the loops close on one side only
-            pass
+    along = _along_branch(mechanism, q_tree, qd, _ASIDE / largest) if coordinates else None
+    if along is not None:
+        return along, False
     return least_velocity(mechanism, q_tree, qd), False
+
+
+def _along_branch(mechanism: Mechanism, q_tree: Array, qd: Array, h: float) -> Array | None:
+    """Velocities by the postures h seconds before and behind; None at a dead point: loops close on one side only."""
+    q = q_tree[mechanism.actuated]
+    try:
+        ahead, behind = (assemble(mechanism, q + way * qd, start=q_tree) for way in (h, -h))
+    except AssemblyError:
+        return None
+    velocity: Array = (ahead - behind) / (2.0 * h)
+    return velocity
 
 
 def least_velocity(mechanism: Mechanism, q_tree: Array, qd: Array) -> Array:
