@@ -27,6 +27,7 @@ from rich.table import Table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
@@ -244,4 +245,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with clean_stdout():
+        main()

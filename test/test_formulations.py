@@ -9,7 +9,8 @@ from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, compare
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES
 
-STATES = 100  # bare, and as many with external loads and (where the base is fixed) a moving base
+#: Bare, and as many with external loads and (where the base is fixed) a moving base.
+STATES = (20, pytest.param(100, marks=pytest.mark.slow))
 TREES = (
     "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf", "icub_reduced.urdf", "solo12.urdf",
     "hyq_no_sensors.urdf", "bolt.urdf", "laikago.urdf", "simple_humanoid.urdf", "hextilt_flying_arm_5.urdf",
@@ -17,9 +18,10 @@ TREES = (
 CASES = [*((name, "fixed") for name in (*shipped_robots(), *TREES)), *((name, "floating") for name in TREES)]
 
 
+@pytest.mark.parametrize("states", STATES)
 @pytest.mark.parametrize(("name", "base"), CASES, ids=["-".join(case) for case in CASES])
-def test_every_pair_agrees(name: str, base: str) -> None:
-    report = compare(robot(name, base), STATES)
+def test_every_pair_agrees(name: str, base: str, states: int) -> None:
+    report = compare(robot(name, base), states)
     assert report.remarks == ()
     assert {d.quantity for d in report.disagreements} == set(QUANTITIES)
     assert {x for d in report.disagreements for x in (d.first, d.second)} == {engine.name for engine in ENGINES}

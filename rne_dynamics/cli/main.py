@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
+from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.cli.compile_status import compile_status
 from rne_dynamics.cli.shown_repairs import shown_repairs
 from rne_dynamics.errors import RneDynamicsError
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.configure(sub)
     try:
         parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
-        with compile_status(), shown_repairs(parsed):
+        with clean_stdout(), compile_status(), shown_repairs(parsed):
             code: int = module.run(parsed)
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)

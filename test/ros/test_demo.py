@@ -29,10 +29,9 @@ def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("robot", [
-    "scara", "panda.urdf", "pantograph",
-    pytest.param("puma560", marks=pytest.mark.slow), pytest.param("ur5_robot.urdf", marks=pytest.mark.slow),
-])
+@pytest.mark.parametrize("robot", ["panda.urdf", *(
+    pytest.param(name, marks=pytest.mark.slow) for name in ("scara", "pantograph", "puma560", "ur5_robot.urdf")
+)])
 def test_the_arm_tracks(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README

@@ -14,9 +14,10 @@ from rne_dynamics.ros.faults.campaign import ALL, FAULTS, Campaign, tried
 from rne_dynamics.ros.faults.robots import ROBOTS
 from rne_dynamics.ros.faults.table import inserted
 
-#: Each fault on its usual arm, and what is tried on other arms besides.
-USUAL = tried(FAULTS)
-OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in {usual.name for usual in USUAL})
+#: Each fault on its usual arm and controller, and what is tried on others besides.
+NAMES = {fault.name for fault in FAULTS}
+USUAL = tuple(case for case in tried(FAULTS) if case.name in NAMES)
+OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
 #: For one fault behind all others, with a cold numba cache, s.
 LONGEST = 900.0
 
@@ -38,7 +39,7 @@ def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [fault.name for fault in OTHERS])
-def test_reaction_is_the_same_on_other_arms(running: Campaign, name: str) -> None:
+def test_reaction_is_the_same_on_other_arms_and_controllers(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)
     assert result.passed, result.failure
 

@@ -160,6 +160,7 @@ def test_presets_that_do_not_fit_are_refused(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_flexible_links_are_quiet_after_a_shaped_move(capsys, tmp_path):
     move = ("flexible_arm", "--to", "joint1=0.3", "--no-friction", "--seconds", "2")
     csv, png = tmp_path / "log.csv", tmp_path / "tip.png"
