@@ -90,7 +90,7 @@ class Follow:
     at_once
         Whether it starts when the loop receives it, rather than at the start that it has.
     checked_at
-        When it was checked against what the arm was asked to do, monotonic s.
+        When it was checked against what the arm was asked to do, s of the loop's clock.
     """
 
     number: int
