@@ -108,7 +108,7 @@ class Present(NamedTuple):
     Parameters
     ----------
     stamp, now
-        Of the last joint state, ns; and the present time, monotonic s.
+        Of the last joint state, ns; and the present time, s of the loop's clock.
     followed
         What the arm is asked to do when the trajectory begins.
     rate, slope
