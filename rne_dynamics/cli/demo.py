@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
             )
     finally:
         signal.signal(signal.SIGTERM, before)
-    trackings = [evaluate(r, p.moves, args.rate) for r, p in zip(recordings, programmes, strict=True)]
+    trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, programmes, strict=True)]
     tolerance = args.tolerance
     if tolerance is None:
         tolerance = FLEXIBLE_TOLERANCE if isinstance(machine, FlexibleArm) else TOLERANCE
