@@ -26,6 +26,7 @@ from rne_dynamics.ros.launch_arguments import (
     existing_file,
     xacro_mappings,
 )
+from rne_dynamics.ros.parameter_files import applies, node_keys
 
 SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
@@ -128,7 +129,7 @@ def plan(
     driver = topics(kind, values)
     file = config_file(arm, values)
     if MOVE in kind.nodes:
-        return [_move(arm, driver, values, file if arm.name and not values["hardware"] else None)]
+        return [_move(arm, driver, values, file)]
     wanted = values["robot_state_publisher"] or ("true" if kind.simulated else "false")
     viewer = wanted == "true"
     if viewer and not arm.parameters:
@@ -143,7 +144,9 @@ def plan(
     nodes = [
         NodePlan(
             "rne_dynamics", name,
-            parameters=(*([file] if file else []), arm.parameters | _own_parameters(name, kind, values, driver, file)),
+            parameters=(
+                *_files(name, values, file), arm.parameters | _own_parameters(name, kind, values, driver, file)
+            ),
             remappings=_remappings(name, kind, values, driver, gated=gate != NONE, published=published),
             guarded=gate == START and name not in (GATE, SIMULATOR),
         )
@@ -201,6 +204,13 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
     if values["hardware"]:
         return share_file(f"config/hardware/{values['hardware']}.yaml")
     return share_file(f"config/{arm.name}.yaml") if arm.name in (*shipped_robots(), *shipped_models()) else None
+
+
+def _files(name: str, values: Mapping[str, str], file: Path | None) -> list[Path]:
+    """The parameter file for a node. Files for hardware need no section for the nodes that drive nothing."""
+    node = f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
+    needed = name not in (SIMULATOR, MOVE) or (file and any(applies(key, node) for key in node_keys(str(file))))
+    return [file] if file and needed else []
 
 
 def _own_parameters(
@@ -265,6 +275,6 @@ def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None
             arguments += [f"--{name.replace('_', '-')}", values[name]]
     pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
     return NodePlan(
-        "rne_dynamics", MOVE, (*([file] if file else []), arm.parameters),
+        "rne_dynamics", MOVE, (*_files(MOVE, values, file), arm.parameters),
         tuple(pair for pair in pairs if pair[0] != pair[1]), tuple(arguments),
     )
