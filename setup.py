@@ -36,7 +36,7 @@ class InstallData(install_data):  # type: ignore[misc]  # distutils carries no t
             return
         folder = Path(self.install_dir) / "lib" / NAME
         folder.mkdir(parents=True, exist_ok=True)
-        for node in NODES:
+        for node in (*NODES, "rne"):
             wrapper = folder / node
             wrapper.write_text(WRAPPER.format(node=node))
             wrapper.chmod(0o755)
