@@ -101,7 +101,11 @@ def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file:
 def xacro_mappings(text: str) -> dict[str, str]:
     """Arguments for xacro by name; `ArgumentError` where the text is not a list of ``NAME:=VALUE``."""
     mappings = {}
-    for word in shlex.split(text):
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ArgumentError(f"launch argument xacro_args:={text!r} cannot be split: {error}; close the quotes") from None
+    for word in words:
         name, assigned, value = word.partition(":=")
         if not (name and assigned):
             raise ArgumentError(f"launch argument xacro_args:={text!r} has {word!r}; write NAME:=VALUE NAME:=VALUE")

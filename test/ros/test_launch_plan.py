@@ -158,6 +158,7 @@ def test_a_move():
     ("controller", {"xacro_args": "a:=b"}, "xacro_args:='a:=b' is given without urdf"),
     ("controller", {"urdf": "scara", "xacro_args": "a:=b"}, "urdf:=scara: .*for xacro only"),
     ("controller", {"urdf": "scara", "xacro_args": "a=b"}, "'a=b'; write NAME:=VALUE"),
+    ("controller", {"urdf": "scara", "xacro_args": "a:='b"}, "close the quotes"),
     ("controller", {"robot_state_publisher": "true"}, "robot_state_publisher:=true needs urdf or model"),
     ("controller", {"hardware": "ur", "efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*gate:=running"),
     ("effort_gate", {"efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*the driver's topic"),
