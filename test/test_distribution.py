@@ -21,7 +21,7 @@ SHARED = ("config", "launch", "urdf")
 pytestmark = pytest.mark.slow
 
 
-def run(*command: str | Path, cwd: Path, seconds: float = 600.0, **environment: str) -> str:
+def run(*command: str | Path, cwd: Path, seconds: float = 1500.0, **environment: str) -> str:
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "AMENT", "ROS_W", "_ROS_WHEELS", "LD_"))}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=keep | environment, capture_output=True, text=True, check=False,

@@ -104,7 +104,7 @@ def xacro_mappings(text: str) -> dict[str, str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise ArgumentError(f"launch argument xacro_args:={text!r} cannot be split: {error}; close the quotes") from None
+        raise ArgumentError(f"launch argument xacro_args:={text!r}: {error}; close the quotes") from None
     for word in words:
         name, assigned, value = word.partition(":=")
         if not (name and assigned):
