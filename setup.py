@@ -36,7 +36,7 @@ class InstallData(install_data):  # type: ignore[misc]  # distutils carries no t
             return
         folder = Path(self.install_dir) / "lib" / NAME
         folder.mkdir(parents=True, exist_ok=True)
-        for node in NODES:
+        for node in (*NODES, "rne"):
             wrapper = folder / node
             wrapper.write_text(WRAPPER.format(node=node))
             wrapper.chmod(0o755)
@@ -63,11 +63,12 @@ MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 
 setup(
     name=NAME,
-    version="0.1.0",
+    version="0.1.0",  # catkin_prepare_release writes it here and in package.xml
     description="Control of robot arms with their real dynamics: recursive Newton-Euler, from a URDF to efforts",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",
+    license_files=["LICENSE"],
     maintainer="The rne_dynamics developers",
     maintainer_email="maintainers@users.noreply.github.com",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
@@ -95,7 +96,7 @@ setup(
         "sweep": SWEEP,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy",
-            "types-PyYAML", "setuptools", "wheel", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
+            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
         ],
     },
     entry_points={

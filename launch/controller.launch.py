@@ -1,15 +1,13 @@
-"""Computed torque on hardware: ros2 launch rne_dynamics controller.launch.py urdf:=ARM.urdf config:=ARM.yaml.
+"""Computed torque on hardware: ros2 launch rne_dynamics controller.launch.py hardware:=franka.
 
-A mechanism with closed loops comes from its model file: model:=MECHANISM.yaml in place of urdf.
+The description comes from the latched topic robot_description, where drivers publish it, unless urdf:= or model:= is
+given. With hardware:= the effort gate is started too, and topics and parameters are those of the driver.
 """
 
-from launch.actions import OpaqueFunction
-
 from launch import LaunchDescription
-from rne_dynamics.ros.launching import actions, arguments
+from rne_dynamics.ros.launching import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """The controller; it waits for joint_states and answers on effort_controller/commands."""
-    nodes = ["computed_torque_controller"]
-    return LaunchDescription([*arguments(), OpaqueFunction(function=actions, args=[nodes])])
+    """The nodes that `rne_dynamics.ros.launch_plan` lists for this file."""
+    return described(__file__)

@@ -1,15 +1,12 @@
-"""Lead the arm by hand: ros2 launch rne_dynamics gravity_compensation.launch.py urdf:=/path/arm.urdf.
+"""Lead the arm by hand: ros2 launch rne_dynamics gravity_compensation.launch.py hardware:=franka.
 
-A mechanism with closed loops comes from its model file: model:=MECHANISM.yaml in place of urdf.
+The arguments are those of controller.launch.py.
 """
 
-from launch.actions import OpaqueFunction
-
 from launch import LaunchDescription
-from rne_dynamics.ros.launching import actions, arguments
+from rne_dynamics.ros.launching import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Gravity compensation; it waits for joint_states and answers on effort_controller/commands."""
-    nodes = ["gravity_compensation"]
-    return LaunchDescription([*arguments(), OpaqueFunction(function=actions, args=[nodes])])
+    """The nodes that `rne_dynamics.ros.launch_plan` lists for this file."""
+    return described(__file__)

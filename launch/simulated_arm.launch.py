@@ -1,18 +1,14 @@
 """A simulated arm under computed torque: ros2 launch rne_dynamics simulated_arm.launch.py urdf:=puma560.
 
 All nodes follow the simulator's time, which it publishes on /clock: while it is paused nothing times out. A mechanism
-with closed loops comes from its model file: model:=pantograph in place of urdf.
+with closed loops comes from its model file: model:=pantograph in place of urdf. With hardware:= the simulator stands in
+for that driver, with its topics, its parameters and the effort gate.
 """
 
-from launch.actions import OpaqueFunction
-
 from launch import LaunchDescription
-from rne_dynamics.ros.launching import actions, arguments
-
-DEFAULT = "puma560"
+from rne_dynamics.ros.launching import described
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Simulator and controller; robot_state_publisher and RViz where installed."""
-    nodes = ["simulator", "computed_torque_controller"]
-    return LaunchDescription([*arguments(DEFAULT), OpaqueFunction(function=actions, args=[nodes, DEFAULT, True])])
+    """The nodes that `rne_dynamics.ros.launch_plan` lists for this file."""
+    return described(__file__)

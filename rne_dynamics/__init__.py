@@ -51,7 +51,7 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
     from rne_dynamics.simulation.sweep import sweep
     from rne_dynamics.straight_line.batch import bind_batch
 
-__version__ = "0.1.0"
+    __version__: str
 
 #: Modules and the public names that they have: what a node or command does not use, it does not wait for.
 _HOMES = {
@@ -150,6 +150,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        version = globals()[name] = import_module("rne_dynamics.description.share").package_version()
+        return version
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     home = import_module(_HOME[name])

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 
 LAYER = {
-    "errors": 0, "spatial": 0,
+    "advice": 0, "errors": 0, "spatial": 0,
     "model": 1,
     "description": 2, "dynamics": 2,
     "closed_chain": 3, "flexible": 3, "plants": 3, "straight_line": 3,
@@ -22,7 +22,8 @@ LAYER = {
 }  # fmt: skip
 #: same-layer imports that are meant: one room builds on another, never the other way round
 BESIDE = {
-    ("spatial", "errors"), ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
+    ("spatial", "errors"), ("spatial", "advice"),
+    ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
     ("identification", "control"), ("cli", "ros"), ("cli", "benchmarking"), ("model", "errors"),
     ("plants", "closed_chain"), ("plants", "flexible"),
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import subprocess
@@ -13,12 +14,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from catkin_pkg.changelog import get_changelog_from_path
 from catkin_pkg.package import parse_package
+from catkin_pkg.package_version import get_forthcoming_label
 
 import rne_dynamics
 
 ROOT = Path(__file__).resolve().parents[1]
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
+AUTHOR = {f"GIT_{who}_{what}": "test@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 SOURCES = [
     *(p for room in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / room).rglob("*.py")),
     ROOT / "setup.py",
@@ -55,7 +59,8 @@ def test_package_xml_is_valid_and_complete() -> None:
     assert package.get_build_type() == "ament_python"
     assert package.licenses == ["Apache-2.0"]
     depends = {d.name for d in package.exec_depends}
-    assert {"rclpy", "urdfdom_py", "python3-numpy", "python3-scipy", "launch", "launch_ros", "control_msgs"} <= depends
+    assert {"rclpy", "urdfdom_py", "python3-numba", "python3-numpy", "python3-scipy"} <= depends
+    assert {"launch", "launch_ros", "control_msgs"} <= depends
 
 
 def test_package_xml_lists_every_ros_package_that_is_imported() -> None:
@@ -80,12 +85,48 @@ def test_extras_list_every_message_package_that_is_imported() -> None:
 
 
 def test_one_version_everywhere() -> None:
-    version = rne_dynamics.__version__
-    assert parse_package(str(ROOT / "package.xml")).version == version
-    assert f'version="{version}"' in (ROOT / "setup.py").read_text(encoding="utf-8")
-    first = re.search(r"^(\d+\.\d+\.\d+)", (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8"), re.M)
-    assert first is not None
-    assert first.group(1) == version
+    """package.xml has it; catkin_prepare_release wants it in setup.py too, as a literal, and writes both."""
+    version = parse_package(str(ROOT / "package.xml")).version
+    assert rne_dynamics.__version__ == version
+    assert re.findall(r"version=['\"]([^'\"]*)", (ROOT / "setup.py").read_text(encoding="utf-8")) == [version]
+    for path in (ROOT / "rne_dynamics").rglob("*.py"):
+        assert f'"{version}"' not in path.read_text(encoding="utf-8"), f"{path} has the version too"
+
+
+def test_the_changelog_is_one_that_catkin_reads() -> None:
+    """Versions with dates, newest first; what is not released is under Forthcoming, at the top."""
+    text = (ROOT / "CHANGELOG.rst").read_text(encoding="utf-8")
+    changelog = get_changelog_from_path(str(ROOT), "rne_dynamics")
+    titles = re.findall(r"^(.+)\n-{3,}$", text, re.M)
+    released = [version for version, date, content in changelog.foreach_version()]
+    assert len(titles) == len(released) + (get_forthcoming_label(text) is not None)
+    assert titles[0] == "Forthcoming" or released[0] == rne_dynamics.__version__
+
+
+def test_catkin_prepares_a_release(tmp_path: Path) -> None:
+    """bloom's first step, in a repository of its own: it changes the version and the changelog, and commits."""
+    for name in ("package.xml", "setup.py", "CHANGELOG.rst"):
+        shutil.copy(ROOT / name, tmp_path)
+    for command in ("init -q", "add .", "commit -q -m all"):
+        subprocess.run(["git", *command.split()], cwd=tmp_path, check=True, env=os.environ | AUTHOR)
+    program = "from catkin_pkg.cli.prepare_release import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program, "--non-interactive", "--no-push", "--version", "7.8.9"], cwd=tmp_path,
+        capture_output=True, text=True, check=False, env=os.environ | AUTHOR,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert parse_package(str(tmp_path / "package.xml")).version == "7.8.9"
+    assert 'version="7.8.9",' in (tmp_path / "setup.py").read_text(encoding="utf-8")
+    assert re.search(r"^7\.8\.9 \(\d{4}-\d\d-\d\d\)$", (tmp_path / "CHANGELOG.rst").read_text(encoding="utf-8"), re.M)
+    tags = subprocess.run(["git", "tag"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    assert tags.split() == ["7.8.9"]
+
+
+def test_the_licence_is_named_as_spdx_has_it_and_its_file_is_there(wheel: zipfile.ZipFile) -> None:
+    (licence,) = parse_package(str(ROOT / "package.xml")).licenses
+    assert str(licence) == "Apache-2.0"
+    assert (ROOT / licence.file).read_text(encoding="utf-8").lstrip().startswith("Apache License")
+    assert any(name.endswith("/LICENSE") for name in wheel.namelist())
 
 
 def test_wheel_puts_every_shared_file_where_ros_looks(wheel: zipfile.ZipFile) -> None:
@@ -102,7 +143,7 @@ def test_wheel_puts_executables_where_ros2_launch_looks(wheel: zipfile.ZipFile, 
     placed = data(wheel)
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib" / "rne_dynamics").mkdir(parents=True)
-    for node in NODES:
+    for node in (*NODES, "rne"):
         info = placed[f"lib/rne_dynamics/{node}"]
         assert info.external_attr >> 16 & 0o111 == 0o111, f"{node} is not executable"
         wrapper = tmp_path / "lib" / "rne_dynamics" / node

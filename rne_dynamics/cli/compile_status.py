@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from rne_dynamics.advice import rne
+
 if TYPE_CHECKING:
     from rne_dynamics.spatial.compiling import Compiling
 
@@ -26,7 +28,8 @@ def compile_status() -> Iterator[None]:
     def tell(now: Compiling) -> None:
         text = ""
         if now.kernel:
-            text = f"compiling kernels (once, see `rne warmup`): {now.done} done, {now.seconds:.0f} s, {now.kernel}"
+            how = rne("warmup")
+            text = f"compiling kernels (once, see `{how}`): {now.done} done, {now.seconds:.0f} s, {now.kernel}"
         stream.write(_BACK + text[: shutil.get_terminal_size().columns - 1])
         stream.flush()
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.advice import install
 from rne_dynamics.cli.demo_flexible import Programme
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
@@ -31,7 +32,8 @@ def plot_flexible(
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+        how = install("matplotlib", "python3-matplotlib")
+        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
     figure = Figure(figsize=(14.0, 10.0), layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(3, 5, height_ratios=[1.0, 0.8, 1.2])

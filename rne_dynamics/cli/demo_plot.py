@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rne_dynamics.advice import install
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.mechanism import Machine
@@ -25,7 +26,8 @@ def plot(path: Path, robot: Machine, tracking: Tracking, recording: Recording) -
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+        how = install("matplotlib", "python3-matplotlib")
+        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
     columns = 3 if robot.n > 2 else robot.n
     rows = -(-robot.n // columns)
     figure = Figure(figsize=(13.0, 6.0 + 2.4 * rows), layout="constrained")

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from decimal import Decimal
 
+from rne_dynamics import __version__
 from rne_dynamics.cli.compile_status import compile_status
 from rne_dynamics.cli.shown_repairs import shown_repairs
 from rne_dynamics.errors import RneDynamicsError
@@ -42,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("command", choices=list(COMMANDS), metavar="COMMAND", help="; ".join(
         f"{name}: {what}" for name, what in COMMANDS.items()
     ))
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     if not arguments or arguments[0] in ("-h", "--help"):
         parser.print_help()
         return 0 if arguments else EXIT_USAGE

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.advice import install
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.simulation.log import Log
 
@@ -57,7 +58,8 @@ def figure_of(width: float, height: float) -> tuple[Any, Callable[[Path], None]]
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+        how = install("matplotlib", "python3-matplotlib")
+        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from rne_dynamics.advice import install
 from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.verification.counting import published
 from rne_dynamics.verification.engines import ENGINES
@@ -34,7 +35,8 @@ def canvas(path: Path, size: tuple[float, float]) -> Iterator[Any]:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise MissingDependencyError("a plot needs matplotlib: pip install 'rne_dynamics[plot]'") from None
+        how = install("matplotlib", "python3-matplotlib")
+        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasAgg(figure)
     yield figure

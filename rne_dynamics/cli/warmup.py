@@ -22,7 +22,7 @@ from rich.text import Text
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.cli.warmup_task import TASKS
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.spatial.jit import COMPILED, UNCOMPILED
 
 EXAMPLES = """\
 examples:
@@ -64,7 +64,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compile everything; 0 if every part has run."""
     if not COMPILED:
-        raise MissingDependencyError("there is nothing to compile without numba: pip install numba")
+        raise MissingDependencyError(f"there is nothing to compile. {UNCOMPILED}")
     if not 1 <= args.jobs <= 64:
         raise ArgumentError(f"--jobs is {args.jobs}; it must be between 1 and 64")
     from rne_dynamics.spatial import kernel_cache

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Mapping
 from pathlib import Path
 
+from rne_dynamics.advice import install_ros
 from rne_dynamics.description.markup import read_markup
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 
@@ -41,7 +42,7 @@ def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
         import xacro
     except ImportError:
         raise MissingDependencyError(
-            f"{path}: xacro is not installed; `pip install xacro`, or give the URDF it expands to"
+            f"{path}: xacro is not installed; `{install_ros('xacro', 'xacro')}`, or give the URDF it expands to"
         ) from None
     chatter = io.StringIO()
     try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
 
+from rne_dynamics.advice import rne
 from rne_dynamics.errors import DescriptionError
 
 _T = TypeVar("_T")
@@ -104,7 +105,7 @@ class FaultyDescriptionError(DescriptionError):
 
     def __init__(self, file: str, finding: Finding, more: int = 0, *, repairable: bool = False) -> None:
         where = f"{file}:{finding.line}" if finding.line else file
-        rest = f" (and {more} more: `rne check` lists them)" if more else ""
+        rest = f" (and {more} more: `{rne('check')}` lists them)" if more else ""
         lenient = "; or load it with lenient=True (--lenient), which repairs it with warnings" if repairable else ""
         super().__init__(f"{where}: {finding}{rest}{lenient}")
         self.file = file

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
 
 from rne_dynamics.errors import DescriptionError
 
@@ -41,6 +42,12 @@ def share_file(relative: str | PurePosixPath) -> Path:
         f"data file {str(relative)!r} of {PACKAGE} is not there (looked in: {looked or 'no folder exists'}); "
         "install the package with `pip install .` or colcon, or run from its checkout"
     )
+
+
+def package_version() -> str:
+    """The version of this package, from its package.xml, the one place that has it at run time."""
+    root = ElementTree.parse(share_file("package.xml")).getroot()
+    return root.findtext("version", "")
 
 
 def shipped_robots() -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from numpy.typing import ArrayLike
 
+from rne_dynamics.advice import rne
 from rne_dynamics.description.findings import FaultyDescriptionError, Report, Severity
 from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.sources import SourceLike, is_model_file, read_source
@@ -96,7 +97,7 @@ def accepted(examination: Examination) -> KinematicTree:
         raise refusal(report)
     warnings = report.of(Severity.WARNING)
     if warnings:
-        _log.warning("%s: %d warnings, `rne check` lists them", report.file, len(warnings))
+        _log.warning("%s: %d warnings, `%s` lists them", report.file, len(warnings), rne("check"))
     for finding in warnings:
         level = logging.WARNING if finding in report.repairs else logging.INFO
         _log.log(level, "%s:%d: %s", report.file, finding.line, finding)

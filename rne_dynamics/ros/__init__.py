@@ -1,1 +1,6 @@
 """ROS 2 nodes. The only room that imports rclpy."""
+
+import warnings
+
+# numba is missing: nodes log it instead, once, in `process.run`
+warnings.filterwarnings("ignore", message=".*the dynamics kernels run as plain Python", category=RuntimeWarning)

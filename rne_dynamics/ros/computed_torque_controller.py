@@ -28,6 +28,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     controller_settings,
@@ -295,6 +296,7 @@ def motion_limits(robot: Machine, values: Values) -> MotionLimits:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    read_command_line("computed_torque_controller", __doc__, ComputedTorqueController.all_parameters(SCHEMA), argv)
     with control_process(argv) as control:
         return run(lambda: ComputedTorqueController(control), argv)
 

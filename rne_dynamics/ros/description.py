@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rne_dynamics.description.model_file import urdf_source
-from rne_dynamics.description.sources import SourceLike
+from rne_dynamics.description.sources import SourceLike, names_model_file, read_source
 from rne_dynamics.errors import DescriptionError
 
 
-def description_text(source: SourceLike) -> str:
+def description_text(source: SourceLike, mappings: Mapping[str, str] | None = None) -> str:
     """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
 
     Of a model file it is the URDF that it names: what links look like and how they hang together, not the loops.
 
+    Parameters
+    ----------
+    source
+        As `load_model` takes it.
+    mappings
+        Arguments for a xacro file by name.
+
     Raises
     ------
     DescriptionError
-        Nothing there, or bytes that are not in the encoding they claim.
+        Nothing there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
     """
-    read = urdf_source(source)
+    read = urdf_source(source) if names_model_file(source) else read_source(source, mappings)
     try:
         return read.data.decode(read.encoding or "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -38,6 +38,7 @@ from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.cdr import NumbersReader
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
+from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     RATE_TIME,
@@ -392,6 +393,7 @@ def noticed(what: Callable[[], None]) -> Iterator[None]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    read_command_line("effort_gate", __doc__, EffortGateNode.all_parameters(SCHEMA), argv)
     return run(EffortGateNode, argv)
 
 

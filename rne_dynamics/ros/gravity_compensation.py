@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, damping_parameter
 from rne_dynamics.ros.effort_node import EffortNode, Loop
 from rne_dynamics.ros.loop_process import control_process
@@ -33,6 +34,7 @@ class GravityCompensationNode(EffortNode):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    read_command_line("gravity_compensation", __doc__, GravityCompensationNode.all_parameters(SCHEMA), argv)
     with control_process(argv) as control:
         return run(lambda: GravityCompensationNode(control), argv)
 

@@ -24,6 +24,7 @@ from rclpy.timer import Timer
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
+from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Machine
@@ -272,8 +273,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
 
     def _compiling(self, now: Compiling) -> None:
         self.get_logger().info(
-            f"compiling the dynamics kernels, once per machine (`rne warmup` does it beforehand): {now.done} done in "
-            f"{now.seconds:.0f} s",
+            f"compiling the dynamics kernels, once per machine (`{rne('warmup')}` does it beforehand): "
+            f"{now.done} done in {now.seconds:.0f} s",
             throttle_duration_sec=PATIENCE,
         )
 

@@ -10,16 +10,17 @@ from collections.abc import Sequence
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.utilities import remove_ros_args
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics import __version__
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.ros.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
@@ -205,9 +206,11 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
                "move joint1=1 --ros-args -p robot_description:=puma560",
     )
     parser.add_argument("goal", nargs="*", metavar="VALUE|JOINT=VALUE", help="rad or m")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     for name in ("duration", "velocity-scale", "tolerance", "timeout"):
         parser.add_argument(f"--{name}", type=float)
     parser.add_argument("--controller")
+    refuse_remappings(parser, arguments)
     options = parser.parse_args([f" {a}" if a[:1] == "-" and a[1:2] in "0123456789." and a != "-" else a
                                  for a in arguments])
     given = vars(options)
@@ -229,8 +232,7 @@ def overrides(arguments: Sequence[str]) -> list[RosParameter]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one move; returns 0 if the arm has arrived."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    given = overrides(remove_ros_args([sys.argv[0], *arguments])[1:])
+    given = overrides(own_words(sys.argv[1:] if argv is None else argv))
     return run(lambda: MoveNode(given), argv)
 
 

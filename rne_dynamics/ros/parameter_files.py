@@ -60,7 +60,8 @@ def node_keys(file: str) -> Iterator[str]:
     import yaml  # late: a node without files need not wait for it
 
     try:
-        content = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
+        # without tags, as rcl reads it: ROS's launch writes lists as !!python/tuple
+        content = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
     except (OSError, ValueError, yaml.YAMLError):  # rcl has read it, and has said what it thinks of it
         return
     yield from _keys_in(content, "")

@@ -20,6 +20,7 @@ from rclpy.signals import SignalHandlerOptions
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
+from rne_dynamics.spatial.jit import UNCOMPILED
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode
@@ -100,6 +101,8 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             executor = SingleThreadedExecutor()
             node = make()
             node.pressed, node.about_to_drive = lambda: stop.pressed, stop.defer
+            if UNCOMPILED:
+                node.get_logger().warning(UNCOMPILED)
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
                 node.get_logger().warning(warning)
             executor.add_node(node)

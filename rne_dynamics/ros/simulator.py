@@ -20,6 +20,7 @@ from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
+from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
@@ -393,6 +394,7 @@ class SimulatorNode(ArmNode):
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the node until SIGINT or SIGTERM; returns the exit code."""
+    read_command_line("simulator", __doc__, SimulatorNode.all_parameters(SCHEMA), argv)
     return run(SimulatorNode, argv)
 
 

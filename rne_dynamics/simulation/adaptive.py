@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.advice import install
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
@@ -98,7 +99,7 @@ def states_at(
     try:
         from scipy.integrate import solve_ivp
     except ImportError:
-        raise MissingDependencyError("adaptive integration needs SciPy; mend: pip install scipy") from None
+        raise MissingDependencyError(f"adaptive integration needs SciPy: {install('scipy', 'python3-scipy')}") from None
     robot, joints = plant.robot, plant.joints
     _refuse_friction(plant)
     if solver not in get_args(Solver):

@@ -6,25 +6,25 @@ import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rne_dynamics.advice import install
+
 F = TypeVar("F", bound=Callable[..., Any])
+UNCOMPILED_TEXT = "{}: the dynamics kernels run as plain Python, about 200 times slower. To compile them: {}"
 
 _njit: Callable[..., Any] | None = None
-_WHY_NOT = ("", "")
+#: Why kernels run as plain Python, and what to do; empty where they are compiled.
+UNCOMPILED = ""
 try:
     from numba import config as _config
     from numba import njit as _njit
 
     if getattr(_config, "DISABLE_JIT", 0):  # njit returns the plain function then, without what a dispatcher has
         _njit = None
-        _WHY_NOT = "NUMBA_DISABLE_JIT is set", "unset it"
+        UNCOMPILED = UNCOMPILED_TEXT.format("NUMBA_DISABLE_JIT is set", "unset it")
 except ImportError:  # the kernels are ordinary Python too, only slow
-    _WHY_NOT = "numba is not installed", "pip install numba"
+    UNCOMPILED = UNCOMPILED_TEXT.format("numba is not installed", install("numba", "python3-numba"))
 if _njit is None:
-    warnings.warn(
-        "{}: the dynamics kernels run as plain Python, about 200 times slower. To compile them: {}".format(*_WHY_NOT),
-        RuntimeWarning,
-        stacklevel=2,
-    )
+    warnings.warn(UNCOMPILED, RuntimeWarning, stacklevel=2)
 
 #: True where kernels are compiled.
 COMPILED: bool = _njit is not None

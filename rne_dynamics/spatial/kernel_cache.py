@@ -30,6 +30,7 @@ from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
 from numba.core.serialize import dumps
 
+from rne_dynamics.advice import rne
 from rne_dynamics.spatial.compiling import announce_file
 from rne_dynamics.spatial.fingerprint import fingerprint
 from rne_dynamics.spatial.private_files import distrusted_folder, make_folder
@@ -97,7 +98,8 @@ def can_be_written(folder: Path) -> bool:
 def _complain(why: str) -> None:
     warnings.warn(
         f"compiled kernels cannot be kept, so that every process compiles them again: {why}. Mend: set NUMBA_CACHE_DIR "
-        "to a folder that can be written, or fill one by `rne warmup --dir DIR` and start with NUMBA_CACHE_DIR=DIR",
+        f"to a folder that can be written, or fill one by `{rne('warmup --dir DIR')}` and start with "
+        "NUMBA_CACHE_DIR=DIR",
         RuntimeWarning,
         stacklevel=2,
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
@@ -124,5 +125,6 @@ def _closing(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Arra
         part *= 0.5
     raise ArgumentError(
         f"mechanism {mechanism.name!r}: found {len(found)} of {count} random states in which its loops close away from "
-        f"singular postures{': ' * bool(last)}{last}; `rne check` tells whether its actuated joints and posture fit"
+        f"singular postures{': ' * bool(last)}{last}; `{rne('check')}` tells whether its actuated joints and "
+        "posture fit"
     )

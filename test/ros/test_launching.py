@@ -1,28 +1,32 @@
-"""The launch files under ROS's own `launch`, and the end of nodes whose parent dies.
+"""The launch files under ROS's own `launch`, started and ended as users do.
 
-`launch` is not on PyPI, so the first half runs on ROS machines alone; the second needs nothing but Linux.
+It is not on PyPI: these tests run where a ROS 2 installation, or a build of its sources, is at hand.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
-import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import yaml
+from std_msgs.msg import Bool, String
+from support.children import children, members
 
-from rne_dynamics.ros.parent import VARIABLE
-from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.drivers import DRIVERS
+from rne_dynamics.ros.lifecycle import LATCHED
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START
+from .test_hardware_configs import ARMS, POSTURES, seen, stand_in
+
+pytest.importorskip("launch_ros", reason="ROS's launch is not installed; it comes with a ROS 2 installation")
 
 ROOT = Path(__file__).resolve().parents[2]
-# PyPI has an unrelated package of this name; ROS's has launch_ros beside it
-HAS_LAUNCH = find_spec("launch_ros") is not None
+GATE, LAW = "effort_gate", "computed_torque_controller"
 SERVICE = """
 import sys
 from launch import LaunchDescription, LaunchService
@@ -34,108 +38,92 @@ pairs = [tuple(a.split(":=", 1)) for a in arguments]
 service.include_launch_description(LaunchDescription([IncludeLaunchDescription(Source(file), launch_arguments=pairs)]))
 sys.exit(service.run())
 """
-PARENT = """
-import subprocess, sys, time
-subprocess.Popen([sys.executable, "-c", sys.argv[1]])
-time.sleep(60.0)
-"""
-CHILD = """
-import sys, time
-from rne_dynamics.ros.parent import end_with_parent
-end_with_parent()
-print("ready", flush=True)
-try:
-    time.sleep(60.0)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-class Process:
-    """A child with its output in a file, in a process group of its own."""
-
-    def __init__(self, command: list[str], output: Path, environment: dict[str, str]) -> None:
-        self.output = output
-        with output.open("w") as file:
-            self._process = subprocess.Popen(
-                command, stdout=file, stderr=subprocess.STDOUT, env={**os.environ, **environment},
-                start_new_session=True,
-            )
-
-    def said(self, text: str, count: int = 1) -> bool:
-        return self.output.read_text(errors="replace").count(text) >= count
-
-    def signal(self, number: int) -> int:
-        """Send it to the process alone, not to its children; the exit code."""
-        self._process.send_signal(number)
-        return self._process.wait(30.0)
-
-    def close(self) -> None:
-        if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
-def run(tmp_path):
-    made = []
-
-    def start(command, environment):
-        made.append(Process(command, tmp_path / f"{len(made)}.txt", environment))
-        return made[-1]
-
-    yield start
-    for process in made:
-        process.close()
+def launch(tmp_path):
+    """Start a launch file: `launch("controller", "urdf:=planar2")`."""
+    with children(tmp_path) as start:
+        yield lambda file, *arguments: start(
+            [sys.executable, "-c", SERVICE, str(ROOT / "launch" / f"{file}.launch.py"), *arguments],
+            {"ROS_LOG_DIR": str(tmp_path / "log")},
+        )
 
 
-@pytest.mark.skipif(not HAS_LAUNCH, reason="ROS's launch is not on PyPI; it comes with a ROS 2 installation")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 @pytest.mark.parametrize(("file", "arguments", "nodes"), [
     ("simulated_arm", ["urdf:=planar2", "namespace:=left"], 2),
     ("controller", ["urdf:=planar2"], 1),
-    ("gravity_compensation", ["urdf:=planar2"], 1),
+    ("gravity_compensation", ["urdf:=planar2", "gate:=start"], 2),
     ("effort_gate", ["urdf:=planar2", "efforts:=driver/commands"], 1),
 ])
-def test_nodes_come_up_and_end_with_launch(run, file, arguments, nodes, number):
-    command = [sys.executable, "-c", SERVICE, str(ROOT / "launch" / f"{file}.launch.py"), *arguments]
-    launch = run(command, {})
-    wait_until(lambda: launch.said("ready: ", nodes), START, "the nodes")
-    code = launch.signal(number)
+@pytest.mark.parametrize("number", [
+    signal.SIGINT,
+    pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+    pytest.param(signal.SIGKILL, marks=pytest.mark.slow),
+])
+def test_nodes_come_up_and_end_with_launch(launch, file, arguments, nodes, number):
+    started = launch(file, *arguments)
+    wait_until(lambda: started.said("ready: ", nodes), START, "the nodes")
+    code = started.signal(number)
     if number == signal.SIGINT:
         assert code == 0
-        assert launch.said("process has finished cleanly", nodes)
+        assert started.said("process has finished cleanly", nodes)
     else:  # launch itself says nothing more, and the nodes' pipe to it is gone
-        group = launch._process.pid
-        wait_until(lambda: not members(group), 20.0, "the end of the nodes")
+        wait_until(lambda: not members(started.group), 20.0, "the end of the nodes")
 
 
-def members(group: int) -> list[int]:
-    """Processes of a group, zombies aside."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, _, number = path.read_text().rpartition(")")[2].split()[:3]
-        except OSError:
-            continue
-        if int(number) == group and state != "Z":
-            found.append(int(path.parent.name))
-    return found
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["hardwear:=franka"], "no launch argument named 'hardwear'; did you mean 'hardware'?"),
+    (["urdf:=nosuch.urdf"], "launch argument urdf:=nosuch.urdf: nosuch.urdf does not exist"),
+])
+def test_an_error_names_what_was_typed_and_ends_the_launch(launch, arguments, said):
+    started = launch("controller", *arguments)
+    wait_until(lambda: not members(started.group), START, "the end of the launch")
+    assert started.said(said), started.output.read_text()
+    assert not started.said("Traceback")
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
-def test_a_process_is_interrupted_when_its_parent_is_killed(run):
-    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: "1"})
-    wait_until(lambda: parent.said("ready"), 20.0, "the child")
-    parent.signal(signal.SIGKILL)
-    wait_until(lambda: parent.said("interrupted"), 5.0, "the child's end")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ARMS)
+def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name):
+    """A simulator as the driver: the launch finds description and states, starts the gate, and drives through it."""
+    joints, urdf, _ = ARMS[name]
+    at = f"{namespace}/{name}"
+    file = ROOT / "config" / "hardware" / f"{name}.yaml"
+    lenient = {LAW: {"min_rate": 0.0, "state_lateness": 0.0, "state_timeout": 5.0},
+               GATE: {"state_timeout": 5.0, "command_timeout": 2.0}}
+    sections = yaml.safe_load(file.read_text(encoding="utf-8"))
+    for node, values in lenient.items():  # a test machine with other work is no computer for a real arm
+        sections[f"/**/{node}"]["ros__parameters"].update(values)
+    config = tmp_path / "mine.yaml"
+    config.write_text(yaml.safe_dump(sections), encoding="utf-8")
+    weightless = "gravity" in sections[f"/**/{LAW}"]["ros__parameters"].get("hardware_compensates", [])
+    start = {f"initial_position.{j}": q for j, q in zip(joints, POSTURES[urdf], strict=True)}
+    driver = tmp_path / "driver.yaml"
+    driver.write_text(yaml.safe_dump({"/**": {"ros__parameters": {
+        "robot_description": str(stand_in(name, tmp_path)), "joints": joints, "rate": 250.0,
+        "on_command_timeout": "brake", **start, **({"gravity": [0.0, 0.0, -0.001]} if weightless else {}),
+    }}}), encoding="utf-8")
+    states, efforts = DRIVERS[name].joint_states, DRIVERS[name].efforts
+    arguments = ["--ros-args", "--params-file", str(driver), "-r", f"__ns:={at}", "-r", f"joint_states:={states}",
+                 "-r", f"effort_controller/commands:={efforts}"]
+    peer = make_peer(joints).node
+    gate, law = (TopicRecorder(peer, String, f"{at}/{n}/state", 10, latched=True) for n in (GATE, LAW))
+    ready = peer.create_publisher(Bool, f"{at}/io_and_status_controller/robot_program_running", LATCHED)
+    ready.publish(Bool(data=True))
+    with NodeProcess("simulator", arguments) as arm:
+        started = launch("controller", f"hardware:={name}", f"config:={config}", f"namespace:={at}")
+        wait_until(lambda: "passing" in seen(gate) and "holding" in seen(law), START, "the arm held", [arm])
+        checked = float(sections[f"/**/{LAW}"]["ros__parameters"]["startup_check"]["duration"]) > 0.0
+        wait_until(lambda: not checked or started.said("agree with the model's gravity"), START, "the check", [arm])
+        assert peer.count_publishers(f"{at}/robot_description") == 1
+        assert peer.count_publishers(f"{at}/{efforts}") == 1, "the gate alone"
+        number = next(n for n in members(started.group) if LAW in Path(f"/proc/{n}/cmdline").read_text())
+        os.kill(number, signal.SIGKILL)
+        wait_until(lambda: "stopping" in seen(gate), START, "the gate", [arm])
+        wait_until(lambda: started.said("The effort gate goes on"), START, "the message of the launch", [arm])
+        again = launch("controller", f"hardware:={name}", f"config:={config}", f"namespace:={at}", "gate:=running")
+        wait_until(lambda: again.said("ready: "), START, "another controller", [arm])
+        assert again.signal(signal.SIGINT) == 0
+        assert started.signal(signal.SIGINT) == 0
 
-
-def test_without_the_variable_it_lives_on(run):
-    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: ""})
-    wait_until(lambda: parent.said("ready"), 20.0, "the child")
-    group = parent._process.pid
-    parent.signal(signal.SIGKILL)
-    time.sleep(0.3)
-    assert not parent.said("interrupted")
-    assert members(group)
-    os.killpg(group, signal.SIGKILL)

@@ -13,6 +13,7 @@ from types import TracebackType
 import rclpy
 from rclpy.context import Context
 
+from rne_dynamics.advice import rne
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.ros.faults import (
     arms,
@@ -84,7 +85,7 @@ def chosen(words: Sequence[str]) -> tuple[Fault, ...]:
     """
     for word in words:
         if not any(word in (f.name, f.kind) for f in FAULTS):
-            near = ", ".join(f.name for f in FAULTS if word in f.name) or "see rne faults --list"
+            near = ", ".join(f.name for f in FAULTS if word in f.name) or f"see {rne('faults --list')}"
             kinds = ", ".join(dict.fromkeys(f.kind for f in FAULTS))
             raise ArgumentError(f"no fault or kind is called {word!r}; kinds: {kinds}; names that have it: {near}")
     return tuple(f for f in FAULTS if not words or f.name in words or f.kind in words)

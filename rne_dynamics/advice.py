@@ -1,0 +1,50 @@
+"""Commands that messages recommend, written so that they work where the message is read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import sys
+import sysconfig
+from pathlib import Path
+
+PACKAGE = "rne_dynamics"
+
+
+def rne(words: str) -> str:
+    """``rne WORDS`` as it can be typed here.
+
+    pip puts `rne` on the PATH, colcon only where `ros2 run` finds it, and a bare checkout has neither.
+    """
+    if shutil.which("rne"):
+        return f"rne {words}"
+    prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
+    if any((Path(prefix) / "lib" / PACKAGE / "rne").exists() for prefix in prefixes):
+        return f"ros2 run {PACKAGE} rne {words}"
+    return f"{shlex.quote(sys.executable)} -m {PACKAGE}.cli.main {words}"
+
+
+def install(wheel: str, debian: str) -> str:
+    """The command that installs a package.
+
+    Debian and Ubuntu (from 23.04) refuse pip outside of virtual environments; what apt installs is for the system's
+    Python alone.
+
+    Parameters
+    ----------
+    wheel
+        As pip takes it.
+    debian
+        Its name in Debian and Ubuntu.
+    """
+    managed = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
+    if sys.prefix == sys.base_prefix and managed.exists() and shutil.which("apt"):
+        return f"sudo apt install {debian}"
+    return f"pip install {shlex.quote(wheel)}"
+
+
+def install_ros(name: str, wheel: str) -> str:
+    """As `install`, for a package of ROS."""
+    distribution = os.environ.get("ROS_DISTRO", "")
+    return install(wheel, f"ros-{distribution}-{name.replace('_', '-')}" if distribution else f"python3-{wheel}")

@@ -1,0 +1,116 @@
+"""Arguments of the launch files, as a table; readable without ROS's launch."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rne_dynamics.description.share import shipped_models, shipped_robots
+from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.ros.drivers import DRIVERS
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """One ``NAME:=VALUE`` of a launch file; `choices` is empty where any value may be given."""
+
+    name: str
+    default: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+BOOLEAN = ("true", "false")
+#: What the argument `gate` may be.
+START, RUNNING, NONE = "start", "running", "none"
+
+URDF = LaunchArgument("urdf", "", "robot description: path of a .urdf or .xacro, package:// URI, or one of "
+                      + ", ".join(shipped_robots()) + "; without urdf and model it is read from the topic")
+MODEL = LaunchArgument("model", "", "instead of urdf, a model file, which may describe closed loops or flexible links: "
+                       "path, package:// URI, or one of " + ", ".join(shipped_models()))
+ARM = (
+    URDF,
+    LaunchArgument("xacro_args", "", "arguments of a .xacro: \"NAME:=VALUE NAME:=VALUE\""),
+    MODEL,
+    LaunchArgument("description_topic", "robot_description", "topic of the latched description (std_msgs/String)"),
+    LaunchArgument("hardware", "", "driver whose topics and file in config/hardware are used; arguments that are given "
+                   "win over it", tuple(DRIVERS)),
+    LaunchArgument("config", "", "parameter file; by default the one of the hardware or of a shipped robot"),
+    LaunchArgument("namespace", "", "namespace of all nodes"),
+    LaunchArgument("joint_states", "", "topic of the joint states; by default the hardware's, or joint_states"),
+)
+EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
+                         "effort_controller/commands")
+VIEWERS = (
+    LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
+                   "for a simulated arm, since drivers bring their own", BOOLEAN),
+    LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
+)
+CONTROLLED = (
+    LaunchArgument("gate", "", "effort gate between controller and driver: start it here, use one that is running, or "
+                   "none; by default start with hardware, else none", (START, RUNNING, NONE)),
+    LaunchArgument("drives", "", "topic that says whether the drives act (std_msgs/Bool); by default the hardware's"),
+)
+SIMULATED: tuple[LaunchArgument, ...] = ()
+MOVED = (
+    LaunchArgument("to", "", "goal, rad or m: a VALUE for each joint, or JOINT=VALUE for some, blanks between them"),
+    LaunchArgument("velocity_scale", "", "fraction of the velocity limits to use"),
+    LaunchArgument("controller", "", "name of the controller; by default computed_torque_controller"),
+)
+
+
+def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> dict[str, str]:
+    """The value of every argument, from what was given or its default.
+
+    Raises
+    ------
+    ArgumentError
+        A value that is not among the choices.
+    """
+    values = {}
+    for argument in arguments:
+        value = given.get(argument.name) or argument.default
+        if argument.choices and value and value not in argument.choices:
+            raise ArgumentError(
+                f"launch argument {argument.name}:={value} is not allowed; give one of {', '.join(argument.choices)}"
+            )
+        values[argument.name] = value
+    return values
+
+
+def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:
+    """Refuse arguments that the launch file does not have: ROS's launch would ignore them silently.
+
+    Parameters
+    ----------
+    arguments
+        Those of the file.
+    typed
+        Words of the command line, ``NAME:=VALUE``.
+    file
+        Its name.
+    """
+    known = [argument.name for argument in arguments]
+    for name in (word.partition(":=")[0] for word in typed if ":=" in word):
+        if name not in known and not name.startswith("launch-prefix"):  # these two are options of `ros2 launch`
+            raise ArgumentError(unknown("launch argument", name, known, file))
+
+
+def xacro_mappings(text: str) -> dict[str, str]:
+    """Arguments for xacro by name; `ArgumentError` where the text is not a list of ``NAME:=VALUE``."""
+    mappings = {}
+    for word in shlex.split(text):
+        name, assigned, value = word.partition(":=")
+        if not (name and assigned):
+            raise ArgumentError(f"launch argument xacro_args:={text!r} has {word!r}; write NAME:=VALUE NAME:=VALUE")
+        mappings[name] = value
+    return mappings
+
+
+def existing_file(argument: str, path: str) -> Path:
+    """The path; `ArgumentError` if there is no such file."""
+    if not Path(path).is_file():
+        raise ArgumentError(f"launch argument {argument}:={path} names no file")
+    return Path(path)

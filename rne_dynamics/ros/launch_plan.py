@@ -1,0 +1,280 @@
+"""What each launch file starts: nodes with their parameters and topics, from its arguments. It needs no launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
+from rne_dynamics.description.sources import names_model_file
+from rne_dynamics.errors import ArgumentError, DescriptionError
+from rne_dynamics.ros.description import description_text
+from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
+from rne_dynamics.ros.launch_arguments import (
+    ARM,
+    CONTROLLED,
+    EFFORTS,
+    MOVED,
+    NONE,
+    SIMULATED,
+    START,
+    VIEWERS,
+    LaunchArgument,
+    checked,
+    existing_file,
+    xacro_mappings,
+)
+from rne_dynamics.ros.parameter_files import applies, node_keys
+
+SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
+RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
+#: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but loads the whole client library.
+STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
+#: Where the gate takes efforts.
+GATE_TOPIC = "effort_gate/commands"
+#: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
+#: counts as not reported.
+NEXT_TO_NONE = [0.0, 0.0, -0.001]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One launch file: which of our nodes it starts, and whether the arm is simulated; `robot` is its default."""
+
+    nodes: tuple[str, ...]
+    simulated: bool = False
+    robot: str = ""
+
+    @property
+    def gated(self) -> bool:
+        """Whether it can put the effort gate behind its controller."""
+        return GATE not in self.nodes and MOVE not in self.nodes
+
+    @property
+    def arguments(self) -> tuple[LaunchArgument, ...]:
+        """What it takes."""
+        if MOVE in self.nodes:
+            return (*ARM, *MOVED)
+        return (*ARM, EFFORTS, *(CONTROLLED if self.gated else ()), *VIEWERS, *(SIMULATED if self.simulated else ()))
+
+
+#: By the name of the file in launch/, without its ending.
+KINDS = {
+    "controller": Kind(("computed_torque_controller",)),
+    "gravity_compensation": Kind(("gravity_compensation",)),
+    "effort_gate": Kind((GATE,)),
+    "simulated_arm": Kind((SIMULATOR, "computed_torque_controller"), simulated=True, robot="puma560"),
+    "move": Kind((MOVE,)),
+}
+
+
+@dataclass(frozen=True)
+class NodePlan:
+    """One node: later parameters win over earlier ones; remappings are (from, to)."""
+
+    package: str
+    executable: str
+    parameters: tuple[Path | dict[str, Any], ...] = ()
+    remappings: tuple[tuple[str, str], ...] = ()
+    arguments: tuple[str, ...] = ()
+    #: Whether the launch goes on when it ends, because an effort gate takes the arm over.
+    guarded: bool = False
+
+
+@dataclass(frozen=True)
+class Arm:
+    """Which arm the arguments name: a model file, the text of a URDF, or neither, which means the topic."""
+
+    name: str = ""
+    model: str = ""
+    urdf: str = ""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """As our nodes take it."""
+        if self.model:
+            return {"model": self.model}
+        return {"robot_description": self.urdf} if self.urdf else {}
+
+    def text(self) -> str:
+        """The URDF, for other nodes; of a mechanism its open tree."""
+        return self.urdf or (description_text(self.model) if self.model else "")
+
+
+def plan(
+    kind: Kind, given: Mapping[str, str], installed: Callable[[str], bool] = lambda package: True
+) -> list[NodePlan]:
+    """The nodes to start.
+
+    Parameters
+    ----------
+    kind
+        The launch file.
+    given
+        Its arguments; those left out or empty have their defaults.
+    installed
+        Whether a package of others is there.
+
+    Raises
+    ------
+    ArgumentError, DescriptionError
+        An argument that cannot be used; the message names it and the value.
+    """
+    values = checked(kind.arguments, given)
+    if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
+        raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
+    arm = chosen_arm(values, kind.robot)
+    driver = topics(kind, values)
+    file = config_file(arm, values)
+    if MOVE in kind.nodes:
+        return [_move(arm, driver, values, file)]
+    wanted = values["robot_state_publisher"] or ("true" if kind.simulated else "false")
+    viewer = wanted == "true"
+    if viewer and not arm.parameters:
+        raise ArgumentError(
+            "launch argument robot_state_publisher:=true needs urdf or model: without them the description is read "
+            f"from the topic {values['description_topic']}, where somebody else publishes it"
+        )
+    gate = values.get("gate") or (START if kind.gated and values["hardware"] else NONE)
+    published = viewer and installed(STATE_PUBLISHER)
+    started = [n for n in kind.nodes if n == SIMULATOR] + [GATE] * (gate == START)
+    started += [n for n in kind.nodes if n != SIMULATOR]
+    nodes = [
+        NodePlan(
+            "rne_dynamics", name,
+            parameters=(
+                *_files(name, values, file), arm.parameters | _own_parameters(name, kind, values, driver, file)
+            ),
+            remappings=_remappings(name, kind, values, driver, gated=gate != NONE, published=published),
+            guarded=gate == START and name not in (GATE, SIMULATOR),
+        )
+        for name in started
+    ]
+    return nodes + _viewers(kind, values, driver, arm, viewer)
+
+
+def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
+    """The arm that the arguments urdf, xacro_args and model name.
+
+    Raises
+    ------
+    ArgumentError
+        Both, one in the other's place, or a description that cannot be read.
+    """
+    urdf, model, xacro = values["urdf"], values["model"], values["xacro_args"]
+    if urdf and model:
+        raise ArgumentError(f"launch arguments urdf:={urdf} and model:={model} are both given; give one of them")
+    if xacro and not urdf:
+        raise ArgumentError(f"launch argument xacro_args:={xacro!r} is given without urdf; give the .xacro as urdf")
+    argument, name = ("model", model) if model else ("urdf", urdf or default)
+    if not name:
+        return Arm()
+    try:
+        is_model = names_model_file(name)
+        if is_model == bool(model):
+            return Arm(name, model=model) if model else Arm(name, urdf=description_text(name, xacro_mappings(xacro)))
+    except DescriptionError as error:
+        raise ArgumentError(f"launch argument {argument}:={name}: {error}") from None
+    other, what = ("model", "a model file") if is_model else ("urdf", "no model file")
+    raise ArgumentError(f"launch argument {argument}:={name} names {what}; give it as {other}:={name}")
+
+
+def topics(kind: Kind, values: Mapping[str, str]) -> Driver:
+    """Topics of the driver: those that are given, then those of the hardware."""
+    known = DRIVERS.get(values["hardware"], PLAIN)
+    efforts = values.get("efforts") or known.efforts
+    if efforts == GATE_TOPIC and (GATE in kind.nodes or values.get("gate") == START or (
+        values["hardware"] and not values.get("gate")
+    )):
+        raise ArgumentError(
+            f"launch argument efforts:={efforts} is where the effort gate takes efforts; give the driver's topic, or "
+            "gate:=running for a controller whose gate runs already"
+        )
+    # a simulator does not say whether drives act
+    drives = values.get("drives") or ("" if kind.simulated else known.drives)
+    return Driver(values["joint_states"] or known.joint_states, efforts, drives)
+
+
+def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
+    """The parameter file: the one named, else the hardware's, else the shipped one of what ships under that name."""
+    if values["config"]:
+        return existing_file("config", values["config"])
+    if values["hardware"]:
+        return share_file(f"config/hardware/{values['hardware']}.yaml")
+    return share_file(f"config/{arm.name}.yaml") if arm.name in (*shipped_robots(), *shipped_models()) else None
+
+
+def _files(name: str, values: Mapping[str, str], file: Path | None) -> list[Path]:
+    """The parameter file for a node. Files for hardware need no section for the nodes that drive nothing."""
+    node = f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
+    needed = name not in (SIMULATOR, MOVE) or (file and any(applies(key, node) for key in node_keys(str(file))))
+    return [file] if file and needed else []
+
+
+def _own_parameters(
+    name: str, kind: Kind, values: Mapping[str, str], driver: Driver, file: Path | None
+) -> dict[str, Any]:
+    """Parameters of one of our nodes that do not describe the arm."""
+    if name == SIMULATOR:
+        rehearsal = _as_hardware(file) if values["hardware"] and file else {}
+        return {"publish_clock": True, **rehearsal}
+    parameters: dict[str, Any] = {"use_sim_time": True} if kind.simulated else {}
+    if driver.drives and name != GATE:
+        parameters["drives.topic"] = driver.drives
+    return parameters
+
+
+def _as_hardware(file: Path) -> dict[str, Any]:
+    """Parameters with which the simulator stands in for the hardware of a file: its joints, and gravity or none."""
+    import yaml  # late: other launches need not wait for it
+
+    sections = yaml.safe_load(file.read_text(encoding="utf-8"))
+    section = sections.get("/**/computed_torque_controller", {}).get("ros__parameters", {})
+    parameters: dict[str, Any] = {"joints": section["joints"]} if section.get("joints") else {}
+    if "gravity" in section.get("hardware_compensates", []):
+        parameters["gravity"] = NEXT_TO_NONE
+    return parameters
+
+
+def _remappings(
+    name: str, kind: Kind, values: Mapping[str, str], driver: Driver, *, gated: bool, published: bool
+) -> tuple[tuple[str, str], ...]:
+    efforts = GATE_TOPIC if gated and name not in (GATE, SIMULATOR) else driver.efforts
+    # one publisher of the description: where robot_state_publisher runs, the simulator's goes to a topic of its own
+    description = f"~/{DESCRIPTION_TOPIC}" if name == SIMULATOR and published else values["description_topic"]
+    pairs = ((STATE_TOPIC, driver.joint_states), (EFFORT_TOPIC, efforts), (DESCRIPTION_TOPIC, description))
+    return (*_clock(kind), *(pair for pair in pairs if pair[0] != pair[1]))
+
+
+def _clock(kind: Kind) -> tuple[tuple[str, str], ...]:
+    """Its clock is in the namespace, so that several simulated arms do not set each other's time."""
+    return (("/clock", "clock"),) if kind.simulated else ()
+
+
+def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool) -> list[NodePlan]:
+    time: tuple[Path | dict[str, Any], ...] = ({"use_sim_time": True},) if kind.simulated else ()
+    states, description = (STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"])
+    remappings = (*_clock(kind), *(pair for pair in (states, description) if pair[0] != pair[1]))
+    nodes = []
+    if viewer:
+        parameters = ({DESCRIPTION_TOPIC: arm.text()}, *time)
+        nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, parameters, remappings))
+    if values["rviz"] == "true":
+        nodes.append(NodePlan(RVIZ, RVIZ, time, remappings, ("-d", str(share_file("config/arm.rviz")))))
+    return nodes
+
+
+def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:
+    if not values["to"]:
+        raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
+    arguments = values["to"].split()
+    for name in ("velocity_scale", "controller"):
+        if values[name]:
+            arguments += [f"--{name.replace('_', '-')}", values[name]]
+    pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
+    return NodePlan(
+        "rne_dynamics", MOVE, (*_files(MOVE, values, file), arm.parameters),
+        tuple(pair for pair in pairs if pair[0] != pair[1]), tuple(arguments),
+    )

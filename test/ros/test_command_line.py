@@ -1,0 +1,55 @@
+"""--help, --version and stray words of every executable; none of them starts a node or forks a loop."""
+
+from __future__ import annotations
+
+import importlib
+
+import pytest
+
+import rne_dynamics
+from rne_dynamics.cli.main import main as rne
+from rne_dynamics.ros.command_line import own_words
+from rne_dynamics.ros.parameter_page import NODES
+
+
+def program(name):
+    return rne if name == "rne" else importlib.import_module(f"rne_dynamics.ros.{name}").main
+
+
+def ends(name, words):
+    """The exit code of a program that ends at its command line."""
+    try:
+        return program(name)(words)
+    except SystemExit as end:
+        return end.code
+
+
+@pytest.mark.parametrize("name", [*NODES, "rne"])
+def test_version_and_help(name, capsys):
+    assert ends(name, ["--version"]) == 0
+    assert capsys.readouterr().out == f"{name} {rne_dynamics.__version__}\n"
+    assert ends(name, ["--help"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"usage: {name} ")
+    assert "--version" in said
+
+
+@pytest.mark.parametrize("name", sorted(set(NODES) - {"move"}))
+def test_help_lists_every_parameter(name, capsys):
+    ends(name, ["--help", "--ros-args", "-p", "a:=b"])
+    said = capsys.readouterr().out
+    for parameter in NODES[name]:
+        assert f"  {parameter.name.replace('{joint}', '<joint>')} (" in said
+
+
+@pytest.mark.parametrize("name", NODES)
+@pytest.mark.parametrize(("word", "said"), [
+    ("--verbose", "--verbose"), ("robot_description:=scara", "write --ros-args -p robot_description:=scara"),
+])
+def test_words_that_no_node_takes_are_refused(name, word, said, capsys):
+    assert ends(name, [word]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_arguments_of_ros_are_left_alone():
+    assert own_words(["a", "--ros-args", "-p", "b:=c", "--", "d", "--ros-args", "-r", "e:=f"]) == ["a", "d"]

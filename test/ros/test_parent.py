@@ -1,0 +1,55 @@
+"""The end of nodes whose parent dies, as they do under ROS's launch; it needs nothing but Linux."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+from support.children import children, members
+
+from rne_dynamics.ros.parent import VARIABLE
+from rne_dynamics.ros.processes import wait_until
+
+PARENT = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", sys.argv[1]])
+time.sleep(60.0)
+"""
+CHILD = """
+import sys, time
+from rne_dynamics.ros.parent import end_with_parent
+end_with_parent()
+print("ready", flush=True)
+try:
+    time.sleep(60.0)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.fixture
+def run(tmp_path):
+    with children(tmp_path) as start:
+        yield start
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
+def test_a_process_is_interrupted_when_its_parent_is_killed(run):
+    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: "1"})
+    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    parent.signal(signal.SIGKILL)
+    wait_until(lambda: parent.said("interrupted"), 5.0, "the child's end")
+
+
+def test_without_the_variable_it_lives_on(run):
+    parent = run([sys.executable, "-c", PARENT, CHILD], {VARIABLE: ""})
+    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    group = parent.group
+    parent.signal(signal.SIGKILL)
+    time.sleep(0.3)
+    assert not parent.said("interrupted")
+    assert members(group)
+    os.killpg(group, signal.SIGKILL)

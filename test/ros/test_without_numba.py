@@ -1,0 +1,41 @@
+"""A node on a machine without numba: slower, as exact, and one line of log that says so."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+
+from .conftest import START
+
+Q = (0.3, -0.8)
+AT_ONCE = ("-p", "startup_check.duration:=0.0", "-p", "start.ramp_time:=0.0")
+
+
+@pytest.mark.parametrize("node", [
+    "gravity_compensation", *(pytest.param(node, marks=pytest.mark.slow) for node in ("effort_gate", "simulator"))
+])
+def test_it_comes_up_and_logs_once_that_it_is_slow(node, make_peer, namespace, tmp_path):
+    (tmp_path / "numba.py").write_text("raise ImportError('no numba here')\n")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    at = f"{namespace}/{node}"
+    arguments = [
+        "--ros-args", "-p", "robot_description:=planar2", "-r", f"__ns:={at}",
+        *(AT_ONCE if node == "gravity_compensation" else ()),
+    ]
+    robot = rne.load_urdf("planar2")
+    with NodeProcess(node, arguments, {"PYTHONPATH": path}) as process:
+        peer = make_peer(robot.joint_names, at)
+        wait_until(lambda: "ready: " in process.output(), START, "the node", [process])
+        if node == "gravity_compensation":
+            peer.connect(process)
+            assert peer.answer(Q) == pytest.approx(rne.gravity_torque(robot, np.array(Q)).tolist(), rel=1e-9)
+        said = process.output()
+        assert process.stop() == 0
+    assert said.count("numba is not installed") == 1
+    assert "[WARN]" in next(line for line in said.splitlines() if "numba is not installed" in line)
+    assert "Warning:" not in said, said

@@ -1,0 +1,54 @@
+"""Commands in messages: they are those that work where the message is read."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from rne_dynamics import advice
+
+
+@pytest.fixture
+def bare(monkeypatch, tmp_path):
+    """A machine with nothing on the PATH and no ROS."""
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("AMENT_PREFIX_PATH", raising=False)
+    monkeypatch.delenv("ROS_DISTRO", raising=False)
+    return tmp_path
+
+
+def program(path):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/bin/sh\n")
+    path.chmod(0o755)
+
+
+def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
+    words = shlex.split(advice.rne("check --help"))
+    assert words[1:] == ["-m", "rne_dynamics.cli.main", "check", "--help"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"/nowhere{os.pathsep}{bare}")
+    program(bare / "lib" / "rne_dynamics" / "rne")
+    assert advice.rne("warmup") == "ros2 run rne_dynamics rne warmup"
+    program(bare / "bin" / "rne")
+    assert advice.rne("warmup") == "rne warmup"
+
+
+def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):
+    monkeypatch.setattr(sys, "prefix", str(bare / "venv"))
+    assert advice.install("numba", "python3-numba") == "pip install numba"
+    monkeypatch.setattr(sys, "prefix", sys.base_prefix)
+    monkeypatch.setattr(advice.sysconfig, "get_path", lambda name: str(bare))
+    assert advice.install("numba", "python3-numba") == "pip install numba"
+    (bare / "EXTERNALLY-MANAGED").touch()
+    program(bare / "bin" / "apt")
+    assert advice.install("numba", "python3-numba") == "sudo apt install python3-numba"
+    assert advice.install_ros("xacro", "xacro") == "sudo apt install python3-xacro"
+    monkeypatch.setenv("ROS_DISTRO", "jazzy")
+    assert advice.install_ros("xacro", "xacro") == "sudo apt install ros-jazzy-xacro"
