@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import importlib
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, POSTURES, sections, stand_in
