@@ -168,3 +168,11 @@ def test_the_layer_table_of_the_documentation_is_this_one() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     told = {room: int(layer) for layer, room in re.findall(r"^\| (\d) \| `(\w+)(?:/|\.py)` \|", text, re.M)}
     assert told == LAYER
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "test").rglob("test_*.py")), ids=lambda p: p.stem)
+def test_a_test_module_imports_no_other_one(path: Path) -> None:
+    """What two of them need is in test/support: older pytest (7.4, of ROS 2 Jazzy) does not find one from another."""
+    tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
+    modules = [str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    assert not [m for m in modules if m.rpartition(".")[2].startswith("test_")]

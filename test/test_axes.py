@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+
 import numpy as np
 import pinocchio as pin
-import pytest
 from support.errors import relative_error
 
 import rne_dynamics as rne

@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+pytest.importorskip("catkin_pkg", reason="catkin_pkg reads package.xml: rosdep, or pip install 'rne_dynamics[test]'")
+
 from catkin_pkg.changelog import get_changelog_from_path
 from catkin_pkg.package import parse_package
 from catkin_pkg.package_version import get_forthcoming_label

@@ -373,6 +373,12 @@ def parameter_value(value: object) -> ParameterValue:
     return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=str(value))
 
 
+def seen(texts: TopicRecorder) -> list[str]:
+    """The texts that a topic has brought so far."""
+    texts.drain()
+    return [texts.decode(sample).data for sample in texts.samples]
+
+
 @pytest.fixture(scope="module")
 def make_peer(namespace: str) -> Iterator[Callable[[Sequence[str]], Peer]]:
     with contextlib.ExitStack() as stack:

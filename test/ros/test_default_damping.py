@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 import yaml
 from support.guided import NODES, Guided, defaults, node_settings
+from support.hardware_files import ARMS, FOLDER, flat
+from support.hardware_files import sections as hardware_sections
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -17,10 +19,6 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.flexible.arm import rigid
-
-from .test_hardware_configs import ARMS, FOLDER
-from .test_hardware_configs import sections as hardware_sections
-from .test_launch_and_config import flat
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
 RATES = (1000.0, 500.0, 250.0)

@@ -10,53 +10,24 @@ from __future__ import annotations
 
 import importlib
 import time
-from pathlib import Path
 
 import pytest
-import yaml
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.wheel import wheel_urdf
+from support.hardware_files import ARMS, FOLDER, POSTURES, sections, stand_in
 
 from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import START
-from .test_launch_and_config import flat
+from .conftest import START, seen
 
-FOLDER = Path(__file__).resolve().parents[2] / "config" / "hardware"
 NODES = ("computed_torque_controller", "gravity_compensation")
 GATE = "effort_gate"
-
-
-def numbered(name: str, count: int) -> list[str]:
-    return [name.format(k + 1) for k in range(count)]
-
-
-UR = [f"{name}_joint" for name in ("shoulder_pan", "shoulder_lift", "elbow", "wrist_1", "wrist_2", "wrist_3")]
-PANDA = numbered("panda_joint{}", 7)
-#: the joints as the drivers name them; the description simulated in place of the arm, and its joints
-ARMS = {
-    "franka": (numbered("fr3_joint{}", 7), "panda.urdf", PANDA),
-    "ur": (UR, "ur5_robot.urdf", UR),
-    "kuka_lbr": (numbered("joint_{}", 7), "panda.urdf", PANDA),
-    "kinova_gen3": (numbered("joint_{}", 7), "panda.urdf", PANDA),
-    "ros2_control": (numbered("joint{}", 6), "ur5_robot.urdf", UR),
-}
 #: of these the wheel has one of the make; with a stand-in one node is enough to see that the file is read
 THERE = ("franka", "ur")
-#: within limits of both stand-ins with the files' margins, bent so that gravity pulls
-POSTURES = {"panda.urdf": [0.2, -0.4, 0.3, -1.6, 0.2, 1.4, 0.4], "ur5_robot.urdf": [0.3, -0.7, 0.9, 0.4, 0.8, 0.2]}
-
 #: a test machine with other work is no computer for a real arm
 LENIENT = ("-p", "state_timeout:=5.0", "-p", "state_lateness:=0.0", "-p", "min_rate:=0.0")
-
-
-def sections(name: str) -> dict[str, dict[str, object]]:
-    """The flattened parameters of each node in a file."""
-    content = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    return {key.removeprefix("/**/"): flat(value["ros__parameters"]) for key, value in content.items()}
 
 
 def test_every_file_is_tested():
@@ -96,17 +67,6 @@ def test_the_file_configures_the_gate(name, namespace, tmp_path):
     ]  # fmt: skip
     with NodeProcess(GATE, arguments) as gate:
         wait_until(lambda: "waiting: activated" in gate.output(), START, "the gate", [gate])
-
-
-def stand_in(name: str, folder: Path) -> Path:
-    """The description simulated for a file, with the file's joint names."""
-    joints, urdf, there = ARMS[name]
-    text = wheel_urdf(urdf).read_text(encoding="utf-8")
-    for old, new in zip(there, joints, strict=True):
-        text = text.replace(f'"{old}"', f'"{new}"')
-    file = folder / f"{name}.urdf"
-    file.write_text(text, encoding="utf-8")
-    return file
 
 
 @pytest.mark.parametrize(("name", "node"), [
@@ -150,8 +110,3 @@ def test_the_file_drives_a_simulated_arm(name, node, make_peer, namespace, tmp_p
     # nothing brings a floating arm back that was without efforts while this machine had other things to do
     allowed = 0.2 if driving == "floating" else 0.02
     assert [q[joint] for joint in joints] == pytest.approx(home, abs=allowed)
-
-
-def seen(modes: TopicRecorder) -> list[str]:
-    modes.drain()
-    return [modes.decode(sample).data for sample in modes.samples]

@@ -6,6 +6,7 @@ import importlib
 
 import pytest
 import yaml
+from support.hardware_files import flat
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
@@ -13,12 +14,6 @@ from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
 from .conftest import START
-
-
-def flat(tree: object, prefix: str = "") -> dict[str, object]:
-    if not isinstance(tree, dict):
-        return {prefix: tree}
-    return {k: v for name, sub in tree.items() for k, v in flat(sub, f"{prefix}.{name}" if prefix else name).items()}
 
 
 @pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models()])

@@ -14,14 +14,14 @@ import pytest
 import yaml
 from std_msgs.msg import Bool, String
 from support.children import children, members
+from support.hardware_files import ARMS, POSTURES, stand_in
 
 from rne_dynamics.ros.drivers import DRIVERS
 from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import START
-from .test_hardware_configs import ARMS, POSTURES, seen, stand_in
+from .conftest import START, seen
 
 pytest.importorskip("launch_ros", reason="ROS's launch is not installed; it comes with a ROS 2 installation")
 

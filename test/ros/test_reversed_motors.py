@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.hardware_files import ARMS, POSTURES, sections
 from support.supervised import Rig
 from support.wheel import wheel_urdf
 
@@ -19,8 +20,6 @@ from rne_dynamics.ros.computed_torque_controller import SCHEMA
 from rne_dynamics.ros.controller_parameters import controller_settings
 from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.parameters import JOINT, Values, per_joint
-
-from .test_hardware_configs import ARMS, POSTURES, sections
 
 #: Below this part of a joint's largest power a motor does not count as driving the joint.
 NEGLIGIBLE = 0.02

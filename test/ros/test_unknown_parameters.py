@@ -8,14 +8,13 @@ import pytest
 import rclpy
 import yaml
 from rclpy.parameter import Parameter as RosParameter
+from support.hardware_files import flat
 
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.jtc_names import JTC
 from rne_dynamics.ros.parameter_page import NODES
 from rne_dynamics.ros.parameters import JOINT, ParameterTable
 from rne_dynamics.ros.unknown_parameters import nearest
-
-from .test_launch_and_config import flat
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 JOINTS = ("joint1", "joint2", "joint3")

@@ -11,6 +11,11 @@ from __future__ import annotations
 from dataclasses import replace
 from xml.sax.saxutils import quoteattr
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install 'rne_dynamics[test]'")
+
 import mujoco
 import numpy as np
 import pinocchio as pin

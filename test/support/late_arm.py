@@ -6,6 +6,10 @@ import xml.etree.ElementTree as ET
 from collections import deque
 from typing import NamedTuple
 
+import pytest
+
+pytest.importorskip("mujoco", reason="MuJoCo is the oracle: pip install 'rne_dynamics[test]'")
+
 import mujoco
 import numpy as np
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+pytest.importorskip("mujoco", reason="the oracle is MuJoCo: pip install 'rne_dynamics[test]'")
+
 import mujoco
 import numpy as np
 import pinocchio as pin

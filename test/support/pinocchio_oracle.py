@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+
 import numpy as np
 import pinocchio as pin
 

@@ -5,8 +5,11 @@ import math
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install 'rne_dynamics[test]'")
+
+import numpy as np
 import trimesh
 from support.errors import relative_error
 

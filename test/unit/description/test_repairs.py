@@ -7,9 +7,12 @@ import logging
 import math
 from pathlib import Path
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+
 import numpy as np
 import pinocchio as pin
-import pytest
 from scipy.spatial.transform import Rotation
 from support.urdf_text import ARM, arm, arm_and
 

@@ -6,9 +6,12 @@ import time
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+
 import numpy as np
 import pinocchio as pin
-import pytest
 from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
+pytest.importorskip("pinocchio", reason="the oracle is Pinocchio: rosdep, or pip install 'rne_dynamics[test]'")
+
 import numpy as np
 import pinocchio as pin
-import pytest
 from support.arms import floating_arm, gripper
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle

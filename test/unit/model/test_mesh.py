@@ -3,8 +3,11 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
+
+pytest.importorskip("trimesh", reason="trimesh reads the meshes: pip install 'rne_dynamics[test]'")
+
+import numpy as np
 import trimesh
 from hypothesis import given, settings
 from hypothesis import strategies as st
