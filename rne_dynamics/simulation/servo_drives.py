@@ -145,7 +145,7 @@ class ServoDrives:
             self._stop(late & (self._mode == EFFORT) & self._hold, q)
         aim, speed = self._aim(t, q)
         passed_on = self._mode == EFFORT
-        # position loop within velocity loop: Kd (v - qd) with v = speed + Kp/Kd e is the law's feedback, and v is bounded
+        # Kd (v - qd) with v = speed + Kp/Kd e is the law's feedback; bounding v makes it a loop within a loop
         wanted = np.clip(speed + self._position_gain * (aim - q), -self._speed, self._speed)
         reference = Reference(q, np.where(passed_on, qd, wanted), self._nothing)
         servo = self._law.law(q, qd, reference, posture=posture).total
