@@ -27,7 +27,8 @@ class Arm:
 
     def command(self, position=NONE, velocity=NONE, effort=NONE) -> None:
         state = self.simulator.state
-        self.drives.command(state.t, state.q, *(np.broadcast_to(v, N).astype(float) for v in (position, velocity, effort)))
+        given = (np.broadcast_to(values, N).astype(float) for values in (position, velocity, effort))
+        self.drives.command(state.t, state.q, *given)
 
     def run(self, steps: int) -> np.ndarray:
         for _ in range(steps):
@@ -125,6 +126,6 @@ def test_each_joint_has_its_own_kind_and_none_changes_nothing():
 def test_infinity_is_refused_and_the_former_command_stays():
     arm = Arm()
     arm.command(START + 0.1)
-    with pytest.raises(SimulationError, match=r"velocity of joint 'joint2' is -inf; it must be finite, or NaN for none"):
+    with pytest.raises(SimulationError, match="velocity of joint 'joint2' is -inf; it must be finite, or NaN"):
         arm.command(START, velocity=np.where(np.arange(N) == 1, -np.inf, np.nan))
     np.testing.assert_allclose(arm.run(1000), START + 0.1, atol=1e-4)
