@@ -24,7 +24,7 @@ from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
-from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
 from rne_dynamics.ros.effort_message import FLOATS, NAMED, effort_reader, effort_type
 from rne_dynamics.ros.followers import Followers
@@ -427,6 +427,13 @@ class SimulatorNode(ArmNode):
             message = "holding the arm until the first command"
         if not self._running:
             level, message = WARN, "stopped"
+        elif self._clocks is not None and self.count_publishers(self._clocks.topic_name) > 1:
+            level, message = ERROR, (
+                f"{self.count_publishers(self._clocks.topic_name)} nodes publish {self._clocks.topic_name}, so that "
+                "whoever follows it gets the times of both in turn: give each simulated arm a clock of its own (for "
+                "all its nodes -r /clock:=clock, in its namespace), or set publish_clock to false in all but one"
+            )
+            self.diagnostics.warn(message)
         elif self._bending is not None:
             findings = self._bending.findings(self.simulator.state)
             for finding in findings:

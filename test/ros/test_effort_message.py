@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from diagnostic_msgs.msg import DiagnosticArray
 from std_msgs.msg import Float64MultiArray, String
 
 import rne_dynamics as rne
@@ -112,7 +113,9 @@ def test_lists_are_read_as_before():
 
 
 @pytest.mark.skipif(HAS_IT, reason="the message is installed")
-@pytest.mark.parametrize("node", ["computed_torque_controller", "effort_gate", "simulator"])
+@pytest.mark.parametrize("node", [
+    "effort_gate", *(pytest.param(node, marks=pytest.mark.slow) for node in ("computed_torque_controller", "simulator"))
+])
 def test_a_node_without_the_message_refuses_to_configure(node, namespace):
     arguments = ["--ros-args", "-r", f"__ns:={namespace}/none", "-p", "robot_description:=puma560", "-p",
                  f"command_message:={NAMED}"]  # fmt: skip
@@ -151,15 +154,19 @@ def test_controller_gate_and_simulator_speak_it(namespace, make_peer):
         assert np.abs(message.values).max() > 5.0  # gravity
         # a second sender, an hour behind
         late = peer.create_publisher(kind, f"{at}/effort_gate/commands", 1)
+        reports = TopicRecorder(peer, DiagnosticArray, "/diagnostics", 100)
         wait_until(late.get_subscription_count, START, "the gate", processes)
         old = kind(joint_names=list(robot.joint_names), interface_name="effort", values=[50.0] * robot.n)
         old.header.stamp.sec = int(time.time()) - 3600
 
-        def noticed() -> bool:
+        def refused() -> bool:
             late.publish(old)
-            return "stamp is 3600" in between.output()
+            reports.drain()
+            statuses = [reports.decode(sample).status[0] for sample in reports.samples[-20:]]
+            found = [{v.key: v.value for v in s.values} for s in statuses if s.name == f"{at}/effort_gate"]
+            return any(int(values["refused: too old"]) for values in found)
 
-        wait_until(noticed, START, "the gate to say so", processes)
+        wait_until(refused, START, "the gate to refuse it", processes)
         assert newest(modes["effort_gate"]) == "passing"
         passed.drain()
         assert all(max(passed.decode(s).values) < 50.0 for s in passed.samples)

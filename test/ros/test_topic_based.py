@@ -12,7 +12,9 @@ import rclpy
 from rclpy.executors import SingleThreadedExecutor as Executor
 
 import rne_dynamics as rne
+from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.topic_based import TopicBasedHardware
 
 from .conftest import START
 from .ros2_control_stand_in import TopicBasedSystem
@@ -62,15 +64,12 @@ class Rig:
 
 
 @pytest.fixture
-def rig(namespace, request):
+def rig(namespace, request) -> Iterator[Callable[..., Rig]]:
     """Make a rig: `rig(interfaces, parameter=value, ...)`."""
-    with contextlib.ExitStack() as stack:
-        yield from _rigs(namespace, request.node.name, stack)
+    stack = contextlib.ExitStack()
 
-
-def _rigs(namespace: str, test: str, stack: contextlib.ExitStack) -> Iterator[Callable[..., Rig]]:
     def make(interfaces, threshold: float = 1e-5, **parameters: object) -> Rig:
-        at = f"{namespace}/{test}"
+        at = f"{namespace}/{request.node.name}"
         arguments = [
             "--ros-args", "-r", f"__ns:={at}", "-p", "robot_description:=puma560",
             "-p", "command_message:=sensor_msgs/JointState", "-p", "rate:=250.0",
@@ -82,7 +81,8 @@ def _rigs(namespace: str, test: str, stack: contextlib.ExitStack) -> Iterator[Ca
         stack.callback(rig.close)
         return rig
 
-    yield make
+    with stack:
+        yield make
 
 
 def all_joints(*kinds: str) -> dict[str, tuple[str, ...]]:
@@ -95,18 +95,15 @@ def test_a_position_trajectory_as_of_a_joint_trajectory_controller(rig):
         arm.cycle()
     assert arm.system.written >= 20
     np.testing.assert_array_equal(arm.column("position"), HOME)
-    began, worst, speeds = time.monotonic(), 0.0, []
+    began, speeds = time.monotonic(), []
     while (s := (time.monotonic() - began) / 2.0) < 1.0:
         aim = HOME + (GOAL - HOME) * s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
         arm.command("position", aim)
         arm.cycle()
-        worst = max(worst, np.abs(arm.column("position") - aim).max())
         speeds.append(arm.column("velocity"))
     arm.command("position", GOAL)
     arm.wait(lambda: (arm.cycle(), np.allclose(arm.column("position"), GOAL, atol=1e-3))[1], "the goal")
-    # 0.4 rad in 2 s have a peak of 0.38 rad/s; late by an interval and by what this machine is late
-    assert np.abs(speeds).max() > 0.3
-    assert worst < 0.2
+    assert (np.abs(speeds) < 1.2 * ROBOT.velocity_limit).all()
     # commands and states agree to the threshold, or nearly: the position stays in force without commands
     arm.spin(0.5)
     arm.system.read()
@@ -117,6 +114,7 @@ def test_a_position_trajectory_as_of_a_joint_trajectory_controller(rig):
     assert not node.count_publishers("robot_description")
 
 
+@pytest.mark.slow
 def test_velocities_end_with_the_commands(rig):
     arm = rig(all_joints("velocity"), command_timeout=0.5)
     arm.command("velocity", np.where(np.arange(6) == 0, 0.3, 0.0))
@@ -125,6 +123,7 @@ def test_velocities_end_with_the_commands(rig):
     assert arm.column("position")[0] > HOME[0]
 
 
+@pytest.mark.slow
 def test_efforts_go_to_the_motors(rig):
     arm = rig(all_joints("effort"), threshold=-1.0, command_timeout=0.0)
     tau = rne.gravity_torque(ROBOT, HOME) + np.array([0.0, 0.0, 0.0, 0.5, 0.4, 0.3])
@@ -132,6 +131,7 @@ def test_efforts_go_to_the_motors(rig):
     arm.wait(lambda: (arm.cycle(), np.allclose(arm.column("effort"), tau, rtol=1e-12))[1], "the efforts")
 
 
+@pytest.mark.slow
 def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refused(rig):
     arm = rig(all_joints("position") | {"finger": ("position",)})
     arm.command("position", GOAL)
@@ -151,15 +151,10 @@ def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refuse
     np.testing.assert_allclose(arm.column("position"), GOAL, atol=1e-3)
 
 
-@pytest.mark.parametrize(("name", "value", "text"), [
-    ("lockstep", "true", "do not answer one joint state each. Set lockstep to false"),
-    ("drive_frequency", "100.0", "drive_frequency is 100 rad/s and rate is 250 Hz; it must be at most 0.25 times"),
+@pytest.mark.parametrize(("lockstep", "frequency", "text"), [
+    (True, 0.0, "do not answer one joint state each. Set lockstep to false"),
+    (False, 100.0, "drive_frequency is 100 rad/s and rate is 250 Hz; it must be at most 0.25 times the rate, 62.5 rad"),
 ])  # fmt: skip
-def test_what_does_not_fit_is_refused(namespace, name, value, text):
-    arguments = [
-        "--ros-args", "-r", f"__ns:={namespace}/{name}", "-p", "robot_description:=puma560", "-p", "rate:=250.0",
-        "-p", "command_message:=sensor_msgs/JointState", "-p", f"{name}:={value}",
-    ]  # fmt: skip
-    with NodeProcess("simulator", arguments) as process:
-        assert process.wait(START) == 1
-        assert text in process.output()
+def test_what_does_not_fit_is_refused(lockstep, frequency, text):
+    with pytest.raises(ParameterError, match=text):
+        TopicBasedHardware(ROBOT, 250.0, frequency, command_timeout=None, brake=False, lockstep=lockstep)
