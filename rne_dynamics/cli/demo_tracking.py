@@ -25,7 +25,8 @@ class Tracking:
     q, reference
         Measured and desired positions at those times, rad or m; (samples, n).
     rms, largest
-        Root mean square and largest size of the error, (n,).
+        Root mean square of the error during the moves, without the pauses between them, whose length is not fixed, and
+        its largest size, (n,).
     effort
         Largest size of the effort that drove the arm, N·m or N; (n,).
     rate
@@ -71,13 +72,14 @@ def evaluate(recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...
     at = zip(which.tolist(), stamps.tolist(), strict=True)
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
+    moving = np.array([stamp - begins[k] <= moves[k].duration * 1e9 for k, stamp in zip(which, stamps, strict=True)])
     sent = recording.sent[window]
     account = recording.simulator
     return Tracking(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
         q=q,
         reference=reference,
-        rms=np.sqrt(np.mean(error**2, axis=0)),
+        rms=np.sqrt(np.mean(error[moving] ** 2, axis=0)),
         largest=np.max(np.abs(error), axis=0),
         effort=np.max(np.abs(recording.efforts[window]), axis=0),
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),

@@ -220,7 +220,7 @@ class ControlLoop:
         supervisor.ready()
         queue, stamp = supervisor.queue, supervisor.stamp
         return Present(
-            stamp, time.monotonic(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
+            stamp, self.clock.now(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
             supervisor.posture,
         )
 
@@ -232,7 +232,7 @@ class ControlLoop:
         ControlError
             The controller accepts no motion now, or the check is too long ago.
         """
-        age = time.monotonic() - wanted.checked_at
+        age = self.clock.now() - wanted.checked_at  # in simulated time too: that is how far the arm may have moved
         if age > OLD:
             raise ControlError(f"its check took {age:.1f} s; at most {OLD:g} s are allowed: send fewer points")
         if wanted.at_once:

@@ -36,13 +36,15 @@ from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES, TopicBasedHardware
+from rne_dynamics.ros.wall_time import NOTABLE, WallTime
 from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.sampled_base import SampledBase
 from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
 from rne_dynamics.simulation.stepping import StepMethod
 
-#: Longest time a simulator that is told to stop still answers a controller that drives it, s.
+#: Longest time a simulator that is told to stop still answers a controller that drives it, simulated s; as many s of
+#: the steady clock it waits for that.
 FAREWELL = 4.0
 #: Wrenches that may wait until they are served: 20 times a second, and different links may be pushed at once.
 WRENCHES = 100
@@ -100,8 +102,8 @@ class SimulatorNode(ArmNode):
 
     Joint states go out at absolute deadlines and carry the time of the simulation: the time of the start plus the
     number of periods. Where the machine is too slow, the simulation runs slower than the clock on the wall; no period
-    is left out, and the diagnostics count the overruns. In lock-step a joint state also waits for the answers to the
-    one before; see `Answers`.
+    is left out, and the diagnostics count the overruns. In real time it catches up then, see `WallTime`. In lock-step a
+    joint state also waits for the answers to the one before, see `Answers`.
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
@@ -259,9 +261,15 @@ class SimulatorNode(ArmNode):
 
         Who stops everything at once still sees the controller set the arm down, as on hardware.
         """
-        until = time.monotonic() + (FAREWELL if self._hardware is None else 0.0)  # servo loops end with the simulation
-        while self._running and self.simulator.applied_effort.any() and time.monotonic() < until and self.loop:
+        first = last = self._periods
+        moved = time.monotonic()
+        driven = self._hardware is None  # servo loops of drives end with the simulation
+        while driven and self._running and self.simulator.applied_effort.any() and self.loop:
             self.loop.turn()
+            if self._periods != last:
+                last, moved = self._periods, time.monotonic()
+            if (last - first) / self._rate > FAREWELL or time.monotonic() - moved > FAREWELL:
+                break
         self._running = False
 
     def _restart(self) -> None:
@@ -272,6 +280,7 @@ class SimulatorNode(ArmNode):
         self.answers.restart()
         self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
+        self._wall, self._lag = WallTime(1.0 / self._rate), 0.0
         self.refused = self.overruns = 0
         self._recent = Recent(self.answers.latency)
 
@@ -316,6 +325,9 @@ class SimulatorNode(ArmNode):
         self._ahead = False
         self._periods += 1
         now = self._origin + self._periods * self._period
+        sooner = self._wall.note(now, time.time_ns())
+        if self.loop is not None and not self._lockstep:
+            self.loop.hasten(sooner)
         self._message.stamp(now)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
@@ -396,10 +408,11 @@ class SimulatorNode(ArmNode):
             self._wrenches.pop(message.header.frame_id, None)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if self._paused and not request.data and self._clocks is None:
-            # nobody follows our clock, so the stamps must not fall behind the others'
-            self._origin = time.time_ns() - self._periods * self._period
-        self.answers.resume()
+        if self._paused and not request.data:
+            if self._clocks is None:  # nobody follows our clock, so the stamps must not fall behind the others'
+                self._origin = time.time_ns() - self._periods * self._period
+            self._wall.resume(self._origin + self._periods * self._period, time.time_ns())
+            self.answers.resume()
         self._paused = bool(request.data)
         response.success, response.message = True, "paused" if self._paused else "running"
         return response
@@ -421,6 +434,18 @@ class SimulatorNode(ArmNode):
         response.success, response.message = True, "at the start position, held until the next command"
         return response
 
+    def _real_time(self, message: str) -> tuple[bytes, str]:
+        """Level and message in real time: `message` if the stamps are those of the wall clock."""
+        lag = self._wall.lag
+        if lag < NOTABLE:
+            return OK, message
+        way = "and catching up" if lag < self._lag else (
+            "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
+        )
+        message = f"{lag:.2f} s behind the wall clock {way}"
+        self.diagnostics.warn(message)
+        return WARN, message
+
     def _report(self) -> None:
         level, message = OK, "paused" if self._paused else "running"
         if not (self.answers.commanded or (self._hardware is not None and self._hardware.drives.commanded)):
@@ -440,9 +465,13 @@ class SimulatorNode(ArmNode):
                 self.get_logger().warning(finding, throttle_duration_sec=5.0)
             if findings:
                 level, message = WARN, findings[0]
+        if self._running and not (self._lockstep or self._paused) and level == OK:
+            level, message = self._real_time(message)
+        self._lag = self._wall.lag
         recent, answers = self._recent.next(), self.answers
         self.diagnostics.publish(level, message, {
-            "periods": self._periods, "overruns": self.overruns, "answered states": answers.latency.count,
+            "periods": self._periods, "behind the wall clock (s)": self._lag,
+            "overruns": self.overruns, "answered states": answers.latency.count,
             "missed replies": answers.missed, "periods waited": answers.waits, "refused commands": self.refused,
             "reply latency p50 (ms)": 1e3 * answers.latency.percentile(50.0),
             "reply latency p99 (ms)": 1e3 * answers.latency.percentile(99.0),

@@ -8,7 +8,6 @@ import time
 
 import numpy as np
 import pytest
-from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
@@ -20,7 +19,7 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import IN_STEP, START
+from .conftest import IN_STEP, START, account
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
@@ -75,21 +74,6 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
     assert peer.efforts()[-1] == [0.0, 0.0]
 
 
-def account(peer):
-    """Wait for the simulator's next report; its values."""
-    reports = []
-    subscription = peer.caller.create_subscription(DiagnosticArray, "/diagnostics", reports.append, 10)
-    name = f"{peer.node.get_namespace()}/simulator"
-
-    def of_simulator():
-        peer.executor.spin_once(0.05)
-        return [r for r in reports if r.status[0].name == name]
-
-    wait_until(of_simulator, 30.0, "the simulator's report")
-    peer.caller.destroy_subscription(subscription)
-    return {v.key: v.value for v in of_simulator()[-1].status[0].values}
-
-
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     simulator, process, peer = simulated
     states = TopicRecorder(peer.node, JointState, "joint_states")
@@ -111,6 +95,7 @@ def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
     assert account(peer)["missed replies"] == "0"
 
 
+@pytest.mark.slow
 def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state_once_it_is_active(
     start, namespace, make_peer
 ):
