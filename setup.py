@@ -79,6 +79,7 @@ setup(
         share("launch", "*.launch.py"),
         share("config", "*.yaml", "*.rviz"),
         share("config/hardware", "*.yaml"),
+        share("config/two_arms", "*.yaml"),
         share("urdf", "*.urdf", "*.yaml"),
     ],
     cmdclass={"install_data": InstallData},

@@ -220,10 +220,10 @@ class EffortGate:
             self._hand_back(now, f"{self._good} good efforts in a row")
         return self._pass(now, effort) if self.mode is PASSING else None
 
-    def refuse_unreadable(self, size: int) -> None:
-        """Count a message of `size` bytes that is no effort command."""
+    def refuse(self, problem: CommandProblem, text: str) -> None:
+        """Count a message that is no effort command, or one that must not be passed; `text` says why."""
         self.counters.commands += 1
-        self._refuse(CommandProblem.UNREADABLE, f"{size} bytes that are no std_msgs/Float64MultiArray")
+        self._refuse(problem, text)
 
     def _refuse(self, problem: CommandProblem, text: str) -> None:
         self.counters.refused[problem] += 1

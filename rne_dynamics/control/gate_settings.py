@@ -38,6 +38,7 @@ class CommandProblem(Enum):
     UNREADABLE = "unreadable"
     WRONG_LENGTH = "wrong length"
     NOT_FINITE = "not finite"
+    TOO_OLD = "too old"
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,8 @@ LEAD = 8 - ENCAPSULATION
 IMU_NUMBERS = 4 + 9 + 3 + 9 + 3 + 9
 
 _STAMP, _COUNT = Struct("<iI"), Struct("<I")
+#: Bytes of a header's time.
+STAMP_SIZE = _STAMP.size
 
 
 def stamp_in(data: bytes) -> int:
@@ -84,7 +86,7 @@ class JointStateLayout(NamedTuple):
         return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
 
 
-class _Walk:
+class Walk:
     """From field to field; `struct.error` where the bytes end too early."""
 
     def __init__(self, data: bytes, at: int) -> None:
@@ -92,9 +94,11 @@ class _Walk:
         self.fixed: list[Span] = []
 
     def align(self, size: int) -> None:
+        """Go to the next place for a value of `size` bytes."""
         self.at += (ENCAPSULATION - self.at) % size
 
     def take(self, count: int) -> Span:
+        """The next `count` bytes."""
         span = Span(self.at, self.at + count)
         if span.stop > len(self.data):
             raise error(f"{span.stop} bytes needed, {len(self.data)} there")
@@ -102,16 +106,19 @@ class _Walk:
         return span
 
     def count(self) -> int:
+        """The next list's or text's length."""
         self.align(_COUNT.size)
         self.fixed.append(self.take(_COUNT.size))
         return int(_COUNT.unpack_from(self.data, self.fixed[-1].start)[0])
 
     def text(self) -> bytes:
+        """The next text."""
         span = self.take(self.count())
         self.fixed.append(span)
         return self.data[span.start : span.stop].removesuffix(b"\0")
 
     def numbers(self) -> Span:
+        """Where the next list of float64 is."""
         count = self.count()
         if count:
             self.align(8)
@@ -125,7 +132,7 @@ def joint_state_layout(data: bytes) -> JointStateLayout | None:
     """
     if data[:2] != PLAIN or not NATIVE:
         return None
-    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    walk = Walk(data, ENCAPSULATION + _STAMP.size)
     try:
         walk.text()  # frame_id
         count = walk.count()
@@ -143,7 +150,7 @@ def trajectory_points(data: bytes) -> int | None:
     """How many points a serialised trajectory_msgs/JointTrajectory says it has; None where that cannot be read here."""
     if data[:2] != PLAIN or not NATIVE:
         return None
-    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    walk = Walk(data, ENCAPSULATION + _STAMP.size)
     try:
         walk.text()  # frame_id
         for _ in range(walk.count()):
@@ -157,7 +164,7 @@ def imu_numbers(data: bytes) -> Array | None:
     """The 37 numbers of a sensor_msgs/Imu in their order; None where they cannot be read here."""
     if data[:2] != PLAIN or not NATIVE:
         return None
-    walk = _Walk(data, ENCAPSULATION + _STAMP.size)
+    walk = Walk(data, ENCAPSULATION + _STAMP.size)
     try:
         walk.text()  # frame_id
         walk.align(8)

@@ -25,7 +25,7 @@ from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.command_line import read_command_line
@@ -44,6 +44,7 @@ from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
+from rne_dynamics.ros.speed_unit import FULL_SPEED, SpeedUnit
 from rne_dynamics.ros.trajectory_message import MotionLimits, accept, duration_message, read_trajectory
 
 SCHEMA: tuple[Parameter, ...] = (
@@ -56,6 +57,9 @@ SCHEMA: tuple[Parameter, ...] = (
     damping_parameter("hand_guiding.{joint}.damping", "Damping while a hand leads the arm."),
     Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of what they ask for; ~/speed_scaling "
               "changes it too.", "", 0.0, 1.0),
+    Parameter("speed_scaling_unit", "fraction", "What ~/speed_scaling holds: 0 to 1 (fraction), or 0 to 100 (percent) "
+              "as the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
+              read_only=True),
     Parameter("command_delay", 0.0, "Time from a joint state's stamp until the effort that answers it acts; the law "
               "then answers for the state at that time. 0 for none; open arms only.", "s", 0.0, LONGEST_DELAY),
     Parameter("constraints.start", 0.05, "How far a trajectory may start from where the arm is.", "rad or m",
@@ -96,7 +100,7 @@ class ComputedTorqueController(EffortNode):
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
         self._speeds: Latest[float] = Latest(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
-        self._speed = number(values, "speed_scaling")
+        self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
@@ -251,13 +255,12 @@ class ComputedTorqueController(EffortNode):
             self.get_logger().error(f"trajectory refused: {error}")
 
     def _on_speed(self, message: Float64) -> None:
-        if 0.0 <= message.data <= 1.0:
-            self._set_speed(message.data)
-            return
-        self.get_logger().warning(
-            f"speed scaling is {message.data}; it must lie between 0 and 1; it stays {self._speed:g}",
-            throttle_duration_sec=1.0,
-        )
+        try:
+            self._set_speed(self._unit.fraction(message.data))
+        except ControlError as error:
+            self.get_logger().warning(f"{error}. It stays {self._speed:g} of full speed", throttle_duration_sec=1.0)
+        if suspicion := self._unit.suspicion():
+            self.get_logger().warning(suspicion)
 
     def _set_speed(self, speed: float) -> None:
         self._speed = speed

@@ -133,7 +133,7 @@ class ControlLoop:
         self._q, self._qd, self._reported, self._sent = np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n)
         self._account = ControllerReport(self.supervisor)
         node = self._node = LoopNode(setup)
-        self.efforts = EffortPublisher(node, setup.joints, robot.joint_names, setup.scale)
+        self.efforts = EffortPublisher(node, setup.joints, robot.joint_names, setup.scale, setup.message)
         self.terms = TermsPublisher(node, robot.joint_names, setup.torque_divisor)
         self._tracking = ControllerState(
             node, robot.joint_names, setup.torque_divisor if setup.settings.tracking is not None else 0

@@ -24,6 +24,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, open_tree
 from rne_dynamics.model.tree import JointKind
 from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
 
 #: The effort rate where none is given: the whole effort limit in this time, s.
@@ -65,6 +66,7 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("effort_scale.{joint}", 1.0, "What is sent, for each N m or N of the model: a unit, a gear ratio or a "
               f"sign; reported efforts are divided by it. At least {LEAST_SCALE:g} either way.", "", -1e4, 1e4,
               at_configure=True),
+    COMMAND_MESSAGE,
     Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
               0.0, 1.0),
     Parameter("friction_velocity_threshold", 0.005, "Speed around zero over which Coulomb friction fades.",

@@ -26,6 +26,7 @@ from rne_dynamics.control.gate_settings import (
     PASSING,
     STOPPING,
     UNCONFIGURED,
+    CommandProblem,
     GateEffort,
     GateMode,
     GateSettings,
@@ -34,9 +35,9 @@ from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.errors import RneDynamicsError, StateError
+from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.cdr import NumbersReader, stamp_in
+from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import (
@@ -49,6 +50,7 @@ from rne_dynamics.ros.controller_parameters import (
 )
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.effort_message import COMMAND_MESSAGE, effort_reader, effort_type
 from rne_dynamics.ros.gate_loop import GateLoop
 from rne_dynamics.ros.gate_report import GateReport, Neighbours
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
@@ -81,6 +83,7 @@ SCHEMA: tuple[Parameter, ...] = (
               1_000_000),
     Parameter("hand_back_time", 0.5, "Time over which the gate's own effort fades into the controller's when a held "
               "arm is handed back.", "s", 0.0, 60.0),
+    COMMAND_MESSAGE,
     *(replace(p, read_only=True) if p.name.startswith("effort_scale") else p for p in CONTROLLER if p.name in SHARED),
 )
 
@@ -141,14 +144,15 @@ class EffortGateNode(ArmNode):
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)
         values = self.parameters.values
+        message = self.parameters.text("command_message")
         self.gate = EffortGate(gate_settings(robot, values), self._entered)
         self.gate.warm_up()
         self._account = GateReport(self.gate)
-        self._reader, self._numbers = StateReader(joints, tuple(self.locked)), NumbersReader()
+        self._reader, self._numbers = StateReader(joints, tuple(self.locked)), effort_reader(message, self.commanded)
         self._others = LockedJoints(self.locked, endless(self.found.free))
         self._q, self._qd, self._reported = np.zeros(n), np.zeros(n), np.zeros(n)
         self._order = np.array([self.commanded.index(joint) for joint in joints], dtype=np.intp)
-        self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, values))
+        self.efforts = EffortPublisher(self, self.commanded, joints, effort_scales(robot, values), message)
         self._modes = self.keep(self.create_publisher(String, "~/state", LATCHED))
         self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
@@ -156,7 +160,8 @@ class EffortGateNode(ArmNode):
         self.clock, self._taken, self._stamp, self._command = LoopClock(self), 0, 0, 0
         self._seen = SeenPublisher(self, seen_topic(self)) if self.clock.simulated else None
         self._wait = GateLoop(
-            self, COMMANDS, "joint_states", self._on_command, self._on_state, self.clock, self._on_time
+            self, COMMANDS, effort_type(message), "joint_states", self._on_command, self._on_state, self.clock,
+            self._on_time,
         )
         if self.clock.subscription is not None:
             self.keep(self.clock.subscription)
@@ -272,9 +277,12 @@ class EffortGateNode(ArmNode):
 
     def _take_command(self, data: bytes) -> None:
         arrived, now = time.monotonic(), self.clock.now()
-        effort = self._numbers.read(data)
-        if effort is None:
-            self.gate.refuse_unreadable(len(data))
+        try:
+            effort = self._numbers.read(data)
+        except ControlError as error:
+            self.gate.refuse(CommandProblem.UNREADABLE, str(error))
+            return
+        if self._numbers.stamp and self._too_old(self._numbers.stamp):
             return
         if effort.shape == self._order.shape:
             effort = effort[self._order]
@@ -284,6 +292,19 @@ class EffortGateNode(ArmNode):
         if passed is not None:
             self.efforts.publish(passed.command)
             self._latency.add(time.monotonic() - arrived)
+
+    def _too_old(self, stamp: int) -> bool:
+        """Whether a command sent at `stamp`, ns, is older than `command_timeout`, or as far ahead; refuses it then."""
+        age = (self.get_clock().now().nanoseconds - stamp) / NANOSECONDS
+        longest = self.gate.settings.command_timeout
+        if abs(age) <= longest:
+            return False
+        self.gate.refuse(
+            CommandProblem.TOO_OLD,
+            f"stamp is {age:.3f} s old; at most {longest:g} s (command_timeout) are allowed, either way: check the "
+            "delay, and that both computers have the same time",
+        )
+        return True
 
     def _take_state(self, data: bytes, sequence: int | None) -> None:
         now = self.clock.now()

@@ -29,6 +29,7 @@ from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.control_loop import BASE, CLOCK_SEEN, DRIVES
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.effort_message import effort_type
 from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.listeners import Listeners
@@ -144,6 +145,8 @@ class EffortNode(ArmNode):
     def _setup(self, robot: Machine, settings: Settings) -> Setup:
         values = self.parameters
         drives, base = values.text("drives.topic"), values.text("base_motion.topic")
+        message = values.text("command_message")
+        effort_type(message)  # refuses what is not installed before the loop does
         topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
         topics += [f"~/torque/{term}" for term in TorqueTerms._fields]
         return Setup(
@@ -151,7 +154,7 @@ class EffortNode(ArmNode):
             {name: self.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(self)}
             | ({DRIVES: self.resolve_topic_name(drives)} if drives else {})
             | ({BASE: self.resolve_topic_name(base)} if base else {}),
-            self.commanded, tuple(self.locked), effort_scales(robot, values.values), values.number("rate"),
+            self.commanded, tuple(self.locked), effort_scales(robot, values.values), message, values.number("rate"),
             int(values.number("torque_divisor")), bool(drives), bool(base), self._simulated,
             int(values.number("realtime_priority")), tuple(map(int, numbers(values.values, "cpu_affinity"))),
             values.flag("lock_memory"),

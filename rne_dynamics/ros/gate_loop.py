@@ -14,7 +14,6 @@ from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.ros.glance import Glance, TakenByHand
 from rne_dynamics.ros.hot_loop import EXECUTOR_PERIOD, SERVICE_PERIOD, step, take
@@ -31,6 +30,8 @@ class GateLoop:
         The node.
     commands, states
         The topics.
+    kind
+        Type of the commands.
     on_command, on_state
         Called with each command or joint state, and the sender's running number of it.
     clock, on_time
@@ -38,14 +39,14 @@ class GateLoop:
     """
 
     def __init__(
-        self, node: Node, commands: str, states: str, on_command: Callable[[bytes, int], None],
+        self, node: Node, commands: str, kind: type, states: str, on_command: Callable[[bytes, int], None],
         on_state: Callable[[bytes, int | None], None], clock: LoopClock, on_time: Callable[[], None],
     ) -> None:
         def subscribe(kind: type, topic: str) -> Subscription:
             return node.create_subscription(kind, topic, lambda _: None, NEWEST, callback_group=TakenByHand(), raw=True)
 
-        self.commands, self.states = subscribe(Float64MultiArray, commands), subscribe(JointState, states)
-        self._on_command, self._on_state = on_command, on_state
+        self.commands, self.states = subscribe(kind, commands), subscribe(JointState, states)
+        self._kind, self._on_command, self._on_state = kind, on_command, on_state
         self.clock, self._on_time = clock, on_time
         self._wait_set = rclpy_implementation.WaitSet(3, 0, 0, 0, 0, 0, node.context.handle)
         self._glance, self._serving = Glance(node), False
@@ -61,7 +62,7 @@ class GateLoop:
             if self.clock.subscription is not None:
                 self._wait_set.add_subscription(self.clock.subscription.handle)
             self._wait_set.wait(max(int(longest * 1e9), 0))
-        command = take(self.commands, Float64MultiArray, raw=True)
+        command = take(self.commands, self._kind, raw=True)
         if command is not None:
             self._on_command(command[0], command[1]["publication_sequence_number"])
         state = take(self.states, JointState, raw=True)

@@ -48,6 +48,8 @@ class Setup:
         Controlled ones, in the order of the effort commands; and others whose positions are wanted now and then.
     scale
         What is sent for each N·m or N, shape (n,), in the model's order.
+    message
+        Type of the effort commands: the parameter `command_message`.
     rate
         Efforts per second; 0 answers each state.
     torque_divisor
@@ -67,6 +69,7 @@ class Setup:
     joints: tuple[str, ...]
     others: tuple[str, ...]
     scale: Array
+    message: str
     rate: float
     torque_divisor: int
     drives: bool

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, Header, MultiArrayDimension, MultiArrayLayout
+from std_msgs.msg import Header
 
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
+from rne_dynamics.ros.effort_message import FLOATS, NAMED, effort_type, prepared_effort
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 
 EFFORT_TOPIC = "effort_controller/commands"
@@ -44,9 +45,18 @@ class EffortPublisher:
     scale
         What is sent for each N·m or N of the model; shape (n,), in the model's order. It is constant: efforts within
         a limit and its rate in the model's unit are then within `scale` times these in the unit that is sent.
+    message
+        Type of the messages, as the parameter `command_message`. Stamped ones carry the node's time when they are sent.
+
+    Raises
+    ------
+    ParameterError
+        That type is not installed.
     """
 
-    def __init__(self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array) -> None:
+    def __init__(
+        self, node: ArmNode, joints: Sequence[str], model_joints: Sequence[str], scale: Array, message: str = FLOATS
+    ) -> None:
         n = len(joints)
         order = [list(model_joints).index(j) for j in joints]
         self._order = None if order == list(range(n)) else np.array(order, dtype=np.intp)
@@ -54,10 +64,10 @@ class EffortPublisher:
         self.scaled = bool((self.scale != 1.0).any())
         #: Efforts published so far.
         self.count = 0
-        layout = MultiArrayLayout(dim=[MultiArrayDimension(label=",".join(joints), size=n, stride=n)])
-        self._message = PreparedMessage(Float64MultiArray(layout=layout, data=[0.0] * n), "data")
+        self._message = prepared_effort(message, joints)
         self._values = self._message.numbers[0]
-        self._publisher = node.keep(node.create_publisher(Float64MultiArray, EFFORT_TOPIC, OFFERED))
+        self._clock = node.get_clock() if message == NAMED else None
+        self._publisher = node.keep(node.create_publisher(effort_type(message), EFFORT_TOPIC, OFFERED))
         #: The topic after remapping.
         self.topic = str(self._publisher.topic_name)
 
@@ -81,6 +91,8 @@ class EffortPublisher:
 
     def _publish(self) -> None:
         self.count += 1
+        if self._clock is not None:
+            self._message.stamp(self._clock.now().nanoseconds)
         self._message.publish(self._publisher)
 
 

@@ -11,29 +11,32 @@ from rclpy.parameter import Parameter as RosParameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
-from std_msgs.msg import Float64MultiArray, String
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from rne_dynamics.errors import ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
+from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
-from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
+from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
-from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
+from rne_dynamics.ros.effort_message import FLOATS, NAMED, effort_reader, effort_type
 from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.histogram import Recent, percentile
+from rne_dynamics.ros.hot_loop import HotLoop
 from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode, payload
 from rne_dynamics.ros.machine import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
+from rne_dynamics.ros.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES, TopicBasedHardware
 from rne_dynamics.ros.wall_time import NOTABLE, WallTime
 from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
@@ -79,6 +82,11 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("base_motion.topic", "", "Instead of a file, a topic of sensor_msgs/Imu: the base moves as a sensor at "
               "the root link measures. Empty for none.", read_only=True),
     Parameter("publish_clock", False, "Publish /clock.", read_only=True),
+    Parameter("command_message", FLOATS, "Type of the commands. Efforts on effort_controller/commands: in the order of "
+              f"joints ({FLOATS}) or by name, with a stamp ({NAMED}). {JOINT_STATE}: positions, velocities or efforts "
+              f"by name on {COMMANDS}, joint states on {STATES}, as topic-based hardware of ros2_control.",
+              choices=(FLOATS, NAMED, JOINT_STATE), read_only=True),
+    DRIVE_FREQUENCY,
     Parameter("limits.{joint}.effort", 0.0, "Effort at which the drive saturates; 0 takes the description's, none if "
               "that is 0 too.", "N m or N", 0.0, 1e6, read_only=True),
     Parameter("initial_position.{joint}", 0.0, "Where the arm starts; moved inside the position limits. A mechanism "
@@ -137,6 +145,7 @@ class SimulatorNode(ArmNode):
         )
         self._lockstep = values.flag("lockstep")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
+        self._hardware = self._topic_based(rigid(machine)) if values.text("command_message") == JOINT_STATE else None
         self._names, self._places = driven_first(robot)
         self._warm_up()
         self._wrenches: dict[str, Array] = {}
@@ -165,7 +174,17 @@ class SimulatorNode(ArmNode):
             return self._listener
         return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
 
+    def _topic_based(self, robot: Machine) -> TopicBasedHardware:
+        values = self.parameters
+        return TopicBasedHardware(
+            robot, values.number("rate"), values.number("drive_frequency"),
+            command_timeout=values.number("command_timeout") or None,
+            brake=values.text("on_command_timeout") == "brake", lockstep=values.flag("lockstep"),
+        )
+
     def _warm_up(self) -> None:
+        if self._hardware is not None:
+            self._hardware.warm_up(self.simulator)
         self.simulator.command(np.zeros(self.robot.n))
         self.simulator.advance(1, wrenches={open_tree(self.robot).link_names[-1]: np.zeros(6)})
         self._note_motion()
@@ -185,9 +204,11 @@ class SimulatorNode(ArmNode):
         position, velocity, effort = self._message.numbers
         self._position, self._velocity = position[: len(self._names)], velocity[: len(self._names)]
         self._effort = effort[: robot.n]
-        self._commands = NumbersReader()
-        self._states = self.keep(self.create_publisher(JointState, "joint_states", OFFERED))
-        if not isinstance(self.described, (Mechanism, FlexibleArm)):
+        self._states = self.keep(self.create_publisher(
+            JointState, STATES if self._hardware is not None else "joint_states", OFFERED
+        ))  # fmt: skip
+        # topic-based hardware has a controller manager before it, which needs the only publisher of this topic
+        if self._hardware is None and not isinstance(self.described, (Mechanism, FlexibleArm)):
             # Latched, so that controllers and viewers started without a description find it. Not the open tree of a
             # mechanism: a controller would take all its joints for driven. Nor what a model file makes flexible: it may
             # give the links masses that the URDF lacks.
@@ -210,10 +231,7 @@ class SimulatorNode(ArmNode):
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
         self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
-        loop = self.listen(
-            Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True,
-            profile=EVERY_ANSWER if self._lockstep else NEWEST,
-        )
+        loop = self._listen(self.parameters.text("command_message"))
         followers = self._lockstep and self._clocks is not None
         self.answers = Answers(
             self.parameters.number("lockstep_timeout") if self._lockstep else None,
@@ -223,6 +241,16 @@ class SimulatorNode(ArmNode):
         self._restart()
         self.keep(loop.beside(self, WrenchStamped, "~/wrench", WRENCHES, self._on_wrench))
         self.every(self.parameters.number("diagnostics_period"), self._report)
+
+    def _listen(self, message: str) -> HotLoop:
+        """Commands of that type, and the deadlines."""
+        if self._hardware is not None:
+            return self.listen(JointState, COMMANDS, self._on_joint_command, 1.0 / self._rate, self._tick, raw=True)
+        self._commands = effort_reader(message, self.commanded)
+        return self.listen(
+            effort_type(message), EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True,
+            profile=EVERY_ANSWER if self._lockstep else NEWEST,
+        )
 
     def begin(self) -> None:
         """Start the clock of the simulation at the present time; the arm is held until the first command."""
@@ -236,7 +264,8 @@ class SimulatorNode(ArmNode):
         """
         first = last = self._periods
         moved = time.monotonic()
-        while self._running and self.simulator.applied_effort.any() and self.loop:
+        driven = self._hardware is None  # servo loops of drives end with the simulation
+        while driven and self._running and self.simulator.applied_effort.any() and self.loop:
             self.loop.turn()
             if self._periods != last:
                 last, moved = self._periods, time.monotonic()
@@ -246,6 +275,8 @@ class SimulatorNode(ArmNode):
 
     def _restart(self) -> None:
         self.simulator.reset()
+        if self._hardware is not None:
+            self._hardware.drives.reset()
         self._wrenches.clear()
         self.answers.restart()
         self._ahead = False
@@ -267,6 +298,8 @@ class SimulatorNode(ArmNode):
         if self._listener is not None:
             self._listener.update()
         try:
+            if self._hardware is not None:
+                self._hardware.drive(self.simulator)
             state = self.simulator.advance(self._substeps, wrenches=self._wrenches or None)
             self._note_motion()
             if self._bending is not None:
@@ -324,14 +357,17 @@ class SimulatorNode(ArmNode):
             self._message.publish(self._states)
 
     def _on_command(self, data: bytes) -> None:
-        effort = self._commands.read(data)
-        if not self._running or effort is None:
+        if not self._running:
+            return
+        try:
+            effort = self._commands.read(data)
+        except ControlError as error:
+            self._refuse(str(error))
             return
         if len(effort) != self.robot.n or not np.isfinite(effort).all():
-            self.refused += 1
-            self.get_logger().warning(
-                f"command refused: {effort.tolist()}; it must be {self.robot.n} finite numbers, for the joints "
-                f"{', '.join(self.commanded)}", throttle_duration_sec=2.0,
+            self._refuse(
+                f"{effort.tolist()}; it must be {self.robot.n} finite numbers, for the joints "
+                f"{', '.join(self.commanded)}"
             )
             return
         held = not self.answers.commanded
@@ -340,6 +376,19 @@ class SimulatorNode(ArmNode):
         if answers and not self._paused and not held:
             # this command is good for the whole period, so the work need not wait for the deadline
             self._integrate()
+
+    def _refuse(self, why: str) -> None:
+        self.refused += 1
+        self.get_logger().warning(f"command refused: {why}", throttle_duration_sec=2.0)
+
+    def _on_joint_command(self, data: bytes) -> None:
+        """A command for drives with servo loops of their own; it answers no joint state."""
+        if not self._running or self._hardware is None:
+            return
+        try:
+            self._hardware.take(data, self.simulator)
+        except RneDynamicsError as error:
+            self._refuse(str(error))
 
     # -- what one does to the arm -------------------------------------------------------------------------------------
 
@@ -400,10 +449,17 @@ class SimulatorNode(ArmNode):
 
     def _report(self) -> None:
         level, message = OK, "paused" if self._paused else "running"
-        if not self.answers.commanded:
+        if not (self.answers.commanded or (self._hardware is not None and self._hardware.drives.commanded)):
             message = "holding the arm until the first command"
         if not self._running:
             level, message = WARN, "stopped"
+        elif self._clocks is not None and self.count_publishers(self._clocks.topic_name) > 1:
+            level, message = ERROR, (
+                f"{self.count_publishers(self._clocks.topic_name)} nodes publish {self._clocks.topic_name}, so that "
+                "whoever follows it gets the times of both in turn: give each simulated arm a clock of its own (for "
+                "all its nodes -r /clock:=clock, in its namespace), or set publish_clock to false in all but one"
+            )
+            self.diagnostics.warn(message)
         elif self._bending is not None:
             findings = self._bending.findings(self.simulator.state)
             for finding in findings:

@@ -1,0 +1,159 @@
+"""Drives with a servo loop of their own: each joint takes positions, velocities or efforts."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine
+
+#: Commands further apart than this are no stream: the drive does not spread a step over the time between them, s.
+LONGEST_INTERVAL = 0.2
+#: Share of a new interval in the estimate of the time between two commands.
+_NEW = 0.2
+#: How far a velocity drive's position reference runs ahead of a joint that does not follow, s at the velocity limit.
+_LEAD = 0.05
+
+POSITION, VELOCITY, EFFORT = range(3)
+
+
+class ServoDrives:
+    """Efforts of drives that follow positions and velocities with computed torque, and pass efforts on.
+
+    The interpolated modes of industrial drives (IEC 61800-7-201, CiA 402): a position target is approached in a
+    straight line over the estimated time between two targets, so that a stream of 50 to 1000 Hz becomes a continuous
+    motion one interval late. A velocity moves the position reference. The servo is `ComputedTorque` with the exact
+    model, friction included, as a position loop whose velocity command is kept within the joint's velocity limit; the
+    plant limits the effort.
+
+    Parameters
+    ----------
+    robot
+        The simulated robot, its payload included. Of a mechanism all vectors hold its actuated joints.
+    frequency
+        Natural frequency of the critically damped servo, rad/s.
+    command_timeout
+        Age from which velocities and efforts no longer count, s; None: never. Positions stay in force, as in a drive.
+    hold_on_timeout
+        Whether a joint whose effort is too old is held where it is; otherwise its effort is zero. A joint whose
+        velocity is too old is always held.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, or a frequency that is not above 0.
+    """
+
+    def __init__(
+        self, robot: Machine, frequency: float, *, command_timeout: float | None = None, hold_on_timeout: bool = False
+    ) -> None:
+        self._robot, n = robot, robot.n
+        gains = Gains.critically_damped(n, frequency)
+        self._law, self._position_gain = ComputedTorque(robot, gains, FrictionCompensation()), gains.p / gains.d
+        self._speed = np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
+        self._timeout, self._hold = command_timeout or np.inf, hold_on_timeout
+        self._nothing = np.zeros(n)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all commands."""
+        n = self._robot.n
+        #: Whether a command has come.
+        self.commanded = False
+        self._mode: NDArray[np.intp] = np.full(n, POSITION)
+        self._from, self._target, self._rate, self._effort = np.zeros((4, n))
+        self._begin, self._end, self._taken = np.zeros((3, n))
+        self._interval, self._last = 0.0, -np.inf
+
+    def command(self, t: float, q: Array, position: Array, velocity: Array, effort: Array) -> None:
+        """Take a command at time `t`, s, with the arm at `q`, shape (n,).
+
+        Parameters
+        ----------
+        position, velocity, effort
+            rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none. Of a joint with several the
+            position counts, then the velocity. A joint with none goes on as before; before its first one it is held.
+
+        Raises
+        ------
+        SimulationError
+            An infinite number; nothing has been taken then.
+        """
+        for label, values in (("position", position), ("velocity", velocity), ("effort", effort)):
+            if np.isinf(values).any():
+                j = int(np.argmax(np.isinf(values)))
+                name = self._robot.joint_names[j]
+                raise SimulationError(f"{label} of joint {name!r} is {values[j]}; it must be finite, or NaN for none")
+        given = np.isfinite(position) | np.isfinite(velocity) | np.isfinite(effort)
+        if not given.any():
+            return
+        if not self.commanded:
+            self.commanded, self._target, self._from = True, q.copy(), q.copy()
+        since = t - self._last
+        if since < LONGEST_INTERVAL:
+            self._interval += _NEW * (since - self._interval) if self._interval else since
+        else:
+            self._interval = 0.0
+        self._last = t
+        aim = np.where(self._mode == EFFORT, q, self._aim(t, q)[0])
+        placed, driven = np.isfinite(position), ~np.isfinite(position) & np.isfinite(velocity)
+        self._mode = np.where(placed, POSITION, np.where(driven, VELOCITY, np.where(given, EFFORT, self._mode)))
+        self._effort = np.where(self._mode == EFFORT, np.where(given, effort, self._effort), 0.0)
+        target = np.clip(np.where(placed, position, aim), self._robot.lower, self._robot.upper)
+        way = target - aim
+        duration = np.maximum(np.abs(way) / self._speed, self._interval)
+        moves = placed & (way != 0.0)
+        rate = np.divide(way, duration, out=np.zeros_like(way), where=moves & (duration > 0.0))
+        rate = np.where(driven, np.clip(np.where(driven, velocity, 0.0), -self._speed, self._speed), rate)
+        for held, new in ((self._from, aim), (self._target, target), (self._rate, rate), (self._begin, t)):
+            np.copyto(held, new, where=given)
+        np.copyto(self._end, np.where(driven, np.inf, t + np.where(moves, duration, 0.0)), where=given)
+        np.copyto(self._taken, t, where=given)
+
+    def _aim(self, t: float, q: Array) -> tuple[Array, Array]:
+        """Position and velocity reference at time `t`, each (n,); those of joints in effort mode mean nothing."""
+        passed = t - self._begin
+        on_the_way = t < self._end
+        along = self._from + self._rate * passed
+        driven = self._mode == VELOCITY
+        if driven.any():
+            lead = np.where(np.isfinite(self._speed), self._speed, np.abs(self._rate)) * _LEAD
+            along = np.where(driven, np.clip(along, q - lead, q + lead), along)
+            inside = np.clip(along, self._robot.lower, self._robot.upper)
+            on_the_way &= ~driven | (inside == along)
+            along = inside
+            # a joint that cannot follow must not be owed the way later
+            np.copyto(self._from, along, where=driven)
+            np.copyto(self._begin, t, where=driven)
+        aim = np.where(on_the_way | driven, along, self._target)
+        return aim, np.where(on_the_way, self._rate, 0.0)
+
+    def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
+        """The efforts asked of the motors at time `t`, s, at the state q, qd, shape (n,) each; shape (n,).
+
+        `posture` of a mechanism as for `ComputedTorque.law`.
+        """
+        late = t - self._taken >= self._timeout
+        if late.any():
+            self._stop(late & (self._mode == VELOCITY), self._aim(t, q)[0])
+            self._stop(late & (self._mode == EFFORT) & self._hold, q)
+        aim, speed = self._aim(t, q)
+        passed_on = self._mode == EFFORT
+        # Kd (v - qd) with v = speed + Kp/Kd e is the law's feedback; bounding v makes it a loop within a loop
+        wanted = np.clip(speed + self._position_gain * (aim - q), -self._speed, self._speed)
+        reference = Reference(q, np.where(passed_on, qd, wanted), self._nothing)
+        servo = self._law.law(q, qd, reference, posture=posture).total
+        given: Array = np.where(passed_on, np.where(late, 0.0, self._effort), servo)
+        return given
+
+    def _stop(self, which: NDArray[np.bool_], where: Array) -> None:
+        """Make joints position drives that stay at `where`, shape (n,)."""
+        self._mode = np.where(which, POSITION, self._mode)
+        np.copyto(self._target, where, where=which)
+        np.copyto(self._end, -np.inf, where=which)
