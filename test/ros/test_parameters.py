@@ -115,6 +115,42 @@ def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
     assert not node.set_parameters_atomically([RosParameter("timeout", RosParameter.Type.NOT_SET)]).successful
 
 
+DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
+
+
+def as_ros_has_it(node, name):
+    """Type and value of a parameter, and the type in its description."""
+    parameter = node.get_parameter(name)
+    value = parameter.value if isinstance(parameter.value, float) else list(parameter.value)
+    return parameter.type_, value, node.describe_parameter(name).type
+
+
+def test_integers_become_doubles_where_doubles_are_meant(make_node):
+    node = make_node(timeout=1, offset=[0, 1], gains__a__p=5)
+    table = ParameterTable(node, SCHEMA)
+    table.declare_joints(["a"])
+    assert as_ros_has_it(node, "timeout") == (DOUBLE, 1.0, DOUBLE.value)
+    assert as_ros_has_it(node, "offset") == (DOUBLES, [0.0, 1.0], DOUBLES.value)
+    assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 5.0, DOUBLE.value)
+    for set_them in (node.set_parameters, node.set_parameters_atomically):
+        set_them([RosParameter("gains.a.p", value=90), RosParameter("offset", value=[1, 0])])
+        assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 90.0, DOUBLE.value)
+        assert as_ros_has_it(node, "offset") == (DOUBLES, [1.0, 0.0], DOUBLES.value)
+        set_them([RosParameter("gains.a.p", value=5.0), RosParameter("offset", value=[0.0, 1.0])])
+    assert node.set_parameters([RosParameter("count", value=3)])[0].successful
+    assert node.get_parameter("count").type_ == RosParameter.Type.INTEGER
+
+
+@pytest.mark.parametrize("wrong", ["900", True, [1.0], None])
+def test_what_is_refused_leaves_the_type(make_node, wrong):
+    node = make_node()
+    ParameterTable(node, SCHEMA)
+    before = as_ros_has_it(node, "timeout")
+    change = RosParameter("timeout", RosParameter.Type.NOT_SET) if wrong is None else RosParameter("timeout", value=wrong)
+    assert not node.set_parameters([change])[0].successful
+    assert as_ros_has_it(node, "timeout") == before
+
+
 @pytest.mark.parametrize("module", [computed_torque_controller, gravity_compensation, effort_gate, simulator, move])
 def test_every_node_has_a_sound_schema(module):
     schema = (*COMMON, *module.SCHEMA)
