@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.publisher import Publisher
@@ -32,7 +31,8 @@ from rne_dynamics.ros.foreign_names import ForeignName
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import Described, load_machine, loaded
-from rne_dynamics.ros.parameter_service import StrictParameterService
+from rne_dynamics.ros.node_executor import NodeExecutor
+from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
@@ -110,9 +110,9 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     foreign: Sequence[ForeignName] = ()
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
-        super().__init__(name, parameter_overrides=list(overrides), start_parameter_services=False)
-        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign)
-        self._parameter_services = StrictParameterService(self)
+        super().__init__(name, parameter_overrides=list(overrides))
+        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign, overrides)
+        make_strict(self)
         self.finished, self.exit_code = False, 0
         #: Whether an error in this package or in the control loop has ended it: exit code 1, whatever `exit_code` is.
         self.failed = False
@@ -124,8 +124,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
-        self._make_transition = self._service_change_state.callback
-        self._service_change_state.callback = self._on_change_state
+        self._lifecycle = {service.srv_type: service.callback for service in self.services}
+        next(s for s in self.services if s.srv_type is ChangeState).callback = self._on_change_state
 
     @classmethod
     def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -201,7 +201,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         ):
             self.get_logger().warning(refusal)
 
-    def turn(self, executor: Executor) -> None:
+    def turn(self, executor: NodeExecutor) -> None:
         """One turn of the process's loop; returns within `SERVICE_PERIOD`, so that signals are noticed."""
         if self.loop is not None:
             self.loop.turn(executor)
@@ -216,18 +216,27 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     @property
     def is_active(self) -> bool:
         """Whether the node is in the lifecycle state `active`."""
-        return bool(self._state_machine.current_state[0] == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
+        return bool(self._lifecycle_state().id == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
+
+    def _lifecycle_state(self) -> LifecycleStateMessage:
+        """As its own service ``~/get_state`` answers: rclpy has no other documented way."""
+        return self._lifecycle[GetState](GetState.Request(), GetState.Response()).current_state
 
     # -- transitions --------------------------------------------------------------------------------------------------
 
     def _on_change_state(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         """As rclpy, which raises where the present state has no such transition: that would end the process."""
-        wanted = request.transition
-        there = [label if wanted.label else number for number, label, *_ in self._state_machine.available_transitions]
+        wanted, present = request.transition, self._lifecycle_state()
+        known = self._lifecycle[GetAvailableTransitions](
+            GetAvailableTransitions.Request(), GetAvailableTransitions.Response()
+        ).available_transitions
+        leaving = [t.transition for t in known if t.start_state.id == present.id]
+        there = [t.label if wanted.label else t.id for t in leaving]
         if (wanted.label or wanted.id) in there:
-            return self._make_transition(request, response)
+            made: ChangeState.Response = self._lifecycle[ChangeState](request, response)
+            return made
         self.get_logger().warning(
-            f"transition {wanted.label or wanted.id!r} is refused: state {self._state_machine.current_state[1]!r} has "
+            f"transition {wanted.label or wanted.id!r} is refused: state {present.label!r} has "
             f"{', '.join(map(str, there)) or 'none'}"
         )
         response.success = False

@@ -165,6 +165,8 @@ class ParameterTable:
         Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
     foreign
         Names that another controller has for parameters.
+    overrides
+        Values that the node's maker gave it.
 
     Raises
     ------
@@ -172,11 +174,14 @@ class ParameterTable:
         A value that its parameter does not take, or a name that no parameter has.
     """
 
-    def __init__(self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = ()) -> None:
+    def __init__(
+        self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = (),
+        overrides: Sequence[RosParameter] = (),
+    ) -> None:
         self._node = node
         self._schema = tuple(schema)
         self._foreign = tuple(foreign)
-        self._given = given_to(node)
+        self._given = given_to(node, overrides)
         self._declared: dict[str, Parameter] = {}
         self._known: dict[str, Parameter] = {}  # those whose value at the start was refused too
         self._translated: set[str] = set()

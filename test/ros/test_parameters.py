@@ -146,8 +146,8 @@ def test_what_is_refused_leaves_the_type(make_node, wrong):
     node = make_node()
     ParameterTable(node, SCHEMA)
     before = as_ros_has_it(node, "timeout")
-    change = RosParameter("timeout", RosParameter.Type.NOT_SET) if wrong is None else RosParameter("timeout", value=wrong)
-    assert not node.set_parameters([change])[0].successful
+    unset = RosParameter("timeout", RosParameter.Type.NOT_SET)
+    assert not node.set_parameters([unset if wrong is None else RosParameter("timeout", value=wrong)])[0].successful
     assert as_ros_has_it(node, "timeout") == before
 
 
