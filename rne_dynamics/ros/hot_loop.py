@@ -86,7 +86,8 @@ class HotLoop:
 
         For streams: the executor serves one message a turn, so that a stream of more than 20 Hz would lag behind.
         """
-        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=TakenByHand(node.context))
+        by_hand = TakenByHand(node.context)
+        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=by_hand)
         self._beside.append((subscription, kind, on_message))
         return subscription
 

@@ -24,8 +24,8 @@ from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import rigid
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.foreign_names import ForeignName
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
@@ -36,7 +36,8 @@ from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
-from rne_dynamics.spatial.compiling import Compiling, watch_compiling
+from rne_dynamics.spatial.compiling import watch_compiling
+from rne_dynamics.spatial.first_start import FirstStart
 
 Entity = TypeVar("Entity")
 
@@ -121,6 +122,8 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         #: Called before the node may drive the arm for the first time: from then on a signal has to wait for a stop.
         self.about_to_drive: Callable[[], None] = lambda: None
         self._entities: list[Any] = []
+        #: What is logged about compiling; the name of the executable is this node's before remapping.
+        self._program, self.first_start = name, FirstStart(self.get_logger().info, name, "arm")
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
@@ -250,8 +253,15 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             self._await_description(DESCRIPTION_TIMEOUT)
             self.load()
             robot = loaded(self.bare_robot, payload(self.parameters.values))
-            with watch_compiling(self._compiling):
-                self.build(robot)
+            rigid_kind = "mechanism" if isinstance(robot, Mechanism) else "arm"
+            kind = "flexible" if isinstance(self.described, FlexibleArm) else rigid_kind
+            kind = kind if self.described is self.bare_robot else "flexible"
+            self.first_start = FirstStart(self.get_logger().info, self._program, kind)
+            try:
+                with watch_compiling(self.first_start.note):
+                    self.build(robot)
+            finally:
+                self.first_start.end()
             self.get_logger().info(
                 f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
                 f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
@@ -278,13 +288,6 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             self.finished = self.failed = True
             return False
         return True
-
-    def _compiling(self, now: Compiling) -> None:
-        self.get_logger().info(
-            f"compiling the dynamics kernels, once per machine (`rne warmup` does it beforehand): {now.done} done in "
-            f"{now.seconds:.0f} s",
-            throttle_duration_sec=PATIENCE,
-        )
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to act."""

@@ -1,4 +1,4 @@
-"""The executor of a node whose process has more urgent work: it does one thing at a time, and is asked only when due."""
+"""The executor of a node whose process has more urgent work: one thing at a time, polled only when due."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class Parameter:
         return f"between {self.lower:g} and {self.upper:g}"
 
     def descriptor(self) -> ParameterDescriptor:
-        """The ROS descriptor. Dynamic typing lets `25` arrive where `25.0` is meant; `ParameterTable` keeps the type."""
+        """The ROS descriptor. Dynamic typing lets `25` arrive for `25.0`; `ParameterTable` keeps the type."""
         from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
         descriptor = ParameterDescriptor(
@@ -223,9 +223,7 @@ class ParameterTable:
                 continue
             try:
                 agreed = translated.agreed(name, parameter.parse, self._given)
-                initial = parameter.typed(
-                    self._given[name] if name in self._given else parameter.default if agreed is None else agreed
-                )
+                initial = parameter.typed(self._given.get(name, parameter.default if agreed is None else agreed))
                 declared = (
                     self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set since then
                     else self._node.declare_parameter(

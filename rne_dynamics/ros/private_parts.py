@@ -1,4 +1,4 @@
-"""The undocumented parts of rclpy that this package uses: what for, and what is lost in a release that has none of them.
+"""The undocumented parts of rclpy that this package uses: what for, and what a release without them costs.
 
 Nothing else in this package reads rclpy's implementation module, the handles of its entities or an attribute of its
 objects whose name begins with an underscore; `test/ros/test_private_parts.py` checks that.

@@ -25,7 +25,7 @@ def seen_then_served(node, heard):
     """Whether looking finds it, twice, and the executor then serves it."""
     executor = NodeExecutor()
     executor.add_node(node)
-    wait_until(lambda: executor.anything(), 10.0, "something to do")
+    wait_until(executor.anything, 10.0, "something to do")
     assert executor.anything()
 
     def served() -> bool:

@@ -3,9 +3,9 @@
     python test/support/renamed_rclpy.py WaitSet,take_message rne_dynamics.ros.simulator --ros-args ...
     python test/support/renamed_rclpy.py all rne_dynamics.ros.computed_torque_controller
 
-rclpy itself uses most of them, so that none can be deleted: the words are replaced in its own Python sources while they
-are imported, and on the classes of its C++ module. `all` stands for `IMPLEMENTATION` and for every word in those sources
-that begins with one underscore.
+rclpy itself uses most of them, so that none can be deleted: the words are replaced in its own Python sources while
+they are imported, and on the classes of its C++ module. `all` stands for `IMPLEMENTATION` and for every word in those
+sources that begins with one underscore.
 """
 
 from __future__ import annotations
