@@ -15,7 +15,6 @@ from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
 
-
 #: Makes each node that computes something when it is configured, by the name of its executable.
 NODES: dict[str, Callable[[], ArmNode]] = {
     "computed_torque_controller": lambda: ComputedTorqueController(LocalLoop()),

@@ -87,5 +87,6 @@ class StatusLine:
         expected = EXPECTED.get((self._program, kind))
         done = f"{now.done} done, {now.seconds:.0f} s"
         if expected is not None and now.done < expected.kernels:
-            done = f"{now.done} of up to {expected.kernels}, {now.seconds:.0f} s of up to about {expected.seconds:.0f} s"
+            total, estimate = expected
+            done = f"{now.done} of up to {total}, {now.seconds:.0f} s of up to about {estimate:.0f} s"
         return f"compiling, only at the first start (see `rne warmup`): {done}, {now.kernel}"

@@ -7,6 +7,7 @@ from array import array
 
 import pytest
 import rclpy
+from rclpy.context import Context
 from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ControlError, ParameterError
@@ -139,6 +140,24 @@ def test_integers_become_doubles_where_doubles_are_meant(make_node):
         set_them([RosParameter("gains.a.p", value=5.0), RosParameter("offset", value=[0.0, 1.0])])
     assert node.set_parameters([RosParameter("count", value=3)])[0].successful
     assert node.get_parameter("count").type_ == RosParameter.Type.INTEGER
+
+
+@pytest.mark.parametrize("where", ["file", "command line"])
+def test_integers_that_a_process_is_given_are_doubles_too(tmp_path, where):
+    file, context = tmp_path / "node.yaml", Context()
+    file.write_text("/**:\n  ros__parameters: {timeout: 1, offset: [0, 1], gains: {a: {p: 90}}}\n", encoding="utf-8")
+    single = [word for given in ("timeout:=1", "offset:=[0, 1]", "gains.a.p:=90") for word in ("-p", given)]
+    rclpy.init(args=["x", "--ros-args", *(single if where == "command line" else ["--params-file", str(file)])],
+               context=context)  # fmt: skip
+    try:
+        node = rclpy.create_node("parameters", context=context)
+        ParameterTable(node, SCHEMA).declare_joints(["a"])
+        assert as_ros_has_it(node, "timeout") == (DOUBLE, 1.0, DOUBLE.value)
+        assert as_ros_has_it(node, "offset") == (DOUBLES, [0.0, 1.0], DOUBLES.value)
+        assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 90.0, DOUBLE.value)
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
 
 
 @pytest.mark.parametrize("wrong", ["900", True, [1.0], None])

@@ -20,8 +20,8 @@ from typing import Any
 
 #: Names in the C++ module, which has no underscores before its names.
 IMPLEMENTATION = ("WaitSet", "take_message", "rclpy_implementation")
-#: Words in the sources that are not rclpy's own names: its compiled module, a standard library's hook.
-KEPT = ("_rclpy_pybind11", "_missing_")
+#: Words in the sources that are not names of rclpy's Python modules: its compiled one and types in it, an enum's hook.
+KEPT = ("_rclpy_pybind11", r"_rmw_\w+", "_missing_")
 
 #: The module that puts the names of its attributes together at run time: these stay.
 QOS = "rclpy.qos"
@@ -60,7 +60,7 @@ class Renamed:
 
 
 def _pattern(words: Sequence[str]) -> re.Pattern[str]:
-    return re.compile(rf"(?<!\w)(?!(?:{'|'.join(KEPT)})\b)(?:{'|'.join(words) or '(?!)'})\b")
+    return re.compile(rf"(?<!\w)(?<!msg\.)(?<!srv\.)(?!(?:{'|'.join(KEPT)})\b)(?:{'|'.join(words) or '(?!)'})\b")
 
 
 class _Source(SourceFileLoader):
