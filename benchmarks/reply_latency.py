@@ -2,10 +2,13 @@
 
     python benchmarks/reply_latency.py            # 3 rounds of 5 s each at 1 kHz
     python benchmarks/reply_latency.py --json
+    python benchmarks/reply_latency.py --without-private-parts
 
 echo        a bare rclpy node that sends a message of the same size back: the price of rclpy, DDS and this machine
 plain       examples/plain_node.py, what one writes in an afternoon with rclpy and Pinocchio; left out without Pinocchio
 controller  computed_torque_controller with every check on
+documented  the same on an rclpy whose private parts have other names (test/support/renamed_rclpy.py), with
+            --without-private-parts
 
 This process publishes joint states of an arm that is held and swings a little, and waits for each answer. CPU time is
 that of all threads of the answering processes over the seconds that are counted. Where an answer is missing, or those
@@ -45,6 +48,7 @@ from rne_dynamics.ros.hot_loop import HotLoop
 
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 COMMANDS = "effort_controller/commands"
+RENAMED = Path(__file__).resolve().parents[1] / "test" / "support" / "renamed_rclpy.py"
 PLAIN_NODE = Path(__file__).resolve().parents[1] / "examples" / "plain_node.py"
 #: An answer that takes longer has been lost, s.
 PATIENCE = 0.05
@@ -248,6 +252,8 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="of each node, in turn (default: 3)")
     parser.add_argument("--set", action="append", default=[], metavar="NAME:=VALUE",
                         help="parameter of the controller, any number of times")
+    parser.add_argument("--without-private-parts", action="store_true",
+                        help="a controller besides that finds none of rclpy's private parts")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--echo", type=int, default=0, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -257,13 +263,16 @@ def main() -> int:
     robot = rne.load_urdf(args.robot)
     # a pause of this process is no lost stream
     parameters = [f"robot_description:={args.robot}", f"state_timeout:={STATE_TIMEOUT}", *args.set]
+    controller = ["rne_dynamics.ros.computed_torque_controller", "--ros-args",
+                  *(word for parameter in parameters for word in ("-p", parameter))]  # fmt: skip
     commands = {
         "echo": [sys.executable, __file__, "--echo", str(robot.n)],
         "plain": [sys.executable, str(PLAIN_NODE), str(share_file(f"urdf/{args.robot}.urdf")),
                   "--bandwidth", f"{BANDWIDTH:g}", "--joints", *robot.joint_names],
-        "controller": [sys.executable, "-m", "rne_dynamics.ros.computed_torque_controller", "--ros-args",
-                       *(word for parameter in parameters for word in ("-p", parameter))],
+        "controller": [sys.executable, "-m", *controller],
     }
+    if args.without_private_parts:
+        commands["documented"] = [sys.executable, str(RENAMED), "all", *controller]
     if importlib.util.find_spec("pinocchio") is None:
         print("Pinocchio is not installed (pip install pin): no plain node", file=sys.stderr)
         del commands["plain"]

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.configure(sub)
     try:
         parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
-        with clean_stdout(), compile_status(), shown_repairs(parsed):
+        with clean_stdout(), compile_status(command), shown_repairs(parsed):
             code: int = module.run(parsed)
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)

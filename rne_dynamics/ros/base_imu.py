@@ -7,7 +7,6 @@ its quantity is not given.
 from __future__ import annotations
 
 import numpy as np
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import Imu
 
@@ -40,7 +39,7 @@ def read_imu(data: bytes) -> BaseReading:
 def _deserialised(data: bytes) -> Array:
     try:
         message = deserialize_message(data, Imu)
-    except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+    except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
         raise StateError(
             f"base motion: its {len(data)} bytes are no sensor_msgs/Imu: {error}", StateProblem.UNREADABLE
         ) from None

@@ -12,9 +12,8 @@ from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import NEWEST, ArmNode
+from rne_dynamics.ros.topic_wait import TakenByHand, take
 
 #: Time without usable messages after which the base rests, s: one that goes on accelerating would throw the arm.
 TIMEOUT = 0.5

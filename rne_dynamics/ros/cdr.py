@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -189,7 +188,7 @@ class NumbersReader:
             return known
         try:
             numbers: Array = np.array(deserialize_message(data, Float64MultiArray).data, np.float64)
-        except (rclpy_implementation.RMWError, UnicodeDecodeError):
+        except (RuntimeError, UnicodeDecodeError):  # rclpy's RMWError is a RuntimeError
             return None
         begin = len(data) - numbers.nbytes
         # its list is its last field: a count, at most four bytes to align, the numbers

@@ -33,8 +33,7 @@ from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_
 from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.diagnostics import WARN
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop, take
+from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, NEWEST
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, LoopClock
@@ -43,6 +42,7 @@ from rne_dynamics.ros.loop_statistics import LoopStatistics
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.scheduling import settle
 from rne_dynamics.ros.state_reader import StateReader
+from rne_dynamics.ros.topic_wait import TakenByHand, take
 from rne_dynamics.spatial.compiling import Compiling, watch_compiling
 
 # reading a member off its class is slow in Python 3.11

@@ -14,7 +14,6 @@ from dataclasses import replace
 from types import FrameType
 
 import numpy as np
-from rclpy.executors import Executor
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.publisher import Publisher
 from std_msgs.msg import String
@@ -60,6 +59,7 @@ from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher
+from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.state_reader import StateReader
@@ -213,7 +213,7 @@ class EffortGateNode(ArmNode):
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
-    def turn(self, executor: Executor) -> None:
+    def turn(self, executor: NodeExecutor) -> None:
         """One turn of the process's loop."""
         if self._wait is None:
             super().turn(executor)

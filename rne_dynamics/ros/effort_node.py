@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from rclpy.clock import ClockType
-from rclpy.executors import Executor
 from rclpy.publisher import Publisher
 from rclpy.time import Time
 from std_msgs.msg import String
@@ -38,6 +37,7 @@ from rne_dynamics.ros.loop_messages import Entered, Said, Setup
 from rne_dynamics.ros.loop_process import LoopEndedError
 from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.spatial.compiling import Compiling
 
@@ -223,7 +223,7 @@ class EffortNode(ArmNode):
 
     # -- what the loop reports ----------------------------------------------------------------------------------------
 
-    def turn(self, executor: Executor) -> None:
+    def turn(self, executor: NodeExecutor) -> None:
         """As the base, and note where the loop's process has ended."""
         super().turn(executor)
         self._hear()
@@ -249,7 +249,7 @@ class EffortNode(ArmNode):
             else:
                 log.info(message.text)
         elif isinstance(message, Compiling):
-            self._compiling(message)
+            self.first_start.note(message, "loop")
 
     def _entered(self, message: Entered) -> None:
         self.mode, cause, self._locked = message

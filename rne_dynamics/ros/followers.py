@@ -6,9 +6,8 @@ from rclpy.qos import QoSProfile, ReliabilityPolicy
 from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.topic_wait import TakenByHand, take
 
 #: No acknowledgement may be lost.
 EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
@@ -30,7 +29,8 @@ class Followers:
 
     def __init__(self, node: ArmNode, commands: str) -> None:
         self._subscription = node.keep(node.create_subscription(
-            Int64MultiArray, seen_topic(node), lambda message: None, EVERYTHING, callback_group=TakenByHand()
+            Int64MultiArray, seen_topic(node), lambda message: None, EVERYTHING,
+            callback_group=TakenByHand(node.context),
         ))
         self._commands = number_of(commands)
         self._seen: dict[int, ClockSeen] = {}

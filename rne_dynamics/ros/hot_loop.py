@@ -1,9 +1,9 @@
 """The control loop's own wait: one subscription and one deadline, without the executor's work a message.
 
 rclpy's executor builds a new wait set of all the node's entities for every message, which costs more than the
-control law. Here the one message that matters is waited for with a wait set that is made once, as
-`rclpy.wait_for_message` does it; services, parameters, timers and the other topics are looked for every now and then,
-in the pause after a message, and served by the executor.
+control law. Here the one message that matters is waited for with a wait set that is made once (`TopicWait`); services,
+parameters, timers and the other topics are polled every now and then, in the pause after a message, and served by the
+executor (`NodeExecutor`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,18 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from rclpy.executors import Executor, ShutdownException, TimeoutException
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
-from rne_dynamics.ros.glance import Glance, TakenByHand
+from rne_dynamics.ros.node_executor import NodeExecutor
+from rne_dynamics.ros.topic_wait import TakenByHand, TopicWait, take
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.loop_clock import LoopClock
 
-#: How often is looked for what the executor could do, s; bounds how late services, parameters and trajectories are
-#: noticed.
+#: How often the executor is asked, s; bounds how late services, parameters and trajectories are noticed.
 SERVICE_PERIOD = 0.05
-#: How often the executor itself looks, s: for what `Glance` leaves out. That costs about half a period at 1 kHz, so a
-#: reply may be late.
-EXECUTOR_PERIOD = 0.5
 #: Longest wait for a message, s; bounds how late signals and a silent stream are noticed.
 LONGEST_WAIT = 0.01
 #: Round-off of times that are compared, s: a simulated clock may step by just the period.
@@ -71,45 +66,45 @@ class HotLoop:
         on_time: Callable[[], None] = lambda: None,
     ) -> None:
         self.subscription: Subscription = node.create_subscription(
-            kind, topic, on_message, profile, callback_group=TakenByHand(), raw=raw
+            kind, topic, on_message, profile, callback_group=TakenByHand(node.context), raw=raw
         )
         self._kind, self._on_message, self._raw = kind, on_message, raw
         self._period, self._on_deadline = period, on_deadline
         self._clock, self._on_time = clock, on_time
         self._now: Callable[[], float] = time.monotonic if clock is None else clock.now
         self._deadline = self._now()
-        self._service_at = self._executor_at = 0.0
-        self._glance, self._serving = Glance(node), False
+        self._service_at = 0.0
         #: Of the last message, as its sender counts what it publishes; None where the middleware does not say.
         self.sequence: int | None = None
         self._beside: list[tuple[Subscription, type, Callable[[Any], None]]] = []
-        self._ticks = None if clock is None else clock.subscription
-        count = 1 if self._ticks is None else 2
-        self._wait_set = rclpy_implementation.WaitSet(count, 0, 0, 0, 0, 0, node.context.handle)
+        ticks = None if clock is None else clock.subscription
+        self._ticking = ticks is not None
+        self._messages = TopicWait(node, *((self.subscription, ticks) if self._ticking else (self.subscription,)))
 
     def beside(self, node: Node, kind: type, topic: str, depth: int, on_message: Callable[[Any], None]) -> Subscription:
         """Listen to a further topic, all of whose messages are served when the executor would have its turn.
 
         For streams: the executor serves one message a turn, so that a stream of more than 20 Hz would lag behind.
         """
-        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=TakenByHand())
+        by_hand = TakenByHand(node.context)
+        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=by_hand)
         self._beside.append((subscription, kind, on_message))
         return subscription
 
-    def turn(self, executor: Executor | None = None, longest: float = LONGEST_WAIT) -> None:
+    def turn(self, executor: NodeExecutor | None = None, longest: float = LONGEST_WAIT) -> None:
         """Wait for one message or deadline, at most `longest` seconds, and serve it.
 
         Then give `executor` its turn if that is due; None where a transition runs, which is inside the executor.
         """
         now = self._meet_deadline()
-        if self._period is not None and self._ticks is None:
+        if self._period is not None and not self._ticking:
             longest = min(longest, max(self._deadline - now, 0.0))
-        self._wait(longest)
+        self._messages.wait(longest)
         if self._clock is not None and self._clock.take():
             self._meet_deadline()  # so that a simulation that waits for `on_time` has the effort of this time by then
             self._on_time()
         self._take()
-        if executor is not None and now >= self._service_at and not self._serve(executor, now):
+        if executor is not None and now >= self._service_at and not executor.serve(now):
             self._service_at = now + SERVICE_PERIOD
             for subscription, kind, on_message in self._beside:
                 for _ in range(subscription.qos_profile.depth):  # no endless loop where they come as fast as taken
@@ -134,48 +129,9 @@ class HotLoop:
         self._deadline = self._deadline + self._period if late < self._period - ROUNDING else at + self._period
         return time.monotonic()
 
-    def _wait(self, longest: float) -> None:
-        handle = self.subscription.handle
-        with handle:
-            self._wait_set.clear_entities()
-            self._wait_set.add_subscription(handle)
-            if self._ticks is not None:
-                self._wait_set.add_subscription(self._ticks.handle)
-            self._wait_set.wait(int(longest * 1e9))
-
-    def _serve(self, executor: Executor, now: float) -> bool:
-        """Let the executor do one thing, if there is any; whether there was. Once begun, it goes on to the end."""
-        if self._serving or now >= self._executor_at or self._glance.anything(executor):
-            self._serving = step(executor)
-            if not self._serving:
-                self._executor_at = now + EXECUTOR_PERIOD
-        return self._serving
-
     def _take(self) -> None:
         taken = take(self.subscription, self._kind, self._raw)
         if taken is not None:
-            self.sequence = taken[1]["publication_sequence_number"]
+            self.sequence = taken[1].get("publication_sequence_number")
             self._on_message(taken[0])
 
-
-def step(executor: Executor) -> bool:
-    """Let the executor do one thing of all that is ready; False after the last.
-
-    What `spin_once` does, which does not tell: so that all that waits is done within some messages, one thing in the
-    pause after each, and with one look at all entities.
-    """
-    try:
-        task, _, _ = executor.wait_for_ready_callbacks(timeout_sec=0.0)
-    except (TimeoutException, ShutdownException):
-        return False
-    task()
-    task.result()  # raises what the callback has raised
-    return True
-
-
-def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any, dict[str, Any]] | None:
-    """The message that waits, if any, or its bytes, and what the middleware knows of it."""
-    handle = subscription.handle
-    with handle:
-        taken: tuple[Any, dict[str, Any]] | None = handle.take_message(kind, raw)
-    return taken

@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
-from lifecycle_msgs.srv import ChangeState
+from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
 from rclpy.clock import Clock, ClockType
-from rclpy.executors import Executor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.publisher import Publisher
@@ -24,20 +23,21 @@ from rclpy.timer import Timer
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
-from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import rigid
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.foreign_names import ForeignName
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.machine import Described, load_machine, loaded
-from rne_dynamics.ros.parameter_service import StrictParameterService
+from rne_dynamics.ros.node_executor import NodeExecutor
+from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
-from rne_dynamics.spatial.compiling import Compiling, watch_compiling
+from rne_dynamics.spatial.compiling import watch_compiling
+from rne_dynamics.spatial.first_start import FirstStart
 
 Entity = TypeVar("Entity")
 
@@ -111,9 +111,9 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     foreign: Sequence[ForeignName] = ()
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
-        super().__init__(name, parameter_overrides=list(overrides), start_parameter_services=False)
-        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign)
-        self._parameter_services = StrictParameterService(self)
+        super().__init__(name, parameter_overrides=list(overrides))
+        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign, overrides)
+        make_strict(self)
         self.finished, self.exit_code = False, 0
         #: Whether an error in this package or in the control loop has ended it: exit code 1, whatever `exit_code` is.
         self.failed = False
@@ -122,11 +122,13 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         #: Called before the node may drive the arm for the first time: from then on a signal has to wait for a stop.
         self.about_to_drive: Callable[[], None] = lambda: None
         self._entities: list[Any] = []
+        #: What is logged about compiling; the name of the executable is this node's before remapping.
+        self._program, self.first_start = name, FirstStart(self.get_logger().info, name, "arm")
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
-        self._make_transition = self._service_change_state.callback
-        self._service_change_state.callback = self._on_change_state
+        self._lifecycle = {service.srv_type: service.callback for service in self.services}
+        next(s for s in self.services if s.srv_type is ChangeState).callback = self._on_change_state
 
     @classmethod
     def all_parameters(cls, schema: Sequence[Parameter]) -> tuple[Parameter, ...]:
@@ -202,7 +204,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         ):
             self.get_logger().warning(refusal)
 
-    def turn(self, executor: Executor) -> None:
+    def turn(self, executor: NodeExecutor) -> None:
         """One turn of the process's loop; returns within `SERVICE_PERIOD`, so that signals are noticed."""
         if self.loop is not None:
             self.loop.turn(executor)
@@ -217,18 +219,27 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     @property
     def is_active(self) -> bool:
         """Whether the node is in the lifecycle state `active`."""
-        return bool(self._state_machine.current_state[0] == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
+        return bool(self._lifecycle_state().id == LifecycleStateMessage.PRIMARY_STATE_ACTIVE)
+
+    def _lifecycle_state(self) -> LifecycleStateMessage:
+        """As its own service ``~/get_state`` answers: rclpy has no other documented way."""
+        return self._lifecycle[GetState](GetState.Request(), GetState.Response()).current_state
 
     # -- transitions --------------------------------------------------------------------------------------------------
 
     def _on_change_state(self, request: ChangeState.Request, response: ChangeState.Response) -> ChangeState.Response:
         """As rclpy, which raises where the present state has no such transition: that would end the process."""
-        wanted = request.transition
-        there = [label if wanted.label else number for number, label, *_ in self._state_machine.available_transitions]
+        wanted, present = request.transition, self._lifecycle_state()
+        known = self._lifecycle[GetAvailableTransitions](
+            GetAvailableTransitions.Request(), GetAvailableTransitions.Response()
+        ).available_transitions
+        leaving = [t.transition for t in known if t.start_state.id == present.id]
+        there = [t.label if wanted.label else t.id for t in leaving]
         if (wanted.label or wanted.id) in there:
-            return self._make_transition(request, response)
+            made: ChangeState.Response = self._lifecycle[ChangeState](request, response)
+            return made
         self.get_logger().warning(
-            f"transition {wanted.label or wanted.id!r} is refused: state {self._state_machine.current_state[1]!r} has "
+            f"transition {wanted.label or wanted.id!r} is refused: state {present.label!r} has "
             f"{', '.join(map(str, there)) or 'none'}"
         )
         response.success = False
@@ -242,8 +253,15 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             self._await_description(DESCRIPTION_TIMEOUT)
             self.load()
             robot = loaded(self.bare_robot, payload(self.parameters.values))
-            with watch_compiling(self._compiling):
-                self.build(robot)
+            rigid_kind = "mechanism" if isinstance(robot, Mechanism) else "arm"
+            kind = "flexible" if isinstance(self.described, FlexibleArm) else rigid_kind
+            kind = kind if self.described is self.bare_robot else "flexible"
+            self.first_start = FirstStart(self.get_logger().info, self._program, kind)
+            try:
+                with watch_compiling(self.first_start.note):
+                    self.build(robot)
+            finally:
+                self.first_start.end()
             self.get_logger().info(
                 f"ready: robot {robot.name!r}, {robot.n} joints ({', '.join(robot.joint_names)}); configured in "
                 f"{time.monotonic() - began:.2f} s, {seconds_since_start():.2f} s after the process started"
@@ -270,13 +288,6 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             self.finished = self.failed = True
             return False
         return True
-
-    def _compiling(self, now: Compiling) -> None:
-        self.get_logger().info(
-            f"compiling the dynamics kernels, once per machine (`{rne('warmup')}` does it beforehand): "
-            f"{now.done} done in {now.seconds:.0f} s",
-            throttle_duration_sec=PATIENCE,
-        )
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Start to act."""

@@ -12,8 +12,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.cdr import ENCAPSULATION, NANOSECONDS, stamp_in
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import take
+from rne_dynamics.ros.topic_wait import TakenByHand, take
 
 #: The parameter that every ROS node has.
 USE_SIM_TIME = "use_sim_time"

@@ -40,8 +40,9 @@ HEAD = f"""\
 `{COMMAND}` writes this page from what the nodes declare; a test checks it.
 
 Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` stands for the name of
-each controlled joint. A number may be given as an integer. Not a number, infinity, another type, and what lies outside
-the bounds is refused by name, at the start (the node then says so and ends) as at run time.
+each controlled joint. A number may be given as an integer, alone or in a list; ROS has it as a double then. Not a
+number, infinity, another type, and what lies outside the bounds is refused by name, at the start (the node then says
+so and ends) as at run time.
 
 What is *live* can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
 checked together with everything else that holds, and take effect together between two efforts, or not at all.

@@ -9,28 +9,28 @@ from rcl_interfaces.msg import SetParametersResult
 from rcl_interfaces.srv import SetParameters, SetParametersAtomically
 from rclpy.node import Node
 from rclpy.parameter import Parameter
-from rclpy.parameter_service import ParameterService
 
 from rne_dynamics.ros.unknown_parameters import refuse_undeclared
 
 
-class StrictParameterService(ParameterService):  # type: ignore[misc]  # rclpy may be absent where types are checked
-    """As rclpy's, whose own end the node with an exception where a request names a type that does not exist.
+def make_strict(node: Node) -> None:
+    """Let the parameter services of a node refuse what makes rclpy's own end it: types that do not exist."""
 
-    Make it for a node that was made with ``start_parameter_services=False``, and keep it.
-    """
-
-    def _set_parameters_callback(
-        self, request: SetParameters.Request, response: SetParameters.Response
-    ) -> SetParameters.Response:
-        response.results = [change(self._get_node(), [parameter]) for parameter in request.parameters]
+    def set_each(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
+        response.results = [change(node, [parameter]) for parameter in request.parameters]
         return response
 
-    def _set_parameters_atomically_callback(
-        self, request: SetParametersAtomically.Request, response: SetParametersAtomically.Response
+    def set_all(
+        request: SetParametersAtomically.Request, response: SetParametersAtomically.Response
     ) -> SetParametersAtomically.Response:
-        response.result = change(self._get_node(), request.parameters)
+        response.result = change(node, request.parameters)
         return response
+
+    for service in node.services:
+        if service.srv_type is SetParameters:
+            service.callback = set_each
+        elif service.srv_type is SetParametersAtomically:
+            service.callback = set_all
 
 
 def change(node: Node, parameters: Sequence[ParameterMessage]) -> SetParametersResult:

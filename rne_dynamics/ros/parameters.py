@@ -106,6 +106,16 @@ class Parameter:
             raise ParameterError(f"parameter {name} is {value!r}; it must be one of {', '.join(self.choices)}")
         return value
 
+    def typed(self, value: object) -> object:
+        """`value` with its integers as floats where this parameter is of floats; as it is where it has others."""
+        if self.element is not float:
+            return value
+        items = value if isinstance(value, tuple) else (value,)
+        if not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in items):
+            return value
+        floats = tuple(map(float, items))
+        return floats if isinstance(value, tuple) else floats[0]
+
     @property
     def _in_unit(self) -> str:
         return f" ({self.unit})" if self.unit else ""
@@ -119,7 +129,7 @@ class Parameter:
         return f"between {self.lower:g} and {self.upper:g}"
 
     def descriptor(self) -> ParameterDescriptor:
-        """The ROS descriptor. Dynamic typing lets `25` arrive where `25.0` is meant; `parse` checks the type."""
+        """The ROS descriptor. Dynamic typing lets `25` arrive for `25.0`; `ParameterTable` keeps the type."""
         from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
 
         descriptor = ParameterDescriptor(
@@ -155,6 +165,8 @@ class ParameterTable:
         Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
     foreign
         Names that another controller has for parameters.
+    overrides
+        Values that the node's maker gave it.
 
     Raises
     ------
@@ -162,18 +174,23 @@ class ParameterTable:
         A value that its parameter does not take, or a name that no parameter has.
     """
 
-    def __init__(self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = ()) -> None:
+    def __init__(
+        self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = (),
+        overrides: Sequence[RosParameter] = (),
+    ) -> None:
         self._node = node
         self._schema = tuple(schema)
         self._foreign = tuple(foreign)
-        self._given = given_to(node)
+        self._given = given_to(node, overrides)
         self._declared: dict[str, Parameter] = {}
+        self._known: dict[str, Parameter] = {}  # those whose value at the start was refused too
         self._translated: set[str] = set()
         self._apply: Callable[[Values], Callable[[], None]] = lambda values: lambda: None
         self._pending: tuple[Values, Callable[[], None]] | None = None
         self._configured = False
         self.values: Values = MappingProxyType({})
         self._declare({p.name: p for p in self._schema if JOINT not in p.name})
+        node.add_pre_set_parameters_callback(self._typed)
         node.add_on_set_parameters_callback(self._check)
         node.add_post_set_parameters_callback(self._swap)
 
@@ -200,16 +217,18 @@ class ParameterTable:
         self._translated |= translated.names
         faults = list(translated.faults)
         values = dict(self.values)
+        self._known.update(parameters)
         for name, parameter in parameters.items():
             if name in self._declared:
                 continue
             try:
                 agreed = translated.agreed(name, parameter.parse, self._given)
-                initial = parameter.default if agreed is None else agreed
+                initial = parameter.typed(self._given.get(name, parameter.default if agreed is None else agreed))
                 declared = (
                     self._node.get_parameter(name) if self._node.has_parameter(name)  # refused, and set since then
                     else self._node.declare_parameter(
-                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor()
+                        name, list(initial) if isinstance(initial, tuple) else initial, parameter.descriptor(),
+                        ignore_override=True,
                     )
                 )
                 values[name] = parameter.parse(name, plain(declared.value))
@@ -244,7 +263,31 @@ class ParameterTable:
         """The node is not configured any more: changes take effect when it is configured next."""
         self._apply, self._configured = lambda values: lambda: None, False
 
+    def _typed(self, changes: Sequence[RosParameter]) -> list[RosParameter]:
+        """The changes in the types of their parameters: `ros2 param set` sends `900` as an integer."""
+        from rclpy.parameter import Parameter as RosParameter
+
+        result = []
+        for change in changes:
+            given = plain(change.value)
+            typed = self._known[change.name].typed(given) if change.name in self._known else given
+            same = typed is given or typed == ()
+            result.append(change if same else RosParameter(
+                change.name, value=list(typed) if isinstance(typed, tuple) else typed
+            ))
+        return result
+
     def _check(self, changes: Sequence[RosParameter]) -> SetParametersResult:
+        """Whether the changes are taken."""
+        result = self._checked(changes)
+        if not result.successful:
+            for change in changes:  # rclpy has put the type of what is refused into the description
+                if self._node.has_parameter(change.name):
+                    present = self._node.get_parameter(change.name)
+                    self._node.describe_parameter(change.name).type = present.type_.value
+        return result
+
+    def _checked(self, changes: Sequence[RosParameter]) -> SetParametersResult:
         from rcl_interfaces.msg import SetParametersResult
 
         self._pending = None

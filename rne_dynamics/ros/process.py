@@ -14,12 +14,14 @@ from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 import rclpy
-from rclpy.executors import Executor, ExternalShutdownException, SingleThreadedExecutor
+from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
+from rne_dynamics.ros.private_parts import report_missing
 from rne_dynamics.spatial.jit import UNCOMPILED
 
 if TYPE_CHECKING:
@@ -92,19 +94,20 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
     """
     with StopSignal() as stop:
         node: ArmNode | None = None
-        executor: SingleThreadedExecutor | None = None
+        executor: NodeExecutor | None = None
         code = 1
         try:
             end_with_parent()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
-            executor = SingleThreadedExecutor()
+            executor = NodeExecutor()
             node = make()
             node.pressed, node.about_to_drive = lambda: stop.pressed, stop.defer
             if UNCOMPILED:
                 node.get_logger().warning(UNCOMPILED)
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
                 node.get_logger().warning(warning)
+            report_missing(node)
             executor.add_node(node)
             started = node.start()
             stop.defer()

@@ -8,6 +8,8 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
+from rne_dynamics.ros.topic_wait import TakenByHand, take
+
 
 class Sample(NamedTuple):
     """One recorded message and the middleware's times, ns since the epoch."""
@@ -39,17 +41,17 @@ class TopicRecorder:
         profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         if latched:
             profile.reliability, profile.durability = ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL
-        self._subscription = node.create_subscription(kind, topic, lambda message: None, profile, raw=True)
+        self._subscription = node.create_subscription(
+            kind, topic, lambda message: None, profile, callback_group=TakenByHand(node.context), raw=True
+        )
         self.topic = self._subscription.topic_name
         self.samples: list[Sample] = []
 
     def drain(self) -> None:
         """Take what has come."""
-        handle = self._subscription.handle
-        with handle:  # not destroyed meanwhile
-            while (taken := handle.take_message(self.kind, True)) is not None:
-                data, info = taken
-                self.samples.append(Sample(info["source_timestamp"], info["received_timestamp"], data))
+        while (taken := take(self._subscription, self.kind, True)) is not None:
+            data, info = taken
+            self.samples.append(Sample(info["source_timestamp"], info["received_timestamp"], data))
 
     def decode(self, sample: Sample) -> Any:
         """The message of a sample."""

@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -93,7 +92,7 @@ class StateReader:
     def _read_anew(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
         try:
             message = deserialize_message(data, JointState)
-        except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
             raise StateError(
                 f"joint state: its {len(data)} bytes are no sensor_msgs/JointState: {error}", StateProblem.UNREADABLE
             ) from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from builtin_interfaces.msg import Duration
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory
 
@@ -40,7 +39,7 @@ def read_trajectory(data: bytes) -> JointTrajectory:
         raise TrajectoryError(f"it has {points} points; at most {MOST_POINTS} are accepted")
     try:
         message: JointTrajectory = deserialize_message(data, JointTrajectory)
-    except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+    except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
         raise TrajectoryError(
             f"its {len(data)} bytes are no trajectory_msgs/JointTrajectory: {error}"
         ) from None

@@ -10,6 +10,7 @@ from rne_dynamics.ros.foreign_names import JOINT
 
 if TYPE_CHECKING:
     from rclpy.node import Node
+    from rclpy.parameter import Parameter as RosParameter
 
 #: rclpy declares such parameters with topics whose publisher or subscription allows it.
 QOS = "qos_overrides."
@@ -19,15 +20,29 @@ ALIKE, MARGIN = 0.6, 0.02
 MOST = 7
 
 
-def given_to(node: Node) -> dict[str, Any]:
-    """Values that command line, parameter files and the maker of a node gave it, by name."""
-    try:
-        overrides = dict(node._parameter_overrides)  # the only place where rclpy keeps those of the maker
-    except AttributeError:
-        from rclpy.parameter import Parameter
+def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, Any]:
+    """Values that command line, parameter files and the maker of a node (`overrides`) gave it, by name."""
+    from rne_dynamics.ros.private_parts import given_parameters
 
-        overrides = node.handle.get_parameters(Parameter)
-    return {name: plain(parameter.value) for name, parameter in overrides.items()}
+    given = given_parameters(node)
+    if given is None:
+        given = given_to_another(node, overrides)
+    return {name: plain(parameter.value) for name, parameter in given.items()}
+
+
+def given_to_another(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, RosParameter]:
+    """What a node is given that has the same name, by rclpy's documented interface alone."""
+    from rclpy.node import Node
+
+    other = Node(
+        node.get_name(), context=node.context, namespace=node.get_namespace(), enable_rosout=False,
+        start_parameter_services=False, automatically_declare_parameters_from_overrides=True,
+        parameter_overrides=list(overrides),
+    )
+    try:
+        return dict(other.get_parameters_by_prefix(""))
+    finally:
+        other.destroy_node()
 
 
 def plain(value: object) -> object:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
 
@@ -9,8 +11,17 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
+
+#: Makes each node that computes something when it is configured, by the name of its executable.
+NODES: dict[str, Callable[[], ArmNode]] = {
+    "computed_torque_controller": lambda: ComputedTorqueController(LocalLoop()),
+    "gravity_compensation": lambda: GravityCompensationNode(LocalLoop()),
+    "effort_gate": EffortGateNode,
+    "simulator": SimulatorNode,
+}
 
 
 def configure_nodes(machine: str, *, model: bool) -> None:
@@ -30,10 +41,14 @@ def configure_nodes(machine: str, *, model: bool) -> None:
     """
     parameter = "model" if model else "robot_description"
     rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
-    controllers = (lambda: ComputedTorqueController(LocalLoop()), lambda: GravityCompensationNode(LocalLoop()))
-    for make in (*controllers, EffortGateNode, SimulatorNode):
-        node = make()
-        if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-            raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")
-        node.destroy_node()
+    for make in NODES.values():
+        configure(make, machine)
     rclpy.shutdown()
+
+
+def configure(make: Callable[[], ArmNode], machine: str) -> None:
+    """Make a node, configure it and destroy it; raises as `configure_nodes`."""
+    node = make()
+    if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
+        raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")
+    node.destroy_node()

@@ -229,6 +229,7 @@ def test_parameters_change_as_a_whole_or_not_at_all(rig):
         assert said in result.reason
         assert peer.get_double(NODE, "gains.joint1.p") == before
     assert peer.set_parameters(NODE, gains__joint1__p=900, gains__joint1__d=60.0).successful, "integers will do"
+    assert peer.get_double(NODE, "gains.joint1.p") == 900.0, "as doubles"
     assert peer.set_parameters(NODE, gains__joint1__p=2500.0, gains__joint1__d=100.0).successful
 
 

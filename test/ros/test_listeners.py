@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import time
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from rne_dynamics.ros.diagnostics import ERROR, WARN
 from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import wait_until
 
-from .conftest import SEES_AGAIN, START
+from .conftest import SEES_AGAIN, START, STEP
 
 ROBOT = rne.load_urdf("planar2")
 TURNED = replace(ROBOT, gravity=np.array([0.0, 0.0, -5.0]))
@@ -26,23 +27,27 @@ Q = [0.3, -0.5]
 NODE = "computed_torque_controller"
 
 
-def stream(peer, condition, what, process, seconds=20.0) -> None:
-    """Publish states until a condition holds."""
+def stream(peer, condition, what, process) -> None:
+    """Publish a state every `STEP` of simulated time until a condition holds that the other nodes bring about.
+
+    In real time a busy machine published so few states that the controller stopped: its gains need 58 a second.
+    """
 
     def turn():
         peer.state(Q)
-        peer.executor.spin_once(0.002)
+        peer.pass_time(STEP)
+        peer.executor.spin_once(0.0)
         return condition()
 
-    wait_until(turn, seconds, what, [process])
+    wait_until(turn, START, what, [process])
 
 
-def test_a_second_publisher_and_a_missing_listener_are_reported(start, make_peer):
-    peer = make_peer(ROBOT.joint_names)
+def test_a_second_publisher_and_a_missing_listener_are_reported(in_lockstep):
+    process, peer = in_lockstep(
+        NODE, ROBOT.joint_names, robot_description="planar2", diagnostics_period=0.5, **SEES_AGAIN
+    )
     reports: list[DiagnosticArray] = []
     peer.caller.create_subscription(DiagnosticArray, "/diagnostics", reports.append, 10)
-    process = start(NODE, robot_description="planar2", state_timeout=5.0, diagnostics_period=0.5, **SEES_AGAIN)
-    peer.connect(process)
 
     def told(level: bytes, text: str) -> bool:
         name = f"{peer.node.get_namespace()}/{NODE}"
@@ -56,24 +61,32 @@ def test_a_second_publisher_and_a_missing_listener_are_reported(start, make_peer
     peer.node.destroy_publisher(other)
     stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well again", process)
     peer.node.destroy_subscription(peer.commands._subscription)
+    peer.lockstep.stop_listening()
     stream(peer, lambda: told(WARN, "nobody listens to the efforts"), "a report of the missing listener", process)
     assert "2 nodes publish" in process.output()
-    process.stop()
+    end(process, peer)
+
+
+def end(process, peer) -> None:
+    """End a controller before another one of the same name starts."""
+    process.signal(signal.SIGINT)
+    assert peer.end(process) == 0
 
 
 def refused(process, since: int, text: str) -> bool:
     return any("trajectory refused" in line and text in line for line in process.output()[since:].splitlines())
 
 
-def drives(start, make_peer, profile) -> None:
+def drives(in_lockstep, make_peer, profile) -> None:
     """Motions are refused until the drives are said to act, and when they are said not to any more."""
-    peer = make_peer(ROBOT.joint_names)
-    says = peer.node.create_publisher(Bool, "robot/ready", profile)
     latched = profile is LATCHED
+    driver = make_peer(ROBOT.joint_names).node
+    says = driver.create_publisher(Bool, "robot/ready", profile)
     if latched:  # long before anybody listens
         says.publish(Bool(data=True))
-    process = start(NODE, robot_description="planar2", state_timeout=5.0, drives__topic="robot/ready", **SEES_AGAIN)
-    peer.connect(process)
+    process, peer = in_lockstep(
+        NODE, ROBOT.joint_names, robot_description="planar2", drives__topic="robot/ready", **SEES_AGAIN
+    )
     trajectories = peer.node.create_publisher(JointTrajectory, f"{NODE}/joint_trajectory", 1)
     wait_until(lambda: trajectories.get_subscription_count() and says.get_subscription_count() == 1 + latched, START,
                "the controller's topics", [process])
@@ -86,23 +99,22 @@ def drives(start, make_peer, profile) -> None:
         trajectories.publish(move)
         stream(peer, lambda: refused(process, since, "drives"), "the refusal", process)
         says.publish(Bool(data=True))
-        time.sleep(0.2)
     stream(peer, lambda: trajectories.publish(move) or peer.mode(NODE) == "tracking", "the motion", process)
     says.publish(Bool(data=False))
     stream(peer, lambda: peer.mode(NODE) == "holding", "the end of the motion", process)
     since = len(process.output())
     trajectories.publish(move)
     stream(peer, lambda: refused(process, since, "drives"), "the refusal", process)
-    process.stop()
-    peer.node.destroy_publisher(says)
+    end(process, peer)
+    driver.destroy_publisher(says)
 
 
-def test_drives_that_latch_what_they_say(start, make_peer):
-    drives(start, make_peer, LATCHED)
+def test_drives_that_latch_what_they_say(in_lockstep, make_peer):
+    drives(in_lockstep, make_peer, LATCHED)
 
 
-def test_drives_that_latch_nothing(start, make_peer):
-    drives(start, make_peer, QoSProfile(depth=1))
+def test_drives_that_latch_nothing(in_lockstep, make_peer):
+    drives(in_lockstep, make_peer, QoSProfile(depth=1))
 
 
 def test_cleanup_forgets_the_description_that_came_on_its_topic(start, make_peer):

@@ -7,6 +7,7 @@ from array import array
 
 import pytest
 import rclpy
+from rclpy.context import Context
 from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ControlError, ParameterError
@@ -113,6 +114,60 @@ def test_changes_are_swapped_in_whole_or_not_at_all(make_node):
     assert seen == [(0.1, 2.0)]
     assert table.number("gains.a.p") == 2.0
     assert not node.set_parameters_atomically([RosParameter("timeout", RosParameter.Type.NOT_SET)]).successful
+
+
+DOUBLE, DOUBLES = RosParameter.Type.DOUBLE, RosParameter.Type.DOUBLE_ARRAY
+
+
+def as_ros_has_it(node, name):
+    """Type and value of a parameter, and the type in its description."""
+    parameter = node.get_parameter(name)
+    value = parameter.value if isinstance(parameter.value, float) else list(parameter.value)
+    return parameter.type_, value, node.describe_parameter(name).type
+
+
+def test_integers_become_doubles_where_doubles_are_meant(make_node):
+    node = make_node(timeout=1, offset=[0, 1], gains__a__p=5)
+    table = ParameterTable(node, SCHEMA)
+    table.declare_joints(["a"])
+    assert as_ros_has_it(node, "timeout") == (DOUBLE, 1.0, DOUBLE.value)
+    assert as_ros_has_it(node, "offset") == (DOUBLES, [0.0, 1.0], DOUBLES.value)
+    assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 5.0, DOUBLE.value)
+    for set_them in (node.set_parameters, node.set_parameters_atomically):
+        set_them([RosParameter("gains.a.p", value=90), RosParameter("offset", value=[1, 0])])
+        assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 90.0, DOUBLE.value)
+        assert as_ros_has_it(node, "offset") == (DOUBLES, [1.0, 0.0], DOUBLES.value)
+        set_them([RosParameter("gains.a.p", value=5.0), RosParameter("offset", value=[0.0, 1.0])])
+    assert node.set_parameters([RosParameter("count", value=3)])[0].successful
+    assert node.get_parameter("count").type_ == RosParameter.Type.INTEGER
+
+
+@pytest.mark.parametrize("where", ["file", "command line"])
+def test_integers_that_a_process_is_given_are_doubles_too(tmp_path, where):
+    file, context = tmp_path / "node.yaml", Context()
+    file.write_text("/**:\n  ros__parameters: {timeout: 1, offset: [0, 1], gains: {a: {p: 90}}}\n", encoding="utf-8")
+    single = [word for given in ("timeout:=1", "offset:=[0, 1]", "gains.a.p:=90") for word in ("-p", given)]
+    rclpy.init(args=["x", "--ros-args", *(single if where == "command line" else ["--params-file", str(file)])],
+               context=context)  # fmt: skip
+    try:
+        node = rclpy.create_node("parameters", context=context)
+        ParameterTable(node, SCHEMA).declare_joints(["a"])
+        assert as_ros_has_it(node, "timeout") == (DOUBLE, 1.0, DOUBLE.value)
+        assert as_ros_has_it(node, "offset") == (DOUBLES, [0.0, 1.0], DOUBLES.value)
+        assert as_ros_has_it(node, "gains.a.p") == (DOUBLE, 90.0, DOUBLE.value)
+        node.destroy_node()
+    finally:
+        rclpy.shutdown(context=context)
+
+
+@pytest.mark.parametrize("wrong", ["900", True, [1.0], None])
+def test_what_is_refused_leaves_the_type(make_node, wrong):
+    node = make_node()
+    ParameterTable(node, SCHEMA)
+    before = as_ros_has_it(node, "timeout")
+    unset = RosParameter("timeout", RosParameter.Type.NOT_SET)
+    assert not node.set_parameters([unset if wrong is None else RosParameter("timeout", value=wrong)])[0].successful
+    assert as_ros_has_it(node, "timeout") == before
 
 
 @pytest.mark.parametrize("module", [computed_torque_controller, gravity_compensation, effort_gate, simulator, move])

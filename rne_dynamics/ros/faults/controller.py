@@ -25,9 +25,8 @@ from rclpy.subscription import Subscription
 
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.faults.fault import ReactionError
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.processes import NodeProcess
+from rne_dynamics.ros.topic_wait import TakenByHand, take
 
 #: Longest wait for what should come at once, s.
 PATIENCE = 20.0

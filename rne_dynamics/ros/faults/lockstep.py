@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.node import Node
 from rclpy.publisher import Publisher
 from rclpy.qos import QoSProfile, ReliabilityPolicy
@@ -18,10 +17,9 @@ from std_msgs.msg import Float64MultiArray, Int64MultiArray
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
 from rne_dynamics.ros.faults.fault import ReactionError
-from rne_dynamics.ros.glance import TakenByHand
-from rne_dynamics.ros.hot_loop import take
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.topic_wait import TakenByHand, TopicWait, take
 
 #: Where the simulated time begins, ns: far from zero, which is no stamp.
 BEGIN = 1_000_000 * NANOSECONDS
@@ -56,10 +54,10 @@ class Lockstep:
         self.start_listening()
         self._acknowledgements = node.create_subscription(
             Int64MultiArray, f"{self._clock.topic_name}_seen", lambda message: None, EVERYTHING,
-            callback_group=TakenByHand(),
+            callback_group=TakenByHand(node.context),
         )
         self._controller = number_of(node.resolve_topic_name(controller))
-        self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
+        self._news = TopicWait(node, self._acknowledgements)
         #: Whether there is a controller that acknowledges, so that it is waited for.
         self.linked = False
         #: Asked while it is waited for; it may raise, or end the wait by unlinking.
@@ -77,7 +75,8 @@ class Lockstep:
         """Listen to efforts; none is waited for before the first one has come."""
         self._hears = False
         self._commands = self.node.create_subscription(
-            Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING, callback_group=TakenByHand()
+            Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING,
+            callback_group=TakenByHand(self.node.context),
         )
 
     def stop_listening(self) -> None:
@@ -145,9 +144,7 @@ class Lockstep:
                 told = now
             if now - began > LONGEST_WAIT:
                 raise ReactionError(f"the controller has not acknowledged {what} within {LONGEST_WAIT:g} s")
-            self._wait_set.clear_entities()
-            self._wait_set.add_subscription(self._acknowledgements.handle)
-            self._wait_set.wait(NANOSECONDS // 100)
+            self._news.wait(0.01)
 
     def _take_acknowledgements(self) -> None:
         while (taken := take(self._acknowledgements, Int64MultiArray)) is not None:

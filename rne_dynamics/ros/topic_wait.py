@@ -1,0 +1,149 @@
+"""Waiting for messages of a few topics, and taking them, without an executor's work for each message.
+
+Where the installed rclpy lacks what that takes (see `private_parts`), an executor does both, through rclpy's
+documented interface alone: it sees nothing but the topics that are waited for.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rclpy.callback_groups import CallbackGroup
+from rclpy.context import Context
+from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
+from rclpy.node import Node
+from rclpy.subscription import Subscription
+
+from rne_dynamics.ros.private_parts import handle_of, missing_from_implementation, take_message, wait_set
+
+#: Whether an executor has to wait for messages and to take them.
+BY_EXECUTOR = bool(missing_from_implementation())
+
+
+class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
+    """Subscriptions whose messages are taken by `take`, and by no executor that spins their node.
+
+    Parameters
+    ----------
+    context
+        Of their node; rclpy's own by default.
+    """
+
+    def __init__(self, context: Context | None = None) -> None:
+        super().__init__()
+        self._context, self._own, self._open = context, None, False
+
+    def can_execute(self, entity: object) -> bool:
+        """Not by executors that spin the node."""
+        return self._open
+
+    def beginning_execution(self, entity: object) -> bool:
+        """As `can_execute`."""
+        return self._open
+
+    def ending_execution(self, entity: object) -> None:
+        """Nothing to do."""
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Within the context executors may serve the subscriptions."""
+        self._open = True
+        try:
+            yield
+        finally:
+            self._open = False
+
+    @property
+    def executor(self) -> SingleThreadedExecutor:
+        """An executor for these subscriptions alone; made when it is first needed."""
+        if self._own is None:
+            self._own = SingleThreadedExecutor(context=self._context)
+        return self._own
+
+
+class TopicWait:
+    """Waits for a message of any of a few topics.
+
+    Parameters
+    ----------
+    node
+        Of the subscriptions.
+    subscriptions
+        All `TakenByHand`.
+    """
+
+    def __init__(self, node: Node, *subscriptions: Subscription) -> None:
+        self._subscriptions = subscriptions
+        self._handles = () if BY_EXECUTOR else tuple(map(handle_of, subscriptions))
+        self._wait_set = None if BY_EXECUTOR else wait_set(node.context, len(subscriptions), 0, 0, 0, 0, 0)
+
+    def wait(self, longest: float) -> None:
+        """Return once there is one, or after `longest` seconds."""
+        if self._wait_set is None:
+            if not any(_mailbox(subscription) for subscription in self._subscriptions):
+                _fill_mailboxes(self._subscriptions, longest)
+            return
+        self._wait_set.clear_entities()
+        for handle in self._handles:
+            self._wait_set.add_subscription(handle)
+        self._wait_set.wait(max(int(longest * 1e9), 0))
+
+
+def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any, Mapping[str, Any]] | None:
+    """The message that waits, if any, or its bytes, and what the middleware knows of it."""
+    if not BY_EXECUTOR:
+        return take_message(subscription, kind, raw)
+    mailbox = _mailbox(subscription)
+    if not mailbox:
+        _fill_mailboxes((subscription,), 0.0)
+    return mailbox.popleft() if mailbox else None
+
+
+# -- by an executor ---------------------------------------------------------------------------------------------------
+
+
+class _Mailbox(deque[tuple[Any, Mapping[str, Any]]]):
+    """What has come on a topic; the callback of its subscription."""
+
+    def __call__(self, message: Any, info: Mapping[str, Any]) -> None:
+        self.append((message, info))
+
+
+def _mailbox(subscription: Subscription) -> _Mailbox:
+    """The mailbox of a subscription, which becomes its callback when it is first asked for."""
+    if not isinstance(subscription.callback, _Mailbox):
+        subscription.callback = _Mailbox()
+    mailbox: _Mailbox = subscription.callback
+    return mailbox
+
+
+@dataclass(frozen=True)
+class OnlyThese:
+    """What an executor reads of a node, with nothing but a few entities."""
+
+    subscriptions: Sequence[Any] = ()
+    timers: Sequence[Any] = ()
+    clients: Sequence[Any] = ()
+    services: Sequence[Any] = ()
+    guards: Sequence[Any] = ()
+    waitables: Sequence[Any] = ()
+
+
+def _fill_mailboxes(subscriptions: Sequence[Subscription], longest: float) -> None:
+    """Wait for one message, and put it into its mailbox."""
+    executor = subscriptions[0].callback_group.executor
+    with ExitStack() as opened:
+        for subscription in subscriptions:
+            opened.enter_context(subscription.callback_group.opened())
+        try:
+            task, _, _ = executor.wait_for_ready_callbacks(
+                timeout_sec=max(longest, 0.0), nodes=[OnlyThese(subscriptions)]
+            )
+        except (TimeoutException, ShutdownException):
+            return
+        task()
+        task.result()
