@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.motion import Motion
@@ -165,7 +166,7 @@ def accept_table(
         now = followed(at)
         moving, _, _ = in_path_time(now, rate, slope)
         trajectory = _whole(read, begin, moving, limits, blend_time)
-        base = trajectory.path if leading is None else leading(trajectory.path, read.columns, begin)
+        base = limited_path(trajectory.path if leading is None else leading(trajectory.path, read.columns, begin), limits)
         first = base.sample(begin).q
         allowed = np.abs(first - now.q) + limits.start
         allowed[read.columns] = np.broadcast_to(limits.start, allowed.shape)[read.columns]
