@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def trapezoid(way: float, v: float, a: float, t: Array) -> Array:
 def trapezoids(via: Array, v: Array, a: Array, rng: np.random.Generator) -> Plan:
     """Stops at each via-point, (points, n); the sampling goes on through it, or begins anew in it."""
     through, begin, segments = bool(rng.integers(2)), 0.0, []
-    for here, there in zip(via[:-1], via[1:], strict=True):
+    for here, there in pairwise(via):
         step = there - here
         size = np.maximum(np.abs(step), 1e-300)
         sv, sa = float((v / size).min()), float((a / size).min())
@@ -56,10 +57,7 @@ def trapezoids(via: Array, v: Array, a: Array, rng: np.random.Generator) -> Plan
         segments.append((begin, here, step, sv, sa))
         begin += reached / sa + 1.0 / reached
     ends = np.array([s[0] for s in segments] + [begin])
-    if through:
-        times = sampled(0.0, ends[-1])
-    else:
-        times = np.unique(np.concatenate([sampled(*e) for e in zip(ends[:-1], ends[1:], strict=True)]))
+    times = sampled(0.0, ends[-1]) if through else np.unique(np.concatenate([sampled(*e) for e in pairwise(ends)]))
     rows = np.zeros((3, len(times), len(v)))
     for k, (start, here, step, sv, sa) in enumerate(segments):
         inside = (times >= start) & (times < ends[k + 1]) | (times == ends[-1]) & (k == len(segments) - 1)
@@ -93,7 +91,7 @@ class Blend:
         self._pieces: list[tuple[float, tuple[Array, ...]]] = []  # length; a line (start, direction) or an arc
         lengths = np.linalg.norm(np.diff(via, axis=0), axis=1)
         directions = np.diff(via, axis=0) / lengths[:, None]
-        begin, used = via[0], 0.0
+        begin = via[0]
         for k in range(1, len(via) - 1):
             e, f = directions[k - 1], directions[k]
             angle = float(np.arccos(np.clip(e @ f, -1.0, 1.0)))  # by which it turns
@@ -150,7 +148,7 @@ def blended(via: Array, v: Array, a: Array, rng: np.random.Generator, steps: int
         low, slope = _acceleration(q1[k], q2[k], a, -1.0)
         # x + 2 Δ (low + slope x) ≤ reach of the next, whichever joint brakes least
         factor = 1.0 + 2.0 * width[k] * slope
-        bound = np.where(factor > 0.0, (reach[k + 1] - 2.0 * width[k] * low) / np.where(factor > 0.0, factor, 1.0), np.inf)
+        bound = (reach[k + 1] - 2.0 * width[k] * low)[factor > 0.0] / factor[factor > 0.0]
         reach[k] = min(reach[k], max(float(bound.min(initial=np.inf)), 0.0))
     x = np.zeros(len(s))
     for k in range(len(width)):
@@ -165,12 +163,13 @@ def blended(via: Array, v: Array, a: Array, rng: np.random.Generator, steps: int
     u = (x[step + 1] - x[step]) / (2.0 * width[step])
     rate = np.maximum(speed[step] + u * along, 0.0)
     rate[-1] = 0.0
-    q, tangent, curvature = path.sample(np.minimum(s[step] + speed[step] * along + 0.5 * u * along**2, s[step + 1]), on[step])
+    length = np.minimum(s[step] + speed[step] * along + 0.5 * u * along**2, s[step + 1])
+    q, tangent, curvature = path.sample(length, on[step])
     return Plan(times, q, tangent * rate[:, None], tangent * u[:, None] + curvature * rate[:, None] ** 2, a)
 
 
 def _acceleration(q1: Array, q2: Array, a: Array, side: float) -> tuple[Array, Array]:
-    """The bounds u ≤ h + k x (side 1) or u ≥ h + k x (side −1) from |q1 u + q2 x| ≤ a, one for each joint that moves."""
+    """The bounds u ≤ h + k x (side 1) or u ≥ h + k x (side −1) from |q1 u + q2 x| ≤ a, one for each moving joint."""
     moves = np.abs(q1) > 1e-9
     return side * a[moves] / np.abs(q1[moves]), -q2[moves] / q1[moves]
 
@@ -189,9 +188,7 @@ def _steady(q1: Array, q2: Array, a: Array) -> Array:
     return top
 
 
-def plan(
-    number: int, lower: Array, upper: Array, v: Array, a: Array, rng: np.random.Generator
-) -> Plan:
+def plan(number: int, lower: Array, upper: Array, v: Array, a: Array, rng: np.random.Generator) -> Plan:
     """A random one of each kind in turn, between random via-points; some of them on position limits."""
     kind = (blended, trapezoids, blended, joint_trapezoids)[number % 4]
     count = int(rng.integers(2, 7))

@@ -24,6 +24,8 @@ from rne_dynamics.control.motion.limits import ALLOWANCE, ROUNDING, MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.model.inertia import Array
 
+#: The speed that replaced pieces keep, of the velocity limit: half of the allowance is left for rounding.
+HIGHEST = 1.0 + 0.5 * ALLOWANCE
 #: Largest overshoot, of the velocity limit, that is taken for a spline's: more comes from the points themselves.
 LARGEST_OVERSHOOT = 0.1
 #: By how much a replaced piece may accelerate harder than its spline did, and the joint at any point.
@@ -91,15 +93,10 @@ def _suspects(path: Path, limits: MotionLimits) -> NDArray[np.intp]:
         T = lengths[begin : begin + CHUNK, None]
         scaled = path.coefficients[begin : begin + len(T)] * T[:, :, None] ** np.arange(ORDER)[:, None]
         position = np.einsum("ik,pkj->pij", ROWS[ORDER - 1], scaled)
-        fast = np.abs(np.diff(position, axis=1)).max(axis=1) * (ORDER - 1) / T > _highest(limits.velocity)
+        fast = np.abs(np.diff(position, axis=1)).max(axis=1) * (ORDER - 1) / T > HIGHEST * limits.velocity
         out = (position.min(axis=1) < limits.lower) | (position.max(axis=1) > limits.upper)
-        found.append(np.argwhere((fast | out) & (T >= SHORTEST)) + (begin, 0))
+        found.append(np.argwhere((fast | out) & (T >= SHORTEST)) + np.array([begin, 0]))
     return np.concatenate(found)
-
-
-def _highest(velocity: Array | float) -> Array | float:
-    """The speed that replaced pieces keep: half of the allowance is left for rounding."""
-    return (1.0 + 0.5 * ALLOWANCE) * velocity
 
 
 def _replacement(
@@ -117,8 +114,10 @@ def _replacement(
         Largest acceleration of the joint at any point; see `STEEPER`.
     """
     rate = c[1:] * np.arange(1.0, ORDER) / T
-    q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, float(_highest(velocity))
+    q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity
     ends = rate[0], rate.sum(), c[1:].sum() / T  # and on average
+    if not (lower - ROUNDING <= min(q[0], q[-1]) and max(q[0], q[-1]) <= upper + ROUNDING):
+        return None
     high, low = q.max() > upper + ROUNDING, q.min() < lower - ROUNDING
     turning = False
     if high or low:
@@ -218,7 +217,7 @@ def _divided(c: Array, joints: dict[int, Replacement]) -> tuple[Array, Array]:
 
 def _shifted(c: Array, x: float) -> Array:
     """The same polynomials, coefficients (6, …), counted from `x` later."""
-    out = c.copy()
+    out: Array = c.copy()
     for i in range(ORDER - 1):
         for k in range(ORDER - 2, i - 1, -1):
             out[k] += x * out[k + 1]
@@ -228,14 +227,12 @@ def _shifted(c: Array, x: float) -> Array:
 def _fine(degree: int) -> Array:
     """From powers of a piece's time in [0, 1] to the Bézier points of each of its `FINE` parts."""
     rows = ROWS[degree, : degree + 1, : degree + 1]
-    parts = []
-    for begin in range(FINE):
-        part = np.array([
-            [math.comb(k, i) * (begin / FINE) ** (k - i) / FINE**i if k >= i else 0.0 for k in range(degree + 1)]
-            for i in range(degree + 1)
-        ])
-        parts.append(rows @ part)
-    return np.concatenate(parts)
+    powers = range(degree + 1)
+    parts = np.array([
+        [[math.comb(k, i) * (begin / FINE) ** max(k - i, 0) / FINE**i for k in powers] for i in powers]
+        for begin in range(FINE)
+    ])
+    return np.concatenate(list(rows @ parts))
 
 
 _POSITIONS, _VELOCITIES, _ACCELERATIONS = _fine(ORDER - 1), _fine(ORDER - 2), _fine(ORDER - 3)

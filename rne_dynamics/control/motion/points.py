@@ -63,6 +63,13 @@ class Points:
     velocities: Array | None
     accelerations: Array | None
 
+    def after(self, t: float) -> Points:
+        """Those that are later than `t`, s."""
+        later = self.times > t
+        velocities = None if self.velocities is None else self.velocities[later]
+        accelerations = None if self.accelerations is None else self.accelerations[later]
+        return Points(self.columns, self.times[later], self.positions[later], velocities, accelerations)
+
 
 def nanoseconds(time: Time, what: str) -> int:
     """A time or duration in ns; `TrajectoryError` where it is negative or its nanoseconds make a second."""
@@ -82,7 +89,8 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
     UnknownJointsError
         A joint that is not one of `joints`.
     TrajectoryError
-        No joints, one named twice, too many points, efforts, lists of another length than there are names, velocities
+        No joints, one named twice, too many points, efforts other than zero, lists of another length than there are
+        names, velocities
         or accelerations in some points only, times that are negative or longer than `LONGEST`. (Numbers that are not
         finite and times that do not increase are left to `SampledTrajectory`.)
     """
@@ -93,8 +101,10 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
         k = int(np.argmax(times))
         raise TrajectoryError(f"point {k}: its time is {times[k] / NANOSECONDS:g} s; at most {LONGEST:g} s are taken")
     for k, point in enumerate(points):
-        if len(point.effort):
-            raise TrajectoryError(f"point {k} has efforts; this controller computes them itself, leave them out")
+        if len(point.effort) and np.any(point.effort):  # planners fill what they do not use with zeros
+            raise TrajectoryError(
+                f"point {k} has efforts other than 0; this controller computes them itself, leave them out"
+            )
     positions = _table([p.positions for p in points], len(names), "positions")
     if positions is None:
         raise TrajectoryError(f"point 0 has 0 positions for {len(names)} joints; every joint needs one")
