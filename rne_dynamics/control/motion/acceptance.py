@@ -32,10 +32,6 @@ END_VELOCITY = 1e-3
 BLENDS = (1.0, 0.5, 2.0, 0.25)
 
 
-class PastTrajectoryError(TrajectoryError):
-    """A trajectory that has ended before it came."""
-
-
 @dataclass(frozen=True, eq=False)
 class Accepted:
     """A trajectory that may be followed.
@@ -121,12 +117,10 @@ def accept_points(
 
     Raises
     ------
-    UnknownJointsError, PastTrajectoryError
-        As they say.
     TrajectoryError
-        Everything else: see `read_points`; numbers that are not finite; times that do not increase; a start too far
-        from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point that
-        moves; far more effort than the limits allow, or one that changes faster.
+        What `read_points` refuses; numbers that are not finite; times that do not increase; an end in the past; a start
+        too far from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point
+        that moves; far more effort than the limits allow, or one that changes faster.
     """
     start = nanoseconds(header, "the header's stamp") or stamp
     with np.errstate(all="ignore"):  # hostile numbers overflow; what comes out is looked at
@@ -168,7 +162,7 @@ def accept_table(
         at = max(start, stamp)
         begin = (at - start) / NANOSECONDS
         if begin > read.times[-1]:
-            raise PastTrajectoryError(
+            raise TrajectoryError(
                 f"it has ended already: by its header's stamp it began {begin:.3f} s ago and takes {read.times[-1]:g} s"
             )
         now = followed(at)

@@ -22,10 +22,6 @@ MOST_POSITIONS = 1_000_000
 LONGEST = 86_400.0
 
 
-class UnknownJointsError(TrajectoryError):
-    """A trajectory for joints that the controller does not have."""
-
-
 class Time(Protocol):
     """A time or duration as builtin_interfaces has it: any sign of `sec`, `nanosec` from 0."""
 
@@ -86,13 +82,11 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
 
     Raises
     ------
-    UnknownJointsError
-        A joint that is not one of `joints`.
     TrajectoryError
-        No joints, one named twice, too many points, efforts other than zero, lists of another length than there are
-        names, velocities
-        or accelerations in some points only, times that are negative or longer than `LONGEST`. (Numbers that are not
-        finite and times that do not increase are left to `SampledTrajectory`.)
+        A joint that is not one of `joints`, no joints, one named twice, too many points, efforts other than zero, lists
+        of another length than there are names, velocities or accelerations in some points only, times that are negative
+        or longer than `LONGEST`. (Numbers that are not finite and times that do not increase are left to
+        `SampledTrajectory`.)
     """
     columns = _columns(names, joints)
     check_count(len(points), len(joints))
@@ -127,7 +121,7 @@ def _columns(names: Sequence[str], joints: tuple[str, ...]) -> Array:
     unknown = [n for n in names if n not in known]
     if unknown:
         shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        raise UnknownJointsError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
+        raise TrajectoryError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
     if not names:
         raise TrajectoryError(f"it has points but names no joints; the controller has {', '.join(joints)}")
     twice = next((n for n in joints if list(names).count(n) > 1), None)

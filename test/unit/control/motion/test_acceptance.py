@@ -22,13 +22,12 @@ from support.hostile_trajectories import (
     split,
 )
 
-from rne_dynamics.control.motion.acceptance import Accepted, PastTrajectoryError, accept_points
+from rne_dynamics.control.motion.acceptance import Accepted, accept_points
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import (
     LONGEST,
     MOST_POINTS,
     MOST_POSITIONS,
-    UnknownJointsError,
     check_count,
     read_points,
 )
@@ -112,7 +111,7 @@ def test_a_late_trajectory_is_joined_at_its_next_point_where_the_arm_is_not_on_i
     follow_and_look(accepted, REST, np.random.default_rng(0))
     with pytest.raises(TrajectoryError, match="joint 'shoulder' would move at"):  # too late for the point at 2 s
         offer(ask(*points, header=split(STAMP - 1_900_000_000)))
-    with pytest.raises(PastTrajectoryError):
+    with pytest.raises(TrajectoryError, match="it has ended already"):
         offer(ask(*points, header=split(STAMP - 3_000_000_001)))
 
 
@@ -133,7 +132,7 @@ def test_a_last_point_that_moves_is_refused_or_followed_by_coming_to_rest():
     near = ask((2.0, [1.49, 0.2, 0.3], [0.5, 0.0, 0.0]))  # it comes to rest sooner, before the limit of 1.5 rad
     accepted = offer(near, moving_end=True)
     assert 1.49 < accepted.path.sample(10.0).q[0] <= 1.5
-    with pytest.raises(TrajectoryError, match="joint 'shoulder' would be at 1.5"):
+    with pytest.raises(TrajectoryError, match=r"joint 'shoulder' would be at 1\.5"):
         offer(ask((2.0, [1.4999, 0.2, 0.3], [0.5, 0.0, 0.0])), moving_end=True)
 
 
@@ -161,7 +160,7 @@ def test_a_stamp_in_the_past_joins_the_trajectory_where_it_would_be():
     motion = start_of(accepted, now)
     after = motion.advance(STAMP + 200_000_000)
     np.testing.assert_allclose(after.q, HERE + 0.07, rtol=1e-12)
-    with pytest.raises(PastTrajectoryError, match="it has ended already"):
+    with pytest.raises(TrajectoryError, match="it has ended already"):
         offer(ask(*points, header=split(STAMP - 2_000_000_001), now=now))
 
 
@@ -236,8 +235,8 @@ def test_each_fault_is_named(request_, said):
             offer(request_, typed)
 
 
-def test_unknown_joints_are_their_own_kind_of_fault():
-    with pytest.raises(UnknownJointsError, match="unknown joints: 'finger'; the controller has shoulder, elbow, wrist"):
+def test_unknown_joints_are_named():
+    with pytest.raises(TrajectoryError, match="unknown joints: 'finger'; the controller has shoulder, elbow, wrist"):
         offer(ask((1.0, ROW), names=("shoulder", "finger", "wrist")))
 
 
@@ -247,7 +246,7 @@ def test_efforts_and_too_many_points_are_refused():
     for typed in (True, False):
         offer(request, typed)
         for other in ([0.0, 0.1, 0.0], [0.0, 0.0, np.nan]):
-            with pytest.raises(TrajectoryError, match="point 0 has efforts other than 0; this controller computes them"):
+            with pytest.raises(TrajectoryError, match="point 0 has efforts other than 0; this controller"):
                 offer(replace(request, rows=[replace(request.rows[0], effort=other)]), typed)
     with pytest.raises(TrajectoryError, match=f"it has {MOST_POINTS + 1} points"):
         read_points(JOINTS, range(MOST_POINTS + 1), JOINTS)  # counted before any is looked at

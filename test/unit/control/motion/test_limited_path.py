@@ -126,7 +126,7 @@ def test_what_is_really_beyond_a_limit_is_refused_with_joint_and_time(name):
             fast += 1
         j = int(np.argmax(np.argmax(sent.q, axis=0)))  # the joint that is highest last: not before the blend ends
         beyond = replace(sent, q=sent.q + (robot.upper[j] - sent.q[:, j].max() + 0.01) * (np.arange(robot.n) == j))
-        with pytest.raises(TrajectoryError, match=rf"joint '{robot.joint_names[j]}' would be at -?\d.* at \d+\.\d{{3}} s"):
+        with pytest.raises(TrajectoryError, match=rf"joint '{robot.joint_names[j]}' would be at \d.* at \d+\.\d{{3}} s"):
             arm.accept(beyond, True)
         out += 1
     assert fast > 4
