@@ -133,7 +133,7 @@ def blended(via: Array, v: Array, a: Array, rng: np.random.Generator, steps: int
     path = Blend(via)
     grid, piece = [], []
     for k, (begin, end) in enumerate(zip(path.knots[:-1], path.knots[1:], strict=True)):
-        count = max(round(steps * (end - begin) / path.knots[-1]), 8)
+        count = max(round(steps * (end - begin) / path.knots[-1]), 60)
         grid.append(np.linspace(begin, end, count + 1)[:-1])
         piece.append(np.full(count, k))
     s, on = np.append(np.concatenate(grid), path.knots[-1]), np.concatenate([*piece, [len(path.knots) - 2]])
@@ -196,7 +196,12 @@ def plan(number: int, lower: Array, upper: Array, v: Array, a: Array, rng: np.ra
         via = rng.uniform(lower, upper, (count, len(v)))
     else:  # short steps, with joints that stand among them
         via = np.cumsum(rng.normal(0.0, rng.uniform(0.1, 0.6), (count, len(v))), axis=0) + rng.uniform(lower, upper)
-    via[:, rng.random(len(v)) < 0.15] = rng.uniform(lower, upper)[None, 0]
+    via = np.where(rng.random(len(v)) < 0.15, rng.uniform(lower, upper), via)
     if rng.random() < 0.2:
         via[rng.integers(count)] = np.where(rng.random(len(v)) < 0.5, lower, upper)
-    return kind(np.clip(via, lower, upper), v, a, rng)
+    via = np.clip(via, lower, upper)
+    way = np.diff(via, axis=0)
+    way /= np.linalg.norm(way, axis=1)[:, None]
+    if ((way[1:] * way[:-1]).sum(axis=1) < -0.999).any():  # no arc leads back the way it came
+        kind = trapezoids
+    return kind(via, v, a, rng)
