@@ -36,7 +36,7 @@ from rne_dynamics.ros.controller_parameters import (
     velocity_limits,
 )
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode, Loop
-from rne_dynamics.ros.follow_action import FollowAction, follow_action
+from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.jtc_names import JTC
 from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.lifecycle import NEWEST
@@ -62,6 +62,8 @@ SCHEMA: tuple[Parameter, ...] = (
               read_only=True),
     Parameter("command_delay", 0.0, "Time from a joint state's stamp until the effort that answers it acts; the law "
               "then answers for the state at that time. 0 for none; open arms only.", "s", 0.0, LONGEST_DELAY),
+    Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
+              "velocity; the arm then comes to rest behind it, within constraints.blend_time."),
     Parameter("constraints.start", 0.05, "How far a trajectory may start from where the arm is.", "rad or m",
               0.0, 10.0),
     Parameter("constraints.blend_time", 0.3, "Time in which the difference dies out between a trajectory and the "
@@ -133,6 +135,7 @@ class ComputedTorqueController(EffortNode):
         self._tolerances = self._tolerances_of(robot, values)
         self._limits = motion_limits(robot, values)
         self._blend_time = number(values, "constraints.blend_time")
+        self._moving_end = bool(values["allow_nonzero_velocity_at_trajectory_end"])
         if values["speed_scaling"] != before.get("speed_scaling"):
             self._set_speed(number(values, "speed_scaling"))
 
@@ -152,29 +155,21 @@ class ComputedTorqueController(EffortNode):
         """By which trajectories are judged that bring none of their own."""
         return self._tolerances
 
-    def accept(
-        self, message: JointTrajectory, tolerances: Tolerances | None = None, on_end: OnEnd | None = None
-    ) -> None:
-        """Follow `message` from its header's stamp, or at once where that is zero; without points: come to rest.
+    def prepare(self, message: JointTrajectory, tolerances: Tolerances | None = None) -> Begin:
+        """Check `message`, which has points; what is returned follows it from its header's stamp, if called at once.
 
         Parameters
         ----------
         message
-            Accepted whole or refused whole.
+            Acceptable as a whole, or not at all.
         tolerances
             The node's own by default.
-        on_end
-            Told once how it ended; by default it is logged.
 
         Raises
         ------
         ControlError
             The controller accepts no motion now, or the trajectory is not acceptable; the message says why.
         """
-        if not message.points:
-            self.control.ask("present", 0)  # refuses as it would refuse a motion
-            self.cancel_motion("an empty trajectory came")
-            return
         start = nanoseconds(message.header.stamp, "the header's stamp")
         present: Present = self.control.ask("present", start)
         robot, posture = self._robot, present.posture
@@ -182,23 +177,27 @@ class ComputedTorqueController(EffortNode):
         accepted = accept(
             message, self._limits.joints, present.stamp, lambda at: present.followed, self._limits,
             blend_time=self._blend_time, rate=present.rate, slope=present.slope, demand=self._demand(),
-            leading=leading,
+            leading=leading, moving_end=self._moving_end,
         )
         if isinstance(robot, Mechanism) and posture is not None:
             check_loops(accepted.path, robot, posture, accepted.begin)
-        following = next(self._numbers)
-        self._followed[following] = on_end or (lambda ending, text: None)
-        try:
-            motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
-            self.control.ask("follow", Follow(following, motion, start == 0, present.now))
-        except RneDynamicsError:
-            del self._followed[following]
-            raise
-        if accepted.warning:
-            self.get_logger().warning(accepted.warning)
-        self.get_logger().info(
-            f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
-        )
+        motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
+
+        def begin(on_end: OnEnd) -> None:
+            following = next(self._numbers)
+            self._followed[following] = on_end
+            try:
+                self.control.ask("follow", Follow(following, motion, start == 0, present.now))
+            except RneDynamicsError:
+                del self._followed[following]
+                raise
+            if accepted.warning:
+                self.get_logger().warning(accepted.warning)
+            self.get_logger().info(
+                f"following a trajectory of {len(message.points)} points, {accepted.trajectory.duration:.3f} s"
+            )
+
+        return begin
 
     def heard(self, message: Any) -> None:
         """As the base; how motions end, and what goals want to know meanwhile."""
@@ -249,10 +248,19 @@ class ComputedTorqueController(EffortNode):
 
     def _on_trajectory(self, data: bytes) -> None:
         try:
-            self.accept(read_trajectory(data))
+            message = read_trajectory(data)
+            if message.points:
+                self.prepare(message)(lambda ending, text: None)
+            else:
+                self.control.ask("present", 0)  # refuses as it would refuse a motion
+                self.cancel_motion("an empty trajectory came")
         except RneDynamicsError as error:
-            self._refused += 1
-            self.get_logger().error(f"trajectory refused: {error}")
+            self.refused(error)
+
+    def refused(self, error: RneDynamicsError) -> None:
+        """Count and log a trajectory that is not followed."""
+        self._refused += 1
+        self.get_logger().error(f"trajectory refused: {error}")
 
     def _on_speed(self, message: Float64) -> None:
         try:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
-from rclpy.action import ActionServer, CancelResponse
+from rclpy.action import ActionServer, CancelResponse, GoalResponse
 from rclpy.action.server import ServerGoalHandle
 from rclpy.node import Node
 from rclpy.task import Future
 from trajectory_msgs.msg import JointTrajectory
 
-from rne_dynamics.control.motion.acceptance import PastTrajectoryError
-from rne_dynamics.control.motion.points import UnknownJointsError
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
@@ -31,6 +30,10 @@ FEEDBACK_PERIOD = 0.05
 RESULT_TIMEOUT = 10
 
 
+#: Follows a trajectory that was checked, or raises `RneDynamicsError`; what it is given is called once.
+Begin = Callable[[OnEnd], None]
+
+
 class Controller(Protocol):
     """What the action needs of the node that follows trajectories."""
 
@@ -38,8 +41,11 @@ class Controller(Protocol):
     def tolerances(self) -> Tolerances:
         """By which trajectories are judged that bring none of their own."""
 
-    def accept(self, message: JointTrajectory, tolerances: Tolerances, on_end: OnEnd) -> None:
-        """Follow `message`, or raise `RneDynamicsError`; `on_end` is called once."""
+    def prepare(self, message: JointTrajectory, tolerances: Tolerances) -> Begin:
+        """Check `message` for following it at once; raises `RneDynamicsError`."""
+
+    def refused(self, error: RneDynamicsError) -> None:
+        """Log why a trajectory is not followed."""
 
     def cancel_motion(self, why: str) -> None:
         """Bring what is under way to rest; its `on_end` tells when it is."""
@@ -51,13 +57,13 @@ class Controller(Protocol):
 class FollowAction:
     """The action server; one goal moves the arm, and the newest one does.
 
-    Every goal is accepted formally, and one that cannot be followed is aborted at once: only a result can say why.
+    A goal that cannot be followed is rejected. The reason is in the node's log: a rejection carries none.
 
     A client that is told how its goal ended has the arm at rest or held: a cancelled goal ends when the arm has come
     to rest, not when the request came. Cancelling a goal that is to begin later brakes what is under way as well.
 
     A node that is cleaned up keeps the server until it is configured again: the results of goals that its deactivation
-    has ended go out in the executor's next turns, and a new goal hears why it is refused.
+    has ended go out in the executor's next turns, and a new goal is rejected at once.
 
     Parameters
     ----------
@@ -72,6 +78,7 @@ class FollowAction:
     def __init__(self, node: Node, controller: Controller, joints: tuple[str, ...]) -> None:
         self._controller = controller
         self._goals: dict[bytes, tuple[ServerGoalHandle, Future]] = {}
+        self._checked: tuple[Any, Begin] | None = None  # the goal that was accepted last
         self._feedback_at = 0.0
         n, feedback = len(joints), FollowJointTrajectory.Feedback(joint_names=list(joints))
         self._feedback = feedback
@@ -80,18 +87,31 @@ class FollowAction:
         self._error = PointMemory(feedback.error, n, "positions", "velocities")
         self.server = ActionServer(
             node, FollowJointTrajectory, "~/follow_joint_trajectory", self._result,
-            handle_accepted_callback=self._begin, cancel_callback=self._cancel, result_timeout=RESULT_TIMEOUT,
+            goal_callback=self._check, handle_accepted_callback=self._begin, cancel_callback=self._cancel,
+            result_timeout=RESULT_TIMEOUT,
         )
 
+    def _check(self, goal: Any) -> GoalResponse:
+        """Accept what can be followed from what the arm does now."""
+        try:
+            self._checked = goal, self._controller.prepare(*read_goal(goal, self._controller.tolerances))
+        except RneDynamicsError as error:
+            self._controller.refused(error)
+            return GoalResponse.REJECT
+        return GoalResponse.ACCEPT
+
     def _begin(self, handle: ServerGoalHandle) -> None:
-        """Follow the goal's trajectory in the executor's turn in which it came."""
+        """Follow the goal's trajectory in the executor's turn in which it came and was checked."""
         ended = Future()
         self._goals[_key(handle)] = handle, ended
+        checked, self._checked = self._checked, None
+        assert checked is not None
+        assert checked[0] is handle.request
         try:
-            trajectory, tolerances = read_goal(handle.request, self._controller.tolerances)
-            self._controller.accept(trajectory, tolerances, lambda *end: ended.set_result(result(*end)))
-        except RneDynamicsError as error:
-            ended.set_result((None, refusal(error)))
+            checked[1](lambda *end: ended.set_result(result(*end)))
+        except RneDynamicsError as error:  # what the arm does has changed since the check
+            self._controller.refused(error)
+            ended.set_result(result(Ending.STOPPED, str(error)))
         handle.execute()
 
     async def _result(self, handle: ServerGoalHandle) -> Any:
@@ -171,18 +191,6 @@ def result(ending: Ending, text: str) -> tuple[Ending, Any]:
         Ending.GOAL: kind.GOAL_TOLERANCE_VIOLATED,
     }.get(ending, kind.INVALID_GOAL)  # there is no code for a goal that others ended; ros2_controllers take this one
     return ending, kind(error_code=code, error_string=f"{ending.value}: {text}")
-
-
-def refusal(error: RneDynamicsError) -> Any:
-    """The action's result for a goal that is not followed."""
-    kind = FollowJointTrajectory.Result
-    if isinstance(error, UnknownJointsError):
-        code = kind.INVALID_JOINTS
-    elif isinstance(error, PastTrajectoryError):
-        code = kind.OLD_HEADER_TIMESTAMP
-    else:
-        code = kind.INVALID_GOAL
-    return kind(error_code=code, error_string=f"refused: {error}")
 
 
 def _key(handle: ServerGoalHandle) -> bytes:

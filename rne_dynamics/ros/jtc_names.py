@@ -7,7 +7,8 @@ from rne_dynamics.ros.foreign_names import ForeignName, only
 _ANTI_WINDUP = "the integral stops where an effort is clamped, and at gains.<joint>.i_clamp"
 
 #: What is missing here has the same name there and here: joints, command_interfaces, gains.<joint>.p, i, d and i_clamp,
-#: constraints.goal_time, constraints.<joint>.trajectory and goal. Their units are those of docs/parameters.md.
+#: constraints.goal_time, constraints.<joint>.trajectory and goal, allow_nonzero_velocity_at_trajectory_end. Their units
+#: are those of docs/parameters.md.
 JTC: tuple[ForeignName, ...] = (
     # the same under another name
     ForeignName("constraints.stopped_velocity_tolerance", "constraints.stopped_velocity"),
@@ -38,8 +39,6 @@ JTC: tuple[ForeignName, ...] = (
     ForeignName("update_rate", accepts=only(0), does="give the parameter rate; 0 answers every joint state"),
     ForeignName("start_with_holding", accepts=only(True), does="the arm is held after a start"),
     ForeignName("allow_integration_in_goal_trajectories", accepts=only(False), does="every point needs positions"),
-    ForeignName("allow_nonzero_velocity_at_trajectory_end", accepts=only(False),
-                does="the last point of a trajectory must have velocity 0"),
     ForeignName("interpolation_method", accepts=only("splines"), does="points are joined by splines"),
     ForeignName("speed_scaling.state_interface", accepts=only(""), does="the topic ~/speed_scaling sets the speed"),
     ForeignName("speed_scaling.command_interface", accepts=only(""), does="the topic ~/speed_scaling sets the speed"),

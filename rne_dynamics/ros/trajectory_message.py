@@ -58,6 +58,7 @@ def accept(
     slope: float = 0.0,
     demand: EffortDemand | None = None,
     leading: Leading | None = None,
+    moving_end: bool = False,
 ) -> Accepted:
     """The trajectory of a message with at least one point, if it may be followed.
 
@@ -67,4 +68,5 @@ def accept(
     return accept_points(
         message.joint_names, message.points, message.header.stamp, joints, stamp, followed, limits,
         blend_time=blend_time, rate=rate, slope=slope, demand=demand, leading=leading,
+        moving_end=moving_end,
     )

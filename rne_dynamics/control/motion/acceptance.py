@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.motion import Motion
-from rne_dynamics.control.motion.path_check import PathCheck, check_start
+from rne_dynamics.control.motion.path import Path
+from rne_dynamics.control.motion.path_check import PathCheck, away, check_start
 from rne_dynamics.control.motion.path_rate import NANOSECONDS
 from rne_dynamics.control.motion.points import Point, Points, Time, nanoseconds, read_points
-from rne_dynamics.control.motion.rest import halt
+from rne_dynamics.control.motion.rest import halt, rest
 from rne_dynamics.control.motion.takeover import BlendedPath, in_path_time, takeover
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
@@ -26,10 +28,8 @@ from rne_dynamics.model.inertia import Array
 CLOCKS_APART = 600.0
 #: Largest speed of a last point, where the reference comes to rest at once, rad/s or m/s.
 END_VELOCITY = 1e-3
-
-
-class PastTrajectoryError(TrajectoryError):
-    """A trajectory that has ended before it came."""
+#: Blend times that are tried, in turn, of the one that is set: next to a motion at the limits another one may fit.
+BLENDS = (1.0, 0.5, 2.0, 0.25)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +82,7 @@ def accept_points(
     slope: float = 0.0,
     demand: EffortDemand | None = None,
     leading: Leading | None = None,
+    moving_end: bool = False,
 ) -> Accepted:
     """The trajectory through `points`, if it may be followed.
 
@@ -93,7 +94,8 @@ def accept_points(
     names, points
         At least one point.
     header
-        When it starts; zero for at once. A time in the past: it is joined where it would be by now.
+        When it starts; zero for at once. A time in the past: it is joined where it would be by now, or where the arm
+        is too far from that, at the next of its points.
     joints
         The controller's, in the order of all vectors.
     stamp
@@ -103,22 +105,22 @@ def accept_points(
     limits
         A joint that is outside them now may move, but not further out, nor faster.
     blend_time
-        As for `Motion`, s.
+        As for `Motion`, s. Where the way onto the trajectory leaves the limits, others are tried; see `BLENDS`.
     rate, slope
         As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
     demand
         Checks the efforts that it asks for; None does not.
     leading
         Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
+    moving_end
+        Whether the last point may have a velocity. The arm then comes to rest behind it within `blend_time`.
 
     Raises
     ------
-    UnknownJointsError, PastTrajectoryError
-        As they say.
     TrajectoryError
-        Everything else: see `read_points`; numbers that are not finite; times that do not increase; a start too far
-        from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point that
-        moves; far more effort than the limits allow, or one that changes faster.
+        What `read_points` refuses; numbers that are not finite; times that do not increase; an end in the past; a start
+        too far from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point
+        that moves; far more effort than the limits allow, or one that changes faster.
     """
     start = nanoseconds(header, "the header's stamp") or stamp
     with np.errstate(all="ignore"):  # hostile numbers overflow; what comes out is looked at
@@ -126,7 +128,7 @@ def accept_points(
         read = read_points(names, points, joints)
     return accept_table(
         read, start, stamp, followed, limits, blend_time=blend_time, rate=rate, slope=slope, demand=demand,
-        leading=leading,
+        leading=leading, moving_end=moving_end,
     )
 
 
@@ -142,6 +144,7 @@ def accept_table(
     slope: float = 0.0,
     demand: EffortDemand | None = None,
     leading: Leading | None = None,
+    moving_end: bool = False,
 ) -> Accepted:
     """As `accept_points`, for points that are tables already.
 
@@ -151,7 +154,7 @@ def accept_table(
         At least one point.
     start
         Stamp at which it starts, ns; `stamp` for at once.
-    stamp, followed, limits, blend_time, rate, slope, demand, leading
+    stamp, followed, limits, blend_time, rate, slope, demand, leading, moving_end
         As for `accept_points`; so are the errors.
     """
     with np.errstate(all="ignore"):
@@ -159,20 +162,24 @@ def accept_table(
         at = max(start, stamp)
         begin = (at - start) / NANOSECONDS
         if begin > read.times[-1]:
-            raise PastTrajectoryError(
+            raise TrajectoryError(
                 f"it has ended already: by its header's stamp it began {begin:.3f} s ago and takes {read.times[-1]:g} s"
             )
         now = followed(at)
         moving, _, _ = in_path_time(now, rate, slope)
+        read = _ended(read, limits, blend_time, moving_end)
         trajectory = _whole(read, begin, moving, limits, blend_time)
+        if begin > 0.0 and away(trajectory.path.sample(begin).q, now.q, limits)[read.columns].any():
+            read = read.after(begin)
+            trajectory = _whole(read, begin, moving, limits, blend_time)
         base = trajectory.path if leading is None else leading(trajectory.path, read.columns, begin)
+        base = limited_path(base, limits)
         first = base.sample(begin).q
         allowed = np.abs(first - now.q) + limits.start
         allowed[read.columns] = np.broadcast_to(limits.start, allowed.shape)[read.columns]
         limits = replace(limits, start=allowed)
         check_start(first, now.q, limits)
-        _check_end(trajectory, limits)
-        path = takeover(base, begin, moving, blend_time)
+        path, blend_time = _taken_over(base, begin, moving, now, limits, blend_time)
         PathCheck(path, now, limits, blend_time).all()
         warning = "" if demand is None else demand.check(path)
     return Accepted(trajectory, start, begin, path, blend_time, limits, warning)
@@ -211,13 +218,43 @@ def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, b
     )
 
 
-def _check_end(trajectory: SampledTrajectory, limits: MotionLimits) -> None:
-    if trajectory.velocities is None:
-        return
-    last = trajectory.velocities[-1]
+def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: bool) -> Points:
+    """The points, and behind a last one that moves the way to rest."""
+    if points.velocities is None:
+        return points
+    last = points.velocities[-1]
     j = int(np.argmax(np.abs(last)))
-    if abs(last[j]) > END_VELOCITY:
+    if not END_VELOCITY < abs(last[j]) < np.inf:  # what is not a number is refused with the others
+        return points
+    if not moving_end:
         raise TrajectoryError(
-            f"joint {limits.joints[j]!r} has velocity {last[j]:.6g} in the last point, where the arm is to stand; "
-            f"it must be 0 (at most {END_VELOCITY:g})"
+            f"joint {limits.joints[points.columns[j]]!r} has velocity {last[j]:.6g} in the last point, where the arm "
+            f"is to stand; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
+            "parameter allow_nonzero_velocity_at_trajectory_end"
         )
+    acceleration = np.zeros_like(last) if points.accelerations is None else points.accelerations[-1]
+    lower, upper = limits.lower[points.columns], limits.upper[points.columns]
+    end = rest(Reference(points.positions[-1], last, acceleration), blend_time, lower, upper)
+
+    def joined(rows: Array | None, behind: Array | None) -> Array | None:
+        return None if rows is None or behind is None else np.vstack([rows, behind[1:]])
+
+    return Points(
+        points.columns, np.append(points.times, points.times[-1] + end.times[1:]),
+        np.vstack([points.positions, end.positions[1:]]), joined(points.velocities, end.velocities),
+        joined(points.accelerations, end.accelerations),
+    )
+
+
+def _taken_over(
+    base: Path, begin: float, moving: Reference, now: Reference, limits: MotionLimits, blend_time: float
+) -> tuple[BlendedPath, float]:
+    """The path from what the arm does now, and the blend time with which the way onto it keeps the limits."""
+    for factor in BLENDS:
+        path = takeover(base, begin, moving, factor * blend_time)
+        try:
+            PathCheck(path, now, limits, factor * blend_time, rest_known=True).all()
+        except TrajectoryError:
+            continue
+        return path, factor * blend_time
+    return takeover(base, begin, moving, blend_time), blend_time

@@ -11,6 +11,8 @@ from rne_dynamics.model.inertia import Array
 
 #: Sizes within which a motion may pass a limit through rounding, rad or m (and per second).
 ROUNDING = 1e-9
+#: Part of its velocity limit by which a motion may pass it: planners round theirs, and integrate in steps.
+ALLOWANCE = 1e-3
 #: Beyond this no arm goes, limits or none: rad or m, per s and per s². It keeps what follows in finite numbers.
 ABSURD = 1e6
 
@@ -46,7 +48,8 @@ class MotionLimits:
         bounds = np.empty((3, 2, len(self.joints)))
         bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD), now.q) - ROUNDING
         bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD), now.q) + ROUNDING
-        bounds[1, 1] = np.maximum(np.minimum(self.velocity, ABSURD), np.abs(now.qd)) + ROUNDING
+        fastest = np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD)
+        bounds[1, 1] = np.maximum(fastest, np.abs(now.qd)) + ROUNDING
         bounds[1, 0] = -bounds[1, 1]
         bounds[2, 0], bounds[2, 1] = -ABSURD, ABSURD
         return bounds

@@ -73,6 +73,7 @@ class Motion:
         self._stamp, self._s, self._braking, self._stopped = start, 0.0, False, False
         self._reference = self._base.sample(0.0)
         self._due: float | None = None  # stamp by which the goal must be reached; None before the end
+        self._largest = np.zeros(1)  # error of a position while it was judged
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
         """Take over at `stamp`, ns, from `now`, what the arm is asked to do; without a jump, however they differ.
@@ -103,6 +104,7 @@ class Motion:
             self._check.cycle(begin)
         self._rate = PathRate(stamp, begin, rate, slope, self._ramp)
         self._stamp, self._s, self._braking, self._stopped, self._due = stamp, begin, False, False, None
+        self._largest = np.zeros(1)
         self._reference = self._path.sample(begin, rate, slope)
 
     def advance(self, stamp: int, speed: float = 1.0) -> Reference:
@@ -187,18 +189,19 @@ class Motion:
         goal from the end of the path on. A motion that is braked has no goal any more.
         """
         reference, tolerances = self._reference, self.tolerances
-        j = _beyond(q, qd, reference.q, reference.qd, tolerances.path, tolerances.path_velocity)
+        j = _beyond(q, qd, reference.q, reference.qd, tolerances.path, tolerances.path_velocity, self._largest)
         if j >= 0:
             return Outcome("path", f"{self._text(j, q, qd, 'path')}. The motion is aborted")
         if self._due is None or self._braking:
             return None
-        j = _beyond(q, qd, reference.q, reference.qd, tolerances.goal, tolerances.goal_velocity)
+        j = _beyond(q, qd, reference.q, reference.qd, tolerances.goal, tolerances.goal_velocity, self._largest)
         speed = np.abs(qd)
         if j < 0 and bool((speed <= tolerances.stopped_velocity).all()):
-            return Outcome("succeeded", f"goal reached; largest error {np.abs(reference.q - q).max():.2e}")
+            error = np.abs(reference.q - q).max()
+            return Outcome("succeeded", f"goal reached; error {error:.2e}, largest on the way {self._largest[0]:.2e}")
         if stamp < self._due:
             return None
-        after = f"{tolerances.goal_time:g} s after the end (constraints.goal_time)"
+        after = f"{tolerances.goal_time:g} s after the end ({tolerances.source_of_time})"
         if j >= 0:
             return Outcome("goal", f"goal missed: {self._text(j, q, qd, 'goal')}, {after}")
         k = int(np.argmax(speed))
@@ -218,9 +221,10 @@ class Motion:
         off, fast = reference.q[j] - q[j], reference.qd[j] - qd[j]
         if abs(off) <= position[j]:
             error = f"{fast:.4g} per second off the velocity of its {aim}; allowed is {velocity[j]:g}"
+            source = f"the request's {what}_tolerance"
         else:
-            error = f"{off:.4g} off its {aim}; allowed is {position[j]:g}"
-        return f"joint {tolerances.joints[j]!r} is {error} ({tolerances.source(what, j)})"
+            error, source = f"{off:.4g} off its {aim}; allowed is {position[j]:g}", tolerances.source(what, j)
+        return f"joint {tolerances.joints[j]!r} is {error} ({source})"
 
 
 def _alone(base: Path, begin: float) -> BlendedPath:
@@ -241,11 +245,17 @@ def warm_up(n: int) -> None:
 
 
 @kernel
-def _beyond(q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array) -> int:
-    """The joint furthest beyond its tolerance of position or velocity, in its tolerances; -1 where none is."""
+def _beyond(
+    q: Array, qd: Array, aim_q: Array, aim_qd: Array, position: Array, velocity: Array, largest: Array
+) -> int:
+    """The joint furthest beyond its tolerance of position or velocity, in its tolerances; -1 where none is.
+
+    `largest`, (1,), is raised to the largest error of a position.
+    """
     worst, which = 0.0, -1
     for j in range(len(q)):
         e, v = abs(aim_q[j] - q[j]), abs(aim_qd[j] - qd[j])
+        largest[0] = max(largest[0], e)
         if e <= position[j] and v <= velocity[j]:
             continue
         off = max(e / position[j], v / velocity[j])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.control.bounds import Departure
 from rne_dynamics.control.motion.limits import MotionLimits
@@ -90,6 +91,11 @@ class PathCheck:
         )
 
 
+def away(first: Array, now: Array, limits: MotionLimits) -> NDArray[np.bool_]:
+    """Joints at which a trajectory lies too far from where the arm is asked to be; as for `check_start`, (n,)."""
+    return ~(np.abs(first - now) <= limits.start)
+
+
 def check_start(first: Array, now: Array, limits: MotionLimits) -> None:
     """`TrajectoryError` where a trajectory lies too far from where the arm is asked to be.
 
@@ -101,7 +107,7 @@ def check_start(first: Array, now: Array, limits: MotionLimits) -> None:
         Of which `start` counts.
     """
     gap, allowed = np.abs(first - now), np.broadcast_to(limits.start, now.shape)
-    beyond = ~(gap <= allowed)
+    beyond = away(first, now, limits)
     if beyond.any():
         j = int(np.argmax(np.where(beyond, gap, -1.0)))
         raise TrajectoryError(

@@ -22,10 +22,6 @@ MOST_POSITIONS = 1_000_000
 LONGEST = 86_400.0
 
 
-class UnknownJointsError(TrajectoryError):
-    """A trajectory for joints that the controller does not have."""
-
-
 class Time(Protocol):
     """A time or duration as builtin_interfaces has it: any sign of `sec`, `nanosec` from 0."""
 
@@ -63,6 +59,13 @@ class Points:
     velocities: Array | None
     accelerations: Array | None
 
+    def after(self, t: float) -> Points:
+        """Those that are later than `t`, s."""
+        later = self.times > t
+        velocities = None if self.velocities is None else self.velocities[later]
+        accelerations = None if self.accelerations is None else self.accelerations[later]
+        return Points(self.columns, self.times[later], self.positions[later], velocities, accelerations)
+
 
 def nanoseconds(time: Time, what: str) -> int:
     """A time or duration in ns; `TrajectoryError` where it is negative or its nanoseconds make a second."""
@@ -79,12 +82,11 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
 
     Raises
     ------
-    UnknownJointsError
-        A joint that is not one of `joints`.
     TrajectoryError
-        No joints, one named twice, too many points, efforts, lists of another length than there are names, velocities
-        or accelerations in some points only, times that are negative or longer than `LONGEST`. (Numbers that are not
-        finite and times that do not increase are left to `SampledTrajectory`.)
+        A joint that is not one of `joints`, no joints, one named twice, too many points, efforts other than zero, lists
+        of another length than there are names, velocities or accelerations in some points only, times that are negative
+        or longer than `LONGEST`. (Numbers that are not finite and times that do not increase are left to
+        `SampledTrajectory`.)
     """
     columns = _columns(names, joints)
     check_count(len(points), len(joints))
@@ -93,8 +95,10 @@ def read_points(names: Sequence[str], points: Sequence[Point], joints: tuple[str
         k = int(np.argmax(times))
         raise TrajectoryError(f"point {k}: its time is {times[k] / NANOSECONDS:g} s; at most {LONGEST:g} s are taken")
     for k, point in enumerate(points):
-        if len(point.effort):
-            raise TrajectoryError(f"point {k} has efforts; this controller computes them itself, leave them out")
+        if len(point.effort) and np.any(point.effort):  # planners fill what they do not use with zeros
+            raise TrajectoryError(
+                f"point {k} has efforts other than 0; this controller computes them itself, leave them out"
+            )
     positions = _table([p.positions for p in points], len(names), "positions")
     if positions is None:
         raise TrajectoryError(f"point 0 has 0 positions for {len(names)} joints; every joint needs one")
@@ -117,7 +121,7 @@ def _columns(names: Sequence[str], joints: tuple[str, ...]) -> Array:
     unknown = [n for n in names if n not in known]
     if unknown:
         shown = ", ".join(repr(n[:60]) for n in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
-        raise UnknownJointsError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
+        raise TrajectoryError(f"it names unknown joints: {shown}; the controller has {', '.join(joints)}")
     if not names:
         raise TrajectoryError(f"it has points but names no joints; the controller has {', '.join(joints)}")
     twice = next((n for n in joints if list(names).count(n) > 1), None)

@@ -75,7 +75,7 @@ class Tolerances:
     goal_velocity: Array = field(default_factory=_none)
     stopped_velocity: float = 0.01
     goal_time: float = 0.0
-    requested: frozenset[tuple[str, int]] = frozenset()  # which of them a request brought, and for which joint
+    requested: frozenset[tuple[str, int]] = frozenset()  # which of these a request brought, and for which joint, or -1
 
     def __post_init__(self) -> None:
         for name in ("path", "goal", "path_velocity", "goal_velocity"):
@@ -108,17 +108,24 @@ class Tolerances:
         """
         path_position, path_velocity = self._with("path", path)
         goal_position, goal_velocity = self._with("goal", goal)
-        own = {(what, self.joints.index(t.name)) for what, some in (("path", path), ("goal", goal)) for t in some}
+        kinds = (("path", path), ("goal", goal))
+        own = {(what, self.joints.index(t.name)) for what, some in kinds for t in some if t.position}
+        own |= {("goal_time", -1)} if goal_time else set()
         return replace(
             self, path=path_position, path_velocity=path_velocity, goal=goal_position, goal_velocity=goal_velocity,
             goal_time=_chosen(self.goal_time, goal_time, "goal_time_tolerance"), requested=self.requested | own,
         )
 
     def source(self, what: Literal["path", "goal"], joint: int) -> str:
-        """Where the tolerance of a joint comes from, for messages."""
+        """Where the tolerance of a joint's position comes from, for messages; that of its velocity is a request's."""
         if (what, joint) in self.requested:
             return f"the request's {what}_tolerance"
         return f"constraints.{self.joints[joint]}.{'trajectory' if what == 'path' else 'goal'}"
+
+    @property
+    def source_of_time(self) -> str:
+        """Where `goal_time` comes from, for messages."""
+        return "the request's goal_time_tolerance" if ("goal_time", -1) in self.requested else "constraints.goal_time"
 
     def _with(self, what: str, wanted: Iterable[JointTolerance]) -> tuple[Array, Array]:
         position = np.array(getattr(self, what), dtype=np.float64)

@@ -22,13 +22,12 @@ from support.hostile_trajectories import (
     split,
 )
 
-from rne_dynamics.control.motion.acceptance import Accepted, PastTrajectoryError, accept_points
+from rne_dynamics.control.motion.acceptance import Accepted, accept_points
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import (
     LONGEST,
     MOST_POINTS,
     MOST_POSITIONS,
-    UnknownJointsError,
     check_count,
     read_points,
 )
@@ -91,6 +90,52 @@ def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend(
             np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("away", [0.002, 0.01, 0.025])
+def test_a_first_point_a_little_away_is_led_onto_beside_a_motion_at_the_limit(away):
+    # at its velocity limit of 1 rad/s from 0.15 s on, where a blend of 0.2 s would still add to it
+    q = [HERE + np.array([0.0, x, 0.0]) for x in (0.0, 0.075, 0.725, 0.8)]
+    qd = [np.array([0.0, v, 0.0]) for v in (0.0, 1.0, 1.0, 0.0)]
+    points = [(t, *row) for t, *row in zip((0.0, 0.15, 0.8, 0.95), q, qd, strict=True)]
+    now = Reference(HERE - away, np.zeros(N), np.zeros(N))
+    accepted = offer(ask(*points, now=now))
+    assert accepted.blend_time < BLEND
+    follow_and_look(accepted, now, np.random.default_rng(0))
+
+
+def test_a_late_trajectory_is_joined_at_its_next_point_where_the_arm_is_not_on_it():
+    points = [(t, HERE + 0.15 * t, np.full(N, 0.15 * (t < 3.0))) for t in (0.0, 1.0, 2.0, 3.0)]
+    accepted = offer(ask(*points, header=split(STAMP - 1_500_000_000)))
+    assert (accepted.begin, accepted.trajectory.times.tolist()) == (1.5, [1.5, 2.0, 3.0])
+    for t, q in ((1.5, HERE), (2.0, HERE + 0.3), (3.0, HERE + 0.45)):
+        np.testing.assert_allclose(accepted.path.sample(t).q, q, rtol=1e-12)
+    follow_and_look(accepted, REST, np.random.default_rng(0))
+    with pytest.raises(TrajectoryError, match="joint 'shoulder' would move at"):  # too late for the point at 2 s
+        offer(ask(*points, header=split(STAMP - 1_900_000_000)))
+    with pytest.raises(TrajectoryError, match="it has ended already"):
+        offer(ask(*points, header=split(STAMP - 3_000_000_001)))
+
+
+def test_a_last_point_that_moves_is_refused_or_followed_by_coming_to_rest():
+    request = ask((1.0, HERE + 0.2, [0.0, 0.3, -0.1]))
+    with pytest.raises(TrajectoryError, match=r"'elbow' has velocity 0\.3 in the last.*allow_nonzero_velocity_at_traj"):
+        offer(request)
+    for accelerations in ([], [0.5, 0.0, 0.0]):
+        request.rows[0].accelerations = accelerations
+        accepted = offer(request, moving_end=True)
+        at_last, end = accepted.path.sample(1.0), accepted.path.sample(1.0 + BLEND)
+        np.testing.assert_allclose(at_last.q, HERE + 0.2, rtol=1e-12)
+        np.testing.assert_allclose(at_last.qd, [0.0, 0.3, -0.1], atol=1e-12)
+        assert accepted.path.end == 1.0 + BLEND
+        assert not end.qd.any()
+        np.testing.assert_allclose(end.q[1:], HERE[1:] + 0.2 + 0.5 * BLEND * np.array([0.3, -0.1]), rtol=1e-12)
+        follow_and_look(accepted, REST, np.random.default_rng(0))
+    near = ask((2.0, [1.49, 0.2, 0.3], [0.5, 0.0, 0.0]))  # it comes to rest sooner, before the limit of 1.5 rad
+    accepted = offer(near, moving_end=True)
+    assert 1.49 < accepted.path.sample(10.0).q[0] <= 1.5
+    with pytest.raises(TrajectoryError, match=r"joint 'shoulder' would be at 1\.5"):
+        offer(ask((2.0, [1.4999, 0.2, 0.3], [0.5, 0.0, 0.0])), moving_end=True)
+
+
 def test_joints_that_are_not_named_come_to_rest_and_hold():
     now = Reference(HERE, np.array([0.0, -0.4, 0.5]), np.array([0.0, 0.3, 0.0]))
     accepted = offer(ask((1.0, [0.5, 0.6], [0.0, 0.0]), names=("wrist", "shoulder"), now=now))
@@ -115,7 +160,7 @@ def test_a_stamp_in_the_past_joins_the_trajectory_where_it_would_be():
     motion = start_of(accepted, now)
     after = motion.advance(STAMP + 200_000_000)
     np.testing.assert_allclose(after.q, HERE + 0.07, rtol=1e-12)
-    with pytest.raises(PastTrajectoryError, match="it has ended already"):
+    with pytest.raises(TrajectoryError, match="it has ended already"):
         offer(ask(*points, header=split(STAMP - 2_000_000_001), now=now))
 
 
@@ -190,16 +235,19 @@ def test_each_fault_is_named(request_, said):
             offer(request_, typed)
 
 
-def test_unknown_joints_are_their_own_kind_of_fault():
-    with pytest.raises(UnknownJointsError, match="unknown joints: 'finger'; the controller has shoulder, elbow, wrist"):
+def test_unknown_joints_are_named():
+    with pytest.raises(TrajectoryError, match="unknown joints: 'finger'; the controller has shoulder, elbow, wrist"):
         offer(ask((1.0, ROW), names=("shoulder", "finger", "wrist")))
 
 
 def test_efforts_and_too_many_points_are_refused():
     request = ask((1.0, ROW))
-    request.rows[0].effort = ZERO
-    with pytest.raises(TrajectoryError, match="point 0 has efforts"):
-        offer(request)
+    request.rows[0].effort = ZERO  # as planners fill what they do not use
+    for typed in (True, False):
+        offer(request, typed)
+        for other in ([0.0, 0.1, 0.0], [0.0, 0.0, np.nan]):
+            with pytest.raises(TrajectoryError, match="point 0 has efforts other than 0; this controller"):
+                offer(replace(request, rows=[replace(request.rows[0], effort=other)]), typed)
     with pytest.raises(TrajectoryError, match=f"it has {MOST_POINTS + 1} points"):
         read_points(JOINTS, range(MOST_POINTS + 1), JOINTS)  # counted before any is looked at
     with pytest.raises(TrajectoryError, match="it has 1001 points; 1 to 1000 are taken"):
@@ -210,8 +258,8 @@ def test_efforts_and_too_many_points_are_refused():
 
 def test_a_peak_of_the_blend_between_the_points_is_found():
     # within limits at every point and along every segment; only the blend from what the arm does passes one
-    now = Reference(np.array([1.49, 0.0, 0.0]), np.array([0.5, 0.0, 0.0]), np.zeros(N))
-    request = ask((0.0, [1.49, 0.0, 0.0], ZERO), (1.0, [1.0, 0.0, 0.0], ZERO), now=now)
+    now = Reference(np.array([1.497, 0.0, 0.0]), np.array([0.5, 0.0, 0.0]), np.zeros(N))
+    request = ask((0.0, [1.497, 0.0, 0.0], ZERO), (1.0, [1.0, 0.0, 0.0], ZERO), now=now)
     with pytest.raises(TrajectoryError, match=r"joint 'shoulder' would be at 1.5.*led onto the trajectory"):
         offer(request)
     still = replace(request, now=Reference(now.q, np.zeros(N), np.zeros(N)))

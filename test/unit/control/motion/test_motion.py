@@ -304,7 +304,7 @@ def test_a_goal_is_reached_once_near_and_still():
     assert one.judge(stamp, q, np.full(N, 0.03)) is None
     outcome = one.judge(stamp, q + off(elbow=-0.009), np.full(N, 0.02))
     assert outcome is not None
-    assert outcome == ("succeeded", "goal reached; largest error 9.00e-03")
+    assert outcome == ("succeeded", "goal reached; error 9.00e-03, largest on the way 2.00e-02")
 
 
 def test_a_goal_missed_at_its_time_says_by_which_joint_and_limit():
@@ -320,6 +320,7 @@ def test_a_goal_missed_at_its_time_says_by_which_joint_and_limit():
     outcome = one.judge(START + 4_000 * MS, q, np.array([0.0, 0.0, -0.5]))
     assert outcome is not None
     assert outcome.status == "goal"
+    assert outcome.text.endswith("0.5 s after the end (constraints.goal_time)")
     assert "joint 'wrist' still moves at -0.5 per second; allowed is 0.02 (constraints.stopped_vel" in outcome.text
 
 
