@@ -25,7 +25,7 @@ from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.control_loop import BASE, DRIVES
+from rne_dynamics.ros.control_loop import BASE, DRIVES, SETPOINTS
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.latest import Latest
@@ -65,6 +65,9 @@ class Loop(Protocol):
 
     def ask(self, name: str, *arguments: object, seconds: float = ...) -> Any:
         """Have a command done; what it returns."""
+
+    def pass_on(self, number: int, data: bytes) -> None:
+        """Hand on a setpoint that came on the trajectory topic, with the sender's running number."""
 
     def wait(self, seconds: float = ...) -> str:
         """How the loop has ended; it is killed if it has not within `seconds`."""
@@ -144,7 +147,7 @@ class EffortNode(ArmNode):
         values = self.parameters
         drives, base = values.text("drives.topic"), values.text("base_motion.topic")
         topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
-        topics += ["~/clock_seen"] + [f"~/torque/{term}" for term in TorqueTerms._fields]
+        topics += ["~/clock_seen", SETPOINTS] + [f"~/torque/{term}" for term in TorqueTerms._fields]
         return Setup(
             settings, f"{self.get_name()}_loop", self.get_namespace(),
             {name: self.resolve_topic_name(name) for name in topics}

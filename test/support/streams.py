@@ -1,4 +1,4 @@
-"""Streams of setpoints for tests: a motion within limits, sent with jitter and losses, and what a controller makes of it."""
+"""Streams of setpoints for tests: a motion within limits, sent with jitter and losses, and the references it gives."""
 
 from __future__ import annotations
 
@@ -49,7 +49,9 @@ class Sines:
         return grown * wave, grown * slope + growing * wave
 
 
-def arrivals(rate: float, seconds: float, seed: int, jitter: float = 0.3, loss: float = 0.05) -> list[tuple[float, float]]:
+def arrivals(
+    rate: float, seconds: float, seed: int, jitter: float = 0.3, loss: float = 0.05
+) -> list[tuple[float, float]]:
     """When each message was sent and when it arrives, s: late or early by a fraction of the period, some lost."""
     rng = np.random.default_rng(seed)
     sent = np.arange(1, round(seconds * rate)) / rate
@@ -126,7 +128,8 @@ class Followed:
         """No limit is passed by what was commanded, in any cycle."""
         _, q, qd, qdd = self.table()
         lower, upper, velocity, acceleration, jerk = self.limits.table
-        assert (q >= lower - 1e-6).all() and (q <= upper + 1e-6).all()
+        assert (q >= lower - 1e-6).all()
+        assert (q <= upper + 1e-6).all()
         assert (np.abs(qd) <= velocity * (1 + 1e-4)).all(), np.abs(qd).max(axis=0)
         assert (np.abs(qdd) <= acceleration * (1 + 1e-6)).all(), np.abs(qdd).max(axis=0)
         steps = np.diff(qdd, axis=0, prepend=0.0) / self.period

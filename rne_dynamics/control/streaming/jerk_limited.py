@@ -64,7 +64,7 @@ def follow_kernel(
     dt
         s; not negative.
     """
-    steps = max(int(math.ceil(dt / LONGEST_STEP - 1e-6)), 1)
+    steps = max(math.ceil(dt / LONGEST_STEP - 1e-6), 1)
     step = dt / steps
     if step <= 0.0:
         return

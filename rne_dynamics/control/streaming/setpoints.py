@@ -170,7 +170,7 @@ def check_kernel(q: Array, qd: Array, now: Array, allowed: Array) -> int:
 
     NaN throughout is a vector that is not given; (n,) each.
     """
-    n = q.shape[0]
+    n: int = q.shape[0]
     no_q, no_qd = True, True
     for j in range(n):
         no_q, no_qd = no_q and np.isnan(q[j]), no_qd and np.isnan(qd[j])

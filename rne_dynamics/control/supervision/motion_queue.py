@@ -46,22 +46,40 @@ class Followed(Protocol):
 
     start: int
 
-    def begin(self, stamp: int, now: Reference, *, rate: float = ..., slope: float = ...) -> None: ...
-    def advance(self, stamp: int, speed: float = ...) -> Reference: ...
-    def ahead(self, stamp: int) -> Reference: ...
-    def brake(self, duration: float) -> None: ...
-    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None: ...
+    def begin(self, stamp: int, now: Reference, *, rate: float = ..., slope: float = ...) -> None:
+        """Take over at `stamp` from `now`."""
+
+    def advance(self, stamp: int, speed: float = ...) -> Reference:
+        """The reference at `stamp`."""
+
+    def ahead(self, stamp: int) -> Reference:
+        """The reference at a later stamp; changes nothing."""
+
+    def brake(self, duration: float) -> None:
+        """Come to rest on the path within `duration`."""
+
+    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
+        """Whether the motion has ended; None while it goes on."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """What it is, for messages."""
+
     @property
-    def rate(self) -> float: ...
+    def rate(self) -> float:
+        """Rate of path time."""
+
     @property
-    def slope(self) -> float: ...
+    def slope(self) -> float:
+        """Its change."""
+
     @property
-    def over(self) -> bool: ...
+    def over(self) -> bool:
+        """Whether its end is reached."""
+
     @property
-    def stopped(self) -> bool: ...
+    def stopped(self) -> bool:
+        """Whether it was braked and has come to rest."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,8 +13,8 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
-from rne_dynamics.control.prediction import check_delay
 from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.prediction import check_delay
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
@@ -86,6 +86,8 @@ class Settings:
         Limits of setpoints that arrive one at a time; None where none are followed.
     stream_tolerances
         Tolerances of the path on which they lead; None for none.
+    no_stream
+        Why none are followed.
     assumed_rate
         Efforts per second for which damping is limited until the rate has been measured.
     warnings
@@ -108,6 +110,7 @@ class Settings:
     base: BaseSensor | None = None
     stream: StreamLimits | None = None
     stream_tolerances: Tolerances | None = None
+    no_stream: str = "this controller follows no setpoints"
     assumed_rate: float = ASSUMED_RATE
     warnings: tuple[str, ...] = ()
 

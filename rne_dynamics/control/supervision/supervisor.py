@@ -138,7 +138,9 @@ class Supervisor:
             self._begin_check()
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
-        if self.setpoints is not None and settings.stream is not None:
+        if self.setpoints is None:
+            self.setpoints = _setpoints(settings)
+        elif settings.stream is not None:
             self.setpoints.adopt(settings.stream, _stream_tolerances(settings))
 
     def warm_up(self) -> None:
@@ -279,7 +281,7 @@ class Supervisor:
         """
         setpoints = self.setpoints
         if setpoints is None:
-            raise SetpointError("this controller follows no setpoints", SetpointProblem.NOT_READY)
+            raise SetpointError(self.settings.no_stream, SetpointProblem.NOT_READY)
         at = self.stamp + round(max(now - self.arrival, 0.0) * NANOSECONDS) if self.arrival > -math.inf else 0
         try:
             if setpoints.take(
@@ -290,6 +292,11 @@ class Supervisor:
         except SetpointError as error:
             setpoints.refuse(error)
             raise
+
+    def refuse_setpoint(self, error: SetpointError) -> None:
+        """Count a setpoint that could not even be read."""
+        if self.setpoints is not None:
+            self.setpoints.refuse(error)
 
     def _may_stream(self) -> Reference:
         """What the arm is asked to do, where setpoints may be followed from now on."""
