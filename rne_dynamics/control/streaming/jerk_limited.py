@@ -31,6 +31,8 @@ RESERVE = 0.95
 LONGEST_STEP = 0.002
 #: Halvings of the range of jerks: its resolution is a millionth.
 HALVINGS = 20
+#: Fraction of the acceleration limit that is left for meeting an aim, however much of it the aim takes itself.
+LEAST_LEFT = 0.1
 #: Points at which a quintic is checked, besides the ends.
 CHECKS = 8
 #: Round-off that a limit may be passed by, as a fraction of it.
@@ -69,30 +71,36 @@ def follow_kernel(
     if step <= 0.0:
         return
     for k in range(steps):
-        ahead = since + k * step + horizon
-        curved = min(max(ahead, -bend), bend)
+        now = since + k * step
         for j in range(state.shape[1]):
             lower, upper = limits[LOWER, j], limits[UPPER, j]
             V, A, J = speed * limits[VELOCITY, j], limits[ACCELERATION, j], limits[JERK, j]
-            c = aim[2, j] if curved == ahead else 0.0
-            w = aim[1, j] + curved * aim[2, j]
-            # the velocity is constant outside of the bend
-            p = aim[0, j] + w * ahead - 0.5 * aim[2, j] * curved * curved if curved != ahead else (
-                aim[0, j] + ahead * (aim[1, j] + 0.5 * ahead * aim[2, j])
-            )
-            w, c = min(max(w, -V), V), min(max(c, -A), A)
-            if p >= upper:
-                p, w, c = upper, min(w, 0.0), min(c, 0.0)
-            elif p <= lower:
-                p, w, c = lower, max(w, 0.0), max(c, 0.0)
+            p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now + horizon, bend, lower, upper, V, A)
             q, v, a = state[0, j], state[1, j], state[2, j]
             smooth, q1, v1, a1 = _smooth(q, v, a, p, w, c, horizon, step, lower, upper, V, A, J)
             if not smooth:
-                jerk = _fastest(q, v, a, p - w * horizon, w, step, lower, upper, V, A, J)
+                p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now, bend, lower, upper, V, A)
+                jerk = _fastest(q, v, a, p, w, c, step, lower, upper, V, A, J)
                 q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
                 v1 = v + step * (a + 0.5 * step * jerk)
                 a1 = a + step * jerk
             state[0, j], state[1, j], state[2, j] = q1, v1, a1
+
+
+@helper
+def _aim_at(
+    p: float, w: float, c: float, t: float, bend: float, lower: float, upper: float, V: float, A: float
+) -> tuple[float, float, float]:
+    """The aim at a time t after it was due, within the limits."""
+    bent = min(max(t, -bend), bend)
+    p += t * (w + bent * c) - 0.5 * bent * bent * c
+    w = min(max(w + bent * c, -V), V)
+    c = min(max(c, -A), A) if bent == t else 0.0
+    if p >= upper:
+        return upper, min(w, 0.0), min(c, 0.0)
+    if p <= lower:
+        return lower, max(w, 0.0), max(c, 0.0)
+    return p, w, c
 
 
 @helper
@@ -125,45 +133,45 @@ def _smooth(
     slack = ROUNDING * (1.0 + abs(upper - lower) if upper - lower < 1e6 else 1.0)
     kept = (
         abs(a1) <= A
-        and _outcome(_PEAK, q1, v1, a1, 0.0, A, J) <= V
-        and _outcome(_PEAK, -q1, -v1, -a1, 0.0, A, J) <= V
-        and _outcome(_STOP, q1, v1, a1, 0.0, A, J) <= upper + slack
-        and _outcome(_STOP, -q1, -v1, -a1, 0.0, A, J) <= -lower + slack
+        and _outcome(_PEAK, q1, v1, a1, A, J) <= V
+        and _outcome(_PEAK, -q1, -v1, -a1, A, J) <= V
+        and _outcome(_STOP, q1, v1, a1, A, J) <= upper + slack
+        and _outcome(_STOP, -q1, -v1, -a1, A, J) <= -lower + slack
     )
     return kept, q1, v1, a1
 
 
 @helper
 def _fastest(
-    q: float, v: float, a: float, p: float, w: float, step: float, lower: float, upper: float, V: float, A: float,
-    J: float,
+    q: float, v: float, a: float, p: float, w: float, c: float, step: float, lower: float, upper: float, V: float,
+    A: float, J: float,
 ) -> float:
-    """The jerk, constant in the step, that leads to an aim at p, moving at w, soonest; see the module."""
+    """The jerk, constant in the step, that leads to an aim (p, w, c) soonest; see the module."""
     low, high = max(-J, (-A - a) / step), min(J, (A - a) / step)
     if low > high:  # faster than limits that have changed
         return -J if a > 0.0 else J
-    most = _largest(_PEAK, q, v, a, 0.0, V, step, low, high, A, J)
-    least = -_largest(_PEAK, -q, -v, -a, 0.0, V, step, -high, -low, A, J)
-    most = min(most, _largest(_STOP, q, v, a, 0.0, upper, step, low, high, A, J))
-    least = max(least, -_largest(_STOP, -q, -v, -a, 0.0, -lower, step, -high, -low, A, J))
+    most = _largest(_PEAK, q, v, a, V, step, low, high, A, J)
+    least = -_largest(_PEAK, -q, -v, -a, V, step, -high, -low, A, J)
+    most = min(most, _largest(_STOP, q, v, a, upper, step, low, high, A, J))
+    least = max(least, -_largest(_STOP, -q, -v, -a, -lower, step, -high, -low, A, J))
     if least > most:
         return 0.5 * (least + most)
-    return _largest(_MEET, q, v, a, w, p + w * step, step, least, most, A, J)
+    left = max(A - abs(c), LEAST_LEFT * A)  # what a stop relative to the aim may use
+    return _largest(_MEET, q - p, v - w, a - c, 0.0, step, least, most, left, J)
 
 
 @helper
 def _largest(
-    kind: int, q: float, v: float, a: float, w: float, bound: float, step: float, low: float, high: float, A: float,
-    J: float,
+    kind: int, q: float, v: float, a: float, bound: float, step: float, low: float, high: float, A: float, J: float
 ) -> float:
     """The largest jerk from `low` to `high` whose outcome, which grows with it, is within `bound`; `low` for none."""
-    if _after(kind, q, v, a, w, high, step, A, J) <= bound:
+    if _after(kind, q, v, a, high, step, A, J) <= bound:
         return high
-    if _after(kind, q, v, a, w, low, step, A, J) > bound:
+    if _after(kind, q, v, a, low, step, A, J) > bound:
         return low
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if _after(kind, q, v, a, w, middle, step, A, J) <= bound:
+        if _after(kind, q, v, a, middle, step, A, J) <= bound:
             low = middle
         else:
             high = middle
@@ -171,25 +179,22 @@ def _largest(
 
 
 @helper
-def _after(
-    kind: int, q: float, v: float, a: float, w: float, jerk: float, step: float, A: float, J: float
-) -> float:
+def _after(kind: int, q: float, v: float, a: float, jerk: float, step: float, A: float, J: float) -> float:
     """The outcome after a step with a jerk."""
     q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
-    return _outcome(kind, q1, v + step * (a + 0.5 * step * jerk), a + step * jerk, w, A, J)
+    return _outcome(kind, q1, v + step * (a + 0.5 * step * jerk), a + step * jerk, A, J)
 
 
 @helper
-def _outcome(kind: int, q: float, v: float, a: float, w: float, A: float, J: float) -> float:
+def _outcome(kind: int, q: float, v: float, a: float, A: float, J: float) -> float:
     """What a state leads to, stopping as fast as `RESERVE` allows.
 
-    The velocity when the acceleration has ended; the highest position until the joint stands; or the position, less
-    that of an aim that moves at w, when it has the velocity w.
+    The velocity when the acceleration has ended; the highest position until the joint stands; or the position where it
+    stands.
     """
     A, J = RESERVE * A, RESERVE * J
     if kind == _PEAK:
         return v + 0.5 * a * abs(a) / J
-    v -= w
     ended = v + 0.5 * a * abs(a) / J
     sign = 1.0 if ended >= 0.0 else -1.0
     v, a = sign * v, sign * a

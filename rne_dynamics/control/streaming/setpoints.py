@@ -82,6 +82,8 @@ class Setpoints:
         quiet = silence > self.limits.timeout * NANOSECONDS
         if quiet:
             self._called_off = ""
+        elif self.following and self.stream.called_off:
+            self._called_off = "the stream is called off"
         if self._called_off:
             raise SetpointError(
                 f"{self._called_off}: setpoints are ignored until none has come for {self.limits.timeout:g} s",

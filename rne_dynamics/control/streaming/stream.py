@@ -97,8 +97,6 @@ class Stream:
         """
         if self._timed_out:  # the sender is back
             self._line, self._timed_out = None, False
-        if self._line is not None or self._rest is not None:
-            return
         elapsed = (due - self._due) / NANOSECONDS
         settled = period > 0.0 and elapsed >= LEAST_STEP * period
         self._bend = min(BEND * period, LONGEST_HORIZON)
@@ -154,6 +152,11 @@ class Stream:
     def braking(self) -> bool:
         """Whether setpoints are not followed any more."""
         return self._line is not None or self._rest is not None
+
+    @property
+    def called_off(self) -> bool:
+        """Whether it brakes because somebody has asked for that."""
+        return self.braking and not self._timed_out
 
     @property
     def over(self) -> bool:
