@@ -82,7 +82,7 @@ class Setpoints:
         quiet = silence > self.limits.timeout * NANOSECONDS
         if quiet:
             self._called_off = ""
-        elif self.following and self.stream.called_off:
+        if self.following and self.stream.called_off:  # braking, however long the sender was silent
             self._called_off = "the stream is called off"
         if self._called_off:
             raise SetpointError(
