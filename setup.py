@@ -94,7 +94,7 @@ setup(
         "bench": BENCH,
         "sweep": SWEEP,
         "test": [
-            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy",
+            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
             "types-PyYAML", "setuptools", "wheel", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
         ],
     },

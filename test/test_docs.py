@@ -56,6 +56,7 @@ def commands() -> list[tuple[str, str]]:
 SLOW = (
     "python benchmarks/",
     "python examples/mujoco_plant.py",
+    "python examples/stream_setpoints.py",
     "python test/test_closed_chain_oracles.py",
     "rne verify flexible_arm6",
     "rne simulate flexible_arm --shaper",

@@ -23,7 +23,13 @@ from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.streaming.limits import ACCELERATION_TIME, JERK_TIME, StreamLimits
+from rne_dynamics.control.streaming.limits import (
+    ACCELERATION_TIME,
+    EFFORT_SHARE,
+    JERK_TIME,
+    StreamLimits,
+    default_acceleration,
+)
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import RneDynamicsError
@@ -75,7 +81,8 @@ SCHEMA: tuple[Parameter, ...] = (
     Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints dies out; two of "
               "their periods where that is longer.", "s", 0.004, 0.1),
     Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
-              f"reaches the velocity limit in {ACCELERATION_TIME:g} s.", "rad/s^2 or m/s^2", 0.0, 1e5),
+              f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
+              f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
     Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
               f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
@@ -133,7 +140,7 @@ class ComputedTorqueController(EffortNode):
         )
         self._tolerances_of(robot, values)  # refuses what does not fit before anything is swapped in
         plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
-        stream, why_not = stream_limits(robot, values)
+        stream, why_not = stream_limits(robot, values, plain.limits.effort)
         return replace(
             plain, command_delay=number(values, "command_delay"), stream=stream, no_stream=why_not,
             stream_tolerances=self._tolerances_of(robot, values),
@@ -315,7 +322,7 @@ def motion_limits(robot: Machine, values: Values) -> MotionLimits:
     )
 
 
-def stream_limits(robot: Machine, values: Values) -> tuple[StreamLimits | None, str]:
+def stream_limits(robot: Machine, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
     """Limits of setpoints; None where none are followed, and why."""
     if isinstance(robot, Mechanism):
         return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"
@@ -329,8 +336,10 @@ def stream_limits(robot: Machine, values: Values) -> tuple[StreamLimits | None, 
         what: np.array(per_joint(values, f"limits.{{joint}}.{what}", robot.joint_names))
         for what in ("acceleration", "jerk")
     }
+    given = column["acceleration"]
+    acceleration = np.where(given > 0.0, given, default_acceleration(robot, velocity, effort))
     return StreamLimits(
-        robot.joint_names, limits.lower, limits.upper, velocity, column["acceleration"], column["jerk"],
+        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
         start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
         smoothing=number(values, "setpoints.smoothing"),
     ), ""

@@ -10,12 +10,40 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY
+from rne_dynamics.dynamics.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 
 #: Where no acceleration or jerk limit is given: times from rest to the velocity limit at the acceleration limit, and
 #: from no acceleration to the acceleration limit, s.
 ACCELERATION_TIME, JERK_TIME = 0.2, 0.05
+
+
+#: Part of an effort limit that default accelerations may take, all joints accelerating at once: the rest is for gravity
+#: and feedback. Postures in which that is computed.
+EFFORT_SHARE, POSTURES = 0.5, 200
+
+
+def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> Array:
+    """Acceleration limits that the motors can follow, rad/s² or m/s²; shape (n,).
+
+    `velocity / ACCELERATION_TIME`, or less where that would take more than `EFFORT_SHARE` of the effort limit in the
+    worst of random postures.
+
+    Parameters
+    ----------
+    robot
+        An open arm.
+    velocity, effort
+        Limits, finite and above 0; shape (n,).
+    """
+    lower, upper = np.maximum(robot.lower, -np.pi), np.minimum(robot.upper, np.pi)
+    postures = np.random.default_rng(0).uniform(lower, np.maximum(lower, upper), (POSTURES, robot.n))
+    wanted = velocity / ACCELERATION_TIME
+    taken = np.abs(mass_matrix(robot, postures)) @ wanted
+    share: Array = np.minimum(EFFORT_SHARE * effort / taken.max(axis=0), 1.0)
+    return share * wanted
 
 
 @dataclass(frozen=True, eq=False)
