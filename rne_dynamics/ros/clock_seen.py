@@ -27,12 +27,15 @@ class ClockSeen(NamedTuple):
         Efforts that it has sent since then: the publication sequence number of the last one.
     mode
         Its mode, as its place in `MODES`.
+    setpoints
+        Setpoints that it has dealt with since it was configured, followed or not.
     """
 
     time: int
     states: int
     efforts: int
     mode: int
+    setpoints: int = 0
 
 
 class SeenPublisher:

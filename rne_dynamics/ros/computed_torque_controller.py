@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -36,6 +37,7 @@ from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
+from rne_dynamics.ros.control_loop import SNAPSHOT_PERIOD
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     controller_settings,
@@ -51,7 +53,13 @@ from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.trajectory_message import MotionLimits, accept, duration_message, read_trajectory
+from rne_dynamics.ros.trajectory_message import (
+    MotionLimits,
+    accept,
+    duration_message,
+    last_setpoint,
+    read_trajectory,
+)
 
 #: How far the first setpoint may be from the arm where constraints.start is 0, rad or m.
 SMALLEST_START = 1e-6
@@ -267,13 +275,20 @@ class ComputedTorqueController(EffortNode):
         return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
     def _on_trajectory(self, data: bytes, information: dict[str, int]) -> None:
-        if self.in_force.stream is not None:
+        number, stream = information["publication_sequence_number"], self.in_force.stream
+        if stream is not None:
             point = one_point_layout(data)
-            if point is not None and 0 <= time_at(data, point[1]) <= self.in_force.stream.timeout * NANOSECONDS:
-                self.control.pass_on(information["publication_sequence_number"], data)
+            if point is not None and 0 <= time_at(data, point[1]) <= stream.timeout * NANOSECONDS:
+                self.control.pass_on(number, data)
                 return
         try:
-            self.accept(read_trajectory(data))
+            message = read_trajectory(data)
+            if stream is not None and self._snapshot is not None:
+                setpoint = last_setpoint(message, self._snapshot.stamp, stream.timeout + SNAPSHOT_PERIOD)
+                if setpoint is not None:
+                    self.control.pass_on(number, serialize_message(setpoint))
+                    return
+            self.accept(message)
         except RneDynamicsError as error:
             self._refused += 1
             self.get_logger().error(f"trajectory refused: {error}")

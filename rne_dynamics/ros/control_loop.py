@@ -156,7 +156,7 @@ class ControlLoop:
         )
         self.statistics = LoopStatistics(time.monotonic())
         self._answers_states = setup.rate == 0.0
-        self.clock, self._taken = LoopClock(node), 0
+        self.clock, self._taken, self._setpoints_taken = LoopClock(node), 0, 0
         self._seen = SeenPublisher(node) if self.clock.simulated else None
         self._drives = [
             node.create_subscription(Bool, DRIVES, lambda message: None, profile, callback_group=TakenByHand())
@@ -313,6 +313,7 @@ class ControlLoop:
 
     def _on_time(self) -> None:
         """A simulated time has come."""
+        self._take_setpoints()
         self._watch(self.clock.now())
         self._acknowledge()
 
@@ -320,7 +321,10 @@ class ControlLoop:
         """Report to a simulation in lock-step what has been dealt with."""
         if self._seen is not None:
             self._seen.publish(
-                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode.value))
+                ClockSeen(
+                    self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode.value),
+                    self._setpoints_taken,
+                )
             )
 
     def _take_state(self, data: bytes) -> None:
@@ -386,6 +390,7 @@ class ControlLoop:
 
     def _take_setpoint(self, source: int, data: bytes | memoryview, kind: type, number: int) -> None:
         supervisor, reader = self.supervisor, self._setpoint_reader
+        self._setpoints_taken += 1
         try:
             reader.read(data, kind)
             supervisor.setpoint(
