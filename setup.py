@@ -96,7 +96,7 @@ setup(
         "bench": BENCH,
         "sweep": SWEEP,
         "test": [
-            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy",
+            "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
             "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
         ],
     },

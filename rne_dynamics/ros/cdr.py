@@ -38,11 +38,14 @@ _STAMP, _COUNT = Struct("<iI"), Struct("<I")
 STAMP_SIZE = _STAMP.size
 
 
-def stamp_in(data: bytes) -> int:
+def stamp_in(data: bytes | memoryview) -> int:
     """The time of a message that begins with a header, ns; 0 where the bytes are too few for one."""
-    if len(data) < ENCAPSULATION + _STAMP.size:
-        return 0
-    seconds, nanoseconds = _STAMP.unpack_from(data, ENCAPSULATION)
+    return time_at(data, ENCAPSULATION) if len(data) >= ENCAPSULATION + _STAMP.size else 0
+
+
+def time_at(data: bytes | memoryview, place: int) -> int:
+    """A time or duration whose fields begin at a place, ns."""
+    seconds, nanoseconds = _STAMP.unpack_from(data, place)
     return int(seconds) * NANOSECONDS + int(nanoseconds)
 
 
@@ -157,6 +160,31 @@ def trajectory_points(data: bytes) -> int | None:
         return walk.count()
     except error:
         return None
+
+
+def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
+    """The layout of a trajectory_msgs/JointTrajectory of one point, and where its time from start is.
+
+    None for any other number of points, and where the bytes are not plain CDR of this machine's order, or end too
+    early. In the place of the effort are the numbers that are not read.
+    """
+    if data[:2] != PLAIN or not NATIVE:
+        return None
+    walk = Walk(data, ENCAPSULATION + _STAMP.size)
+    try:
+        walk.text()  # frame_id
+        count = walk.count()
+        names = tuple(walk.text() for _ in range(count))
+        if walk.count() != 1:
+            return None
+        position, velocity, acceleration, effort = (walk.numbers() for _ in range(4))
+        walk.align(4)
+        duration = walk.take(_STAMP.size).start
+    except error:
+        return None
+    fixed = (Span(0, ENCAPSULATION), *walk.fixed)
+    unread = Span(acceleration.start, effort.stop)
+    return JointStateLayout(len(data), fixed, names, position, velocity, unread), duration
 
 
 def imu_numbers(data: bytes) -> Array | None:

@@ -43,6 +43,8 @@ class ClockSeen(NamedTuple):
     source, commands
         Of the gate, where its commands come from, likewise, and the publication sequence number of the last one; 0 of
         a controller.
+    setpoints
+        Setpoints that it has dealt with since it was configured, followed or not.
     """
 
     node: int
@@ -54,6 +56,7 @@ class ClockSeen(NamedTuple):
     target: int
     source: int = 0
     commands: int = 0
+    setpoints: int = 0
 
 
 def number_of(name: str) -> int:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from rclpy.serialization import serialize_message
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -23,12 +24,21 @@ from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming.limits import (
+    ACCELERATION_TIME,
+    EFFORT_SHARE,
+    JERK_TIME,
+    StreamLimits,
+    default_acceleration,
+)
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
+from rne_dynamics.ros.control_loop import SNAPSHOT_PERIOD
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     controller_settings,
@@ -45,7 +55,16 @@ from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.speed_unit import FULL_SPEED, SpeedUnit
-from rne_dynamics.ros.trajectory_message import MotionLimits, accept, duration_message, read_trajectory
+from rne_dynamics.ros.trajectory_message import (
+    MotionLimits,
+    accept,
+    duration_message,
+    last_setpoint,
+    read_trajectory,
+)
+
+#: How far the first setpoint may be from the arm where constraints.start is 0, rad or m.
+SMALLEST_START = 1e-6
 
 SCHEMA: tuple[Parameter, ...] = (
     *CONTROLLER,
@@ -72,6 +91,15 @@ SCHEMA: tuple[Parameter, ...] = (
               "tolerances; 0 waits without end.", "s", 0.0, 3600.0),
     Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm counts as standing at its goal.",
               "rad/s or m/s", 1e-6, 10.0),
+    Parameter("setpoints.timeout", 0.1, "Time without a setpoint after which a stream has ended and the arm comes to "
+              "rest on its path. A trajectory of one point that is due no later is a setpoint.", "s", 0.005, 1.0),
+    Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints dies out; two of "
+              "their periods where that is longer.", "s", 0.004, 0.1),
+    Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
+              f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
+              f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
+    Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
+              f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
     Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
               "rad or m", 0.0, 10.0),
     Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
@@ -127,7 +155,11 @@ class ComputedTorqueController(EffortNode):
         )
         self._tolerances_of(robot, values)  # refuses what does not fit before anything is swapped in
         plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
-        return replace(plain, command_delay=number(values, "command_delay"))
+        stream, why_not = stream_limits(robot, values, plain.limits.effort)
+        return replace(
+            plain, command_delay=number(values, "command_delay"), stream=stream, no_stream=why_not,
+            stream_tolerances=self._tolerances_of(robot, values),
+        )
 
     def adopted(self, robot: Machine, values: Values, before: Values) -> None:
         """Tolerances, motion limits, and the speed where it is what changes: a paused arm must not go on for others."""
@@ -246,9 +278,20 @@ class ComputedTorqueController(EffortNode):
         assert self._snapshot is not None
         return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
-    def _on_trajectory(self, data: bytes) -> None:
+    def _on_trajectory(self, data: bytes, information: dict[str, int]) -> None:
+        number, stream = information["publication_sequence_number"], self.in_force.stream
+        if stream is not None:
+            point = one_point_layout(data)
+            if point is not None and 0 <= time_at(data, point[1]) <= stream.timeout * NANOSECONDS:
+                self.control.pass_on(number, data)
+                return
         try:
             message = read_trajectory(data)
+            if message.points and stream is not None and self._snapshot is not None:
+                setpoint = last_setpoint(message, self._snapshot.stamp, stream.timeout + SNAPSHOT_PERIOD)
+                if setpoint is not None:
+                    self.control.pass_on(number, serialize_message(setpoint))
+                    return
             if message.points:
                 self.prepare(message)(lambda ending, text: None)
             else:
@@ -303,6 +346,29 @@ def motion_limits(robot: Machine, values: Values) -> MotionLimits:
         robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
         number(values, "constraints.start"),
     )
+
+
+def stream_limits(robot: Machine, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
+    """Limits of setpoints; None where none are followed, and why."""
+    if isinstance(robot, Mechanism):
+        return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"
+    velocity, limits = velocity_limits(robot, values), motion_limits(robot, values)
+    if not np.isfinite(velocity).all():
+        name = robot.joint_names[int(np.argmin(np.isfinite(velocity)))]
+        return None, (
+            f"setpoints need a velocity limit of each joint; joint {name!r} has none: set limits.{name}.velocity"
+        )
+    column = {
+        what: np.array(per_joint(values, f"limits.{{joint}}.{what}", robot.joint_names))
+        for what in ("acceleration", "jerk")
+    }
+    given = column["acceleration"]
+    acceleration = np.where(given > 0.0, given, default_acceleration(robot, velocity, effort))
+    return StreamLimits(
+        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
+        start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
+        smoothing=number(values, "setpoints.smoothing"),
+    ), ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ other process, checked, one command at a time.
 from __future__ import annotations
 
 import gc
+import math
 import time
 import traceback
 from collections.abc import Callable
@@ -18,8 +19,10 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.locked_joints import Measured
+from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.output import Effort
 from rne_dynamics.control.supervision.settings import Settings
@@ -30,7 +33,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.cdr import stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
-from rne_dynamics.ros.controller_report import ControllerReport
+from rne_dynamics.ros.controller_report import ControllerReport, setpoint_values
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.diagnostics import WARN
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
@@ -41,6 +44,7 @@ from rne_dynamics.ros.loop_messages import Answer, Command, Ended, Entered, Foll
 from rne_dynamics.ros.loop_statistics import LoopStatistics
 from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.scheduling import settle
+from rne_dynamics.ros.setpoint_reader import SetpointReader
 from rne_dynamics.ros.state_reader import StateReader
 from rne_dynamics.ros.topic_wait import TakenByHand, take
 from rne_dynamics.spatial.compiling import Compiling, watch_compiling
@@ -69,6 +73,15 @@ DRIVES = "drives"
 BASE = "base"
 #: Name of the topic that `SeenPublisher` publishes on, likewise.
 CLOCK_SEEN = "clock_seen"
+#: Topic of setpoints.
+SETPOINTS = "~/setpoints"
+#: Numbers of the sources of setpoints: that topic, and the trajectory topic.
+OWN, TRAJECTORY = 0, 1
+#: Bytes of the sender's running number before a setpoint of the trajectory topic; longest such setpoint, bytes; and how
+#: many are taken at once at most.
+NUMBER, LARGEST, AT_ONCE = 8, 65536, 16
+#: Shortest time between two lines of log on setpoints that are refused, s.
+REFUSALS = 2.0
 
 Entity = TypeVar("Entity")
 #: Sends a message to the other process; those that are not needed (second argument) may be lost.
@@ -111,10 +124,16 @@ class ControlLoop:
         Takes what is to be reported: `Entered`, `Ended`, `Said`, `Snapshot`.
     settled
         Called once the loop is built, before the first state: what the process has to do for real time.
+    catch
+        As `Link.catch`: setpoints of the trajectory topic, each with its number before it.
     """
 
-    def __init__(self, send: Send, settled: Callable[[], None] = lambda: None) -> None:
-        self._send, self._settled = send, settled
+    def __init__(
+        self, send: Send, settled: Callable[[], None] = lambda: None,
+        catch: Callable[[memoryview], int] = lambda memory: 0,
+    ) -> None:
+        self._send, self._settled, self._catch = send, settled, catch
+        self._caught = memoryview(bytearray(LARGEST))
         self._node: LoopNode | None = None
         self.hot: HotLoop | None = None
         self._watch_at = self._snapshot_at = self._garbage_at = 0.0
@@ -140,7 +159,7 @@ class ControlLoop:
         )
         self.statistics = LoopStatistics(time.monotonic())
         self._answers_states = setup.rate == 0.0
-        self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
+        self.clock, self._taken, self._stamp, self._setpoints_taken = LoopClock(node), 0, 0, 0
         # before the subscription to joint states: a simulation in lock-step must know of this node by the first of them
         self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
         self._target = number_of(self.efforts.topic)
@@ -153,6 +172,12 @@ class ControlLoop:
         self._base = [
             node.create_subscription(Imu, BASE, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True)
         ] if setup.base else []
+        self._setpoints = [
+            node.create_subscription(
+                JointState, SETPOINTS, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True
+            )
+        ] if setup.settings.tracking is not None else []
+        self._setpoint_reader, self._refusal_at = SetpointReader(robot.joint_names), -math.inf
         self.hot = HotLoop(
             node, JointState, "joint_states", NEWEST, self.on_state,
             None if self._answers_states else 1.0 / setup.rate, self._tick, raw=True,
@@ -263,7 +288,10 @@ class ControlLoop:
             "tracking": supervisor.queue.moving, "speed scaling": supervisor.speed,
             "largest present error": float(np.max(error, initial=0.0)),
         }
-        return level, message, values | self.statistics.report(time.monotonic()) | tracking, clock.stamp
+        return (
+            level, message, values | self.statistics.report(time.monotonic()) | tracking | setpoint_values(supervisor),
+            clock.stamp,
+        )
 
     def others(self) -> dict[str, Measured]:
         """As `StateReader.others`."""
@@ -284,6 +312,7 @@ class ControlLoop:
             self._take_state(data)
             if self._base:
                 self._sense_base(self.clock.now())  # for the next answer; this one must not wait
+            self._take_setpoints()  # likewise
         self._taken += 1
         if self._seen is not None:
             self._stamp = stamp_in(data)
@@ -291,6 +320,7 @@ class ControlLoop:
 
     def _on_time(self) -> None:
         """A simulated time has come."""
+        self._take_setpoints()
         self._watch(self.clock.now())
         self._acknowledge()
 
@@ -300,6 +330,7 @@ class ControlLoop:
             self._seen.publish(ClockSeen(
                 self._seen.node, self.clock.stamp, self._taken, self.efforts.count,
                 MODES.index(self.supervisor.mode.value), self._stamp, self._target,
+                setpoints=self._setpoints_taken,
             ))
 
     def _take_state(self, data: bytes) -> None:
@@ -346,6 +377,39 @@ class ControlLoop:
             else:
                 self.supervisor.sense_base(reading, now)
 
+    def _take_setpoints(self) -> None:
+        """Take the setpoints that have come, for the next answer."""
+        if not self._setpoints:
+            return
+        taken = take(self._setpoints[0], JointState, True)
+        if taken is not None:
+            self._take_setpoint(OWN, taken[0], JointState, taken[1]["publication_sequence_number"])
+        for _ in range(AT_ONCE):
+            size = self._catch(self._caught)
+            if size <= NUMBER:
+                return
+            self.pass_on(int.from_bytes(self._caught[:NUMBER], "little"), self._caught[NUMBER:size])
+
+    def pass_on(self, number: int, data: memoryview) -> None:
+        """Take a setpoint of the trajectory topic, with the sender's running number."""
+        self._take_setpoint(TRAJECTORY, data, JointTrajectory, number)
+
+    def _take_setpoint(self, source: int, data: bytes | memoryview, kind: type, number: int) -> None:
+        supervisor, reader = self.supervisor, self._setpoint_reader
+        self._setpoints_taken += 1
+        try:
+            reader.read(data, kind)
+            supervisor.setpoint(
+                source, reader.q, reader.qd, self.clock.now(), stamp=reader.stamp, ahead=reader.ahead, sequence=number
+            )
+        except SetpointError as error:
+            if error.problem in (SetpointProblem.UNREADABLE, SetpointProblem.WRONG_JOINTS):
+                supervisor.refuse_setpoint(error)
+            now = time.monotonic()
+            if now >= self._refusal_at:
+                self._refusal_at = now + REFUSALS
+                self._say("warning", str(error))
+
     def _answer(self, effort: Effort | None, arrived: float) -> None:
         """Publish an effort and what it is made of."""
         if effort is None:
@@ -377,6 +441,7 @@ class ControlLoop:
         if now < self._watch_at - ROUNDING:
             return
         self._sense_base(now)
+        self._take_setpoints()
         effort = self.supervisor.tick(now)
         if effort is not None:
             self._publish(effort)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
+from rne_dynamics.control.streaming.problems import SetpointProblem
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateProblem
@@ -60,3 +61,17 @@ class ControllerReport:
         if s.distance is not None:
             values["distance to a singular posture"] = s.distance
         return level, message, values
+
+
+def setpoint_values(supervisor: Supervisor) -> dict[str, object]:
+    """The values on setpoints, where those are followed."""
+    setpoints = supervisor.setpoints
+    if setpoints is None:
+        return {}
+    return {
+        "streaming": setpoints.following, "setpoints": setpoints.taken,
+        "limited setpoints": setpoints.stream.limited,
+        "refused setpoints": setpoints.refused.total(),
+        **{f"refused setpoints: {problem.value}": setpoints.refused[problem] for problem in SetpointProblem},
+        "last setpoint refusal": setpoints.refusal,
+    }

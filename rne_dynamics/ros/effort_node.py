@@ -25,7 +25,7 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.clock_seen import LOOP, seen_topic
-from rne_dynamics.ros.control_loop import BASE, CLOCK_SEEN, DRIVES
+from rne_dynamics.ros.control_loop import BASE, CLOCK_SEEN, DRIVES, SETPOINTS
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_type
@@ -67,6 +67,9 @@ class Loop(Protocol):
 
     def ask(self, name: str, *arguments: object, seconds: float = ...) -> Any:
         """Have a command done; what it returns."""
+
+    def pass_on(self, number: int, data: bytes) -> None:
+        """Hand on a setpoint that came on the trajectory topic, with the sender's running number."""
 
     def wait(self, seconds: float = ...) -> str:
         """How the loop has ended; it is killed if it has not within `seconds`."""
@@ -148,7 +151,7 @@ class EffortNode(ArmNode):
         message = values.text("command_message")
         effort_type(message)  # refuses what is not installed before the loop does
         topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
-        topics += [f"~/torque/{term}" for term in TorqueTerms._fields]
+        topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
         return Setup(
             settings, f"{self.get_name()}{LOOP}", self.get_namespace(),
             {name: self.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(self)}

@@ -15,6 +15,7 @@ import pickle
 import select
 import socket
 from collections import deque
+from contextlib import suppress
 from typing import Any
 
 from rne_dynamics.control.motion.path import Path
@@ -43,22 +44,29 @@ class Link:
     ----------
     end
         Of a `socket.socketpair` of `SOCK_SEQPACKET`.
+    side
+        One more, for bytes of which some may be lost.
     """
 
-    def __init__(self, end: socket.socket) -> None:
-        self._socket = end
+    def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
+        self._socket, self._side = end, side
         self._files: deque[int] = deque()
 
     @staticmethod
     def pair(patience: float) -> tuple[Link, Link]:
         """Both ends; the first waits for so many seconds with a message that does not fit."""
         one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        side, other_side = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         one.settimeout(patience)
-        return Link(one), Link(other)
+        side.setblocking(False)
+        other_side.setblocking(False)
+        return Link(one, side), Link(other, other_side)
 
     def close(self) -> None:
         """The other end finds the link closed."""
         self._socket.close()
+        if self._side is not None:
+            self._side.close()
         self._keep(None)
 
     def wait(self, seconds: float) -> bool:
@@ -101,6 +109,19 @@ class Link:
         except OSError as error:
             raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
         return True
+
+    def throw(self, data: bytes) -> None:
+        """Send bytes at once or not at all, past the messages."""
+        if self._side is not None:
+            with suppress(OSError):  # full, or nobody is there any more, which is found where messages are received
+                self._side.send(data, socket.MSG_NOSIGNAL)
+
+    def catch(self, memory: memoryview) -> int:
+        """Receive what was thrown, the earliest first, into `memory`; its size, 0 for nothing."""
+        try:
+            return 0 if self._side is None else self._side.recv_into(memory)
+        except OSError:  # nothing there
+            return 0
 
     def _keep(self, file: int | None) -> None:
         """Keep a file open while the receiver may use it: whoever closes it last spends the time to free it."""

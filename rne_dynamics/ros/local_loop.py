@@ -34,6 +34,10 @@ class LocalLoop:
         """Have a command done; what it returns."""
         return getattr(self.loop, name)(*arguments)
 
+    def pass_on(self, number: int, data: bytes) -> None:
+        """As `ControlLoop.pass_on`."""
+        self.loop.pass_on(number, memoryview(data))
+
     def wait(self, seconds: float = 0.0) -> str:
         """It ends with this process."""
         return "not ended"

@@ -25,7 +25,7 @@ import rclpy
 from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.errors import ControlError, RneDynamicsError
-from rne_dynamics.ros.control_loop import ControlLoop
+from rne_dynamics.ros.control_loop import NUMBER, ControlLoop
 from rne_dynamics.ros.link import Link, LinkClosedError
 from rne_dynamics.ros.loop_messages import Answer, Command, Said
 from rne_dynamics.ros.process import quiet_collector
@@ -85,7 +85,7 @@ class _Outbox:
 def serve(link: Link, arguments: Sequence[str] | None) -> int:
     """Run the loop until the other end closes the link; the exit code."""
     outbox = _Outbox(link)
-    loop = ControlLoop(outbox.send, quiet_collector)
+    loop = ControlLoop(outbox.send, quiet_collector, link.catch)
     alone_since: float | None = None  # when the controller's own node was found to be gone
     poll_at = 0.0
     try:
@@ -238,6 +238,10 @@ class LoopProcess:
         if answer.refusal:
             raise ControlError(answer.refusal)
         return answer.value
+
+    def pass_on(self, number: int, data: bytes) -> None:
+        """As `ControlLoop.pass_on`; lost where the loop does not keep up."""
+        self._link.throw(number.to_bytes(NUMBER, "little") + data)
 
     def _send(self, command: Command) -> None:
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from builtin_interfaces.msg import Duration
+from builtin_interfaces.msg import Duration, Time
 from rclpy.serialization import deserialize_message
-from trajectory_msgs.msg import JointTrajectory
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.acceptance import Accepted, accept_points
 from rne_dynamics.control.motion.effort_demand import EffortDemand
@@ -15,9 +15,9 @@ from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.points import MOST_POINTS
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.cdr import trajectory_points
+from rne_dynamics.ros.cdr import NANOSECONDS, trajectory_points
 
-__all__ = ["Accepted", "MotionLimits", "accept", "duration_message", "read_trajectory"]
+__all__ = ["Accepted", "MotionLimits", "accept", "duration_message", "last_setpoint", "read_trajectory"]
 
 
 def duration_message(seconds: float) -> Duration:
@@ -44,6 +44,33 @@ def read_trajectory(data: bytes) -> JointTrajectory:
             f"its {len(data)} bytes are no trajectory_msgs/JointTrajectory: {error}"
         ) from None
     return message
+
+
+def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTrajectory | None:
+    """The last point of a sliding window as a setpoint that is due at its stamp; None for another trajectory.
+
+    Newer versions of MoveIt Servo send such windows: stamped, of several points, some of which have passed already.
+
+    Parameters
+    ----------
+    now
+        Time of the joint states, ns.
+    within
+        How far from now the last point of a window may be due, s.
+    """
+    if len(message.points) < 2 or message.header.stamp == Time():
+        return None
+    stamp, last = message.header.stamp, message.points[-1]
+    ahead = last.time_from_start
+    due = (stamp.sec + ahead.sec) * NANOSECONDS + stamp.nanosec + ahead.nanosec
+    if abs(due - now) > within * NANOSECONDS:
+        return None
+    setpoint = JointTrajectory(
+        joint_names=message.joint_names,
+        points=[JointTrajectoryPoint(positions=last.positions, velocities=last.velocities)],
+    )
+    setpoint.header.stamp.sec, setpoint.header.stamp.nanosec = divmod(due, NANOSECONDS)
+    return setpoint
 
 
 def accept(

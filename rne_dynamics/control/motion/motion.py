@@ -51,6 +51,9 @@ class Motion:
         A blend time or ramp that is not above 0 and finite, or tolerances for another number of joints.
     """
 
+    #: What the controller follows, for messages.
+    name = "a trajectory"
+
     def __init__(
         self, trajectory: SampledTrajectory | Path, start: int, tolerances: Tolerances, *, blend_time: float,
         ramp: float = RAMP, limits: MotionLimits | None = None,

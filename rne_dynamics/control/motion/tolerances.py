@@ -29,12 +29,12 @@ class Outcome(NamedTuple):
     Parameters
     ----------
     status
-        "succeeded", or which tolerance was left: "path" or "goal".
+        "succeeded", or which tolerance was left: "path" or "goal"; "silent" where setpoints have ended.
     text
         Says which joint, how far off it was, what is allowed, and by which parameter.
     """
 
-    status: Literal["succeeded", "path", "goal"]
+    status: Literal["succeeded", "path", "goal", "silent"]
     text: str
 
 

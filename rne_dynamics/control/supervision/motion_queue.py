@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
-from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.motion.tolerances import Outcome
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold, Trajectory
 from rne_dynamics.errors import TrajectoryError
@@ -28,17 +29,62 @@ class Ending(Enum):
     CANCELLED = "cancelled"
     REPLACED = "replaced"
     STOPPED = "stopped"
+    SILENT = "no more setpoints"
 
 
 #: Told once for each motion: how it ended, and a text for people.
 OnEnd = Callable[[Ending, str], None]
+_ENDINGS = {
+    "succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL, "silent": Ending.SILENT,
+}  # fmt: skip
 #: Longest step between two states along which a reference that moves may advance, s: it would leap otherwise.
 LONGEST_STEP = 0.1
 
 
+class Followed(Protocol):
+    """What can be under way: a `Motion` or a `Stream`, with the meaning that `Motion` documents."""
+
+    start: int
+
+    def begin(self, stamp: int, now: Reference, *, rate: float = ..., slope: float = ...) -> None:
+        """Take over at `stamp` from `now`."""
+
+    def advance(self, stamp: int, speed: float = ...) -> Reference:
+        """The reference at `stamp`."""
+
+    def ahead(self, stamp: int) -> Reference:
+        """The reference at a later stamp; changes nothing."""
+
+    def brake(self, duration: float) -> None:
+        """Come to rest on the path within `duration`."""
+
+    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
+        """Whether the motion has ended; None while it goes on."""
+
+    @property
+    def name(self) -> str:
+        """What it is, for messages."""
+
+    @property
+    def rate(self) -> float:
+        """Rate of path time."""
+
+    @property
+    def slope(self) -> float:
+        """Its change."""
+
+    @property
+    def over(self) -> bool:
+        """Whether its end is reached."""
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was braked and has come to rest."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Entry:
-    motion: Motion
+    motion: Followed
     on_end: OnEnd
 
 
@@ -71,6 +117,11 @@ class MotionQueue:
         return self._now is not None
 
     @property
+    def followed(self) -> str:
+        """What is under way, for messages; empty for nothing."""
+        return "" if self._now is None else self._now.motion.name
+
+    @property
     def awaited(self) -> bool:
         """Whether a trajectory is to begin later."""
         return self._next is not None
@@ -81,7 +132,7 @@ class MotionQueue:
         self._stand(stamp, now)
         self.reference, self._at = now, stamp
 
-    def put(self, motion: Motion, on_end: OnEnd) -> None:
+    def put(self, motion: Followed, on_end: OnEnd) -> None:
         """Let `motion` begin at its start; it replaces what is then under way, and at once what was to come.
 
         It checks itself when it begins: what the arm does then may not be what was foreseen. Where it must not be
@@ -164,7 +215,7 @@ class MotionQueue:
         outcome = self._now.motion.judge(stamp, q, qd)
         if outcome is None:
             return None
-        ending = {"succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL}[outcome.status]
+        ending = _ENDINGS[outcome.status]
         off = ending is Ending.PATH
         self._stand(stamp, Reference(q.copy(), qd.copy(), np.zeros(len(q))) if off else self.reference)
         if off:

@@ -13,8 +13,10 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseSensor
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.prediction import check_delay
 from rne_dynamics.control.startup.payload_estimate import PayloadTest
+from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -80,6 +82,12 @@ class Settings:
         time. 0 answers for the measured state.
     base
         How the motion of the base is measured; None for a base at rest.
+    stream
+        Limits of setpoints that arrive one at a time; None where none are followed.
+    stream_tolerances
+        Tolerances of the path on which they lead; None for none.
+    no_stream
+        Why none are followed.
     assumed_rate
         Efforts per second for which damping is limited until the rate has been measured.
     warnings
@@ -100,6 +108,9 @@ class Settings:
     holding_error: Array | None = None
     command_delay: float = 0.0
     base: BaseSensor | None = None
+    stream: StreamLimits | None = None
+    stream_tolerances: Tolerances | None = None
+    no_stream: str = "this controller follows no setpoints"
     assumed_rate: float = ASSUMED_RATE
     warnings: tuple[str, ...] = ()
 

@@ -17,7 +17,11 @@ from rne_dynamics.control.guards.effort_limiter import Limited
 from rne_dynamics.control.guards.state_filter import StateFilter
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.motion import warm_up as warm_up_motion
+from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.setpoints import Setpoints
+from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending, MotionQueue, OnEnd
 from rne_dynamics.control.supervision.output import Effort, Output
@@ -110,6 +114,7 @@ class Supervisor:
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
         self.settings = settings
         self.queue = self._new_queue()
+        self.setpoints = _setpoints(settings)
         self._watch, self._gain_watch = RateWatch(settings.min_rate), _gain_watch(settings)
 
     # -- settings -----------------------------------------------------------------------------------------------------
@@ -133,6 +138,10 @@ class Supervisor:
             self._begin_check()
         self.queue.lower, self.queue.upper = self._range()
         self.queue.brake_time = settings.stop.brake_time
+        if self.setpoints is None:
+            self.setpoints = _setpoints(settings)
+        elif settings.stream is not None:
+            self.setpoints.adopt(settings.stream, _stream_tolerances(settings))
 
     def warm_up(self) -> None:
         """Compile everything a cycle needs, so that the first one is as fast as the others; changes no state."""
@@ -153,6 +162,7 @@ class Supervisor:
         other.tick(100.0)
         StartGate(self.settings, self._torques.posture).warm_up()
         warm_up_motion(n)
+        warm_up_setpoints(n)
 
     def _new_queue(self) -> MotionQueue:
         return MotionQueue(self.q, *self._range(), self.settings.stop.brake_time)
@@ -166,6 +176,7 @@ class Supervisor:
     def activate(self, now: float) -> None:
         """Wait for the first usable state and hold the arm where it finds it."""
         self.counters = Counters()
+        self.setpoints = _setpoints(self.settings)
         self._torques.restart()
         self._filter.restart()
         self._output.start_from(np.zeros(self.settings.robot.n), np.zeros(self.settings.robot.n))
@@ -249,6 +260,59 @@ class Supervisor:
         """
         self.ready()
         self.queue.put(motion, on_end)
+
+    def setpoint(
+        self, source: int, q: Array, qd: Array, now: float, *, stamp: int = 0, ahead: int = 0,
+        sequence: int | None = None,
+    ) -> None:
+        """Follow a setpoint from the next effort on; one that is not followed is counted.
+
+        Parameters
+        ----------
+        source, q, qd, stamp, ahead, sequence
+            As for `Setpoints.take`.
+        now
+            When it was received, monotonic s.
+
+        Raises
+        ------
+        SetpointError
+            It is not followed; the message says why.
+        """
+        setpoints = self.setpoints
+        if setpoints is None:
+            raise SetpointError(self.settings.no_stream, SetpointProblem.NOT_READY)
+        at = self.stamp + round(max(now - self.arrival, 0.0) * NANOSECONDS) if self.arrival > -math.inf else 0
+        try:
+            if setpoints.take(
+                source, q, qd, stamp=stamp, ahead=ahead, at=at, sequence=sequence, begin=self._may_stream
+            ):
+                setpoints.stream.start = self.stamp
+                self.queue.put(setpoints.stream, self._stream_ended)
+        except SetpointError as error:
+            setpoints.refuse(error)
+            raise
+
+    def refuse_setpoint(self, error: SetpointError) -> None:
+        """Count a setpoint that could not even be read."""
+        if self.setpoints is not None:
+            self.setpoints.refuse(error)
+
+    def _may_stream(self) -> Reference:
+        """What the arm is asked to do, where setpoints may be followed from now on."""
+        try:
+            self.ready()
+        except ControlError as error:
+            raise SetpointError(f"setpoints are ignored: {error}", SetpointProblem.NOT_READY) from None
+        if self.queue.moving or self.queue.awaited:
+            assert self.setpoints is not None
+            self.setpoints.ended("a trajectory is under way")
+            raise SetpointError("setpoints are ignored: a trajectory is under way", SetpointProblem.NOT_READY)
+        return self.queue.reference
+
+    def _stream_ended(self, ending: Ending, text: str) -> None:
+        assert self.setpoints is not None
+        self.setpoints.ended("" if ending is Ending.SILENT else f"the stream was {ending.value} ({text})")
 
     def ready(self) -> None:
         """`ControlError` where no motion can be accepted now; the message says why."""
@@ -534,7 +598,7 @@ class Supervisor:
         if off and self.settings.stop.after_cancel == "stop":
             self._begin_stop(now, str(ended.value) if ended else "")
         elif self.queue.moving is not (self.mode is TRACKING):
-            cause = "a trajectory" if self.queue.moving else (ended.value if ended else "")
+            cause = self.queue.followed or (ended.value if ended else "")
             self._enter(TRACKING if self.queue.moving else HOLDING, cause)
 
     def _near(self, stamp: int, reference: Reference) -> Reference:
@@ -781,6 +845,14 @@ class Supervisor:
     def clamp_text(self) -> str:
         """As of `Output`."""
         return self._output.clamp_text()
+
+
+def _setpoints(settings: Settings) -> Setpoints | None:
+    return None if settings.stream is None else Setpoints(settings.stream, _stream_tolerances(settings))
+
+
+def _stream_tolerances(settings: Settings) -> Tolerances:
+    return settings.stream_tolerances or Tolerances(settings.robot.joint_names)
 
 
 def _base_filter(settings: Settings) -> BaseFilter | None:

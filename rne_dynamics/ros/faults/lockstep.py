@@ -161,6 +161,11 @@ class Lockstep:
             self.on_effort(self._last_effort, list(message.data))
 
     @property
+    def setpoints(self) -> int:
+        """Setpoints that the controller has dealt with."""
+        return self._seen.setpoints
+
+    @property
     def publishers(self) -> int:
         """How many nodes publish efforts."""
         return int(self.node.count_publishers(EFFORT_TOPIC))

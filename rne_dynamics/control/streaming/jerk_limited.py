@@ -1,0 +1,223 @@
+"""One step of a reference towards a moving aim, within limits of position, velocity, acceleration and jerk.
+
+Each joint moves on its own, in one of two ways:
+
+- Where the quintic from its state to the aim one horizon ahead keeps all limits, the joint follows that quintic. The
+  quintic is computed anew in every step, so a deviation e from the aim follows the linear equation
+  h³ e⃛ + 9 h² ë + 36 h ė + 60 e = 0 with the horizon h. It is smooth, and it has no steady error for an aim that moves
+  at constant acceleration.
+- Otherwise the jerk is the largest with which the joint can still come to rest relative to the aim at the aim. That is
+  the time-optimal motion but for `RESERVE`.
+
+In both cases every state is one from which the joint can stop before its position limits and stay within its velocity
+limit. The stop is the time-optimal one, of three phases (e.g. Berscheid and Kröger 2021, "Jerk-limited real-time
+trajectory generation with arbitrary target states", section III).
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import helper, in_place_kernel
+
+#: Rows of the limits: lower and upper position, velocity, acceleration, jerk.
+LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)
+#: Fraction of acceleration and jerk with which stops are planned. The rest covers that the jerk is constant in a step.
+RESERVE = 0.95
+#: Longest step, s. Longer ones are divided.
+LONGEST_STEP = 0.002
+#: Halvings of the range of jerks: its resolution is a millionth.
+HALVINGS = 20
+#: Fraction of the acceleration limit that is left for meeting an aim, however much of it the aim takes itself.
+LEAST_LEFT = 0.1
+#: Points at which a quintic is checked, besides the ends.
+CHECKS = 8
+#: Round-off that a limit may be passed by, as a fraction of it.
+ROUNDING = 1e-9
+
+_PEAK, _STOP, _MEET = range(3)
+
+
+@in_place_kernel
+def follow_kernel(
+    state: Array, aim: Array, since: float, bend: float, limits: Array, speed: float, horizon: float, dt: float
+) -> None:
+    """Advance `state` in place by `dt` towards the aim.
+
+    Parameters
+    ----------
+    state
+        Position, velocity, acceleration of each joint, rad or m and their rates; shape (3, n).
+    aim
+        The same of the aim when it is due; shape (3, n).
+    since
+        Time from then until now, s; negative where the aim is yet to come.
+    bend
+        Time around then in which the aim has its acceleration; outside it moves at constant velocity, s.
+    limits
+        Rows as named above; shape (5, n). Acceleration and jerk are finite and above 0.
+    speed
+        Fraction of the velocity limits that may be used, 0 to 1.
+    horizon
+        s; above 0.
+    dt
+        s; not negative.
+    """
+    steps = max(math.ceil(dt / LONGEST_STEP - 1e-6), 1)
+    step = dt / steps
+    if step <= 0.0:
+        return
+    for k in range(steps):
+        now = since + k * step
+        for j in range(state.shape[1]):
+            lower, upper = limits[LOWER, j], limits[UPPER, j]
+            V, A, J = speed * limits[VELOCITY, j], limits[ACCELERATION, j], limits[JERK, j]
+            p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now + horizon, bend, lower, upper, V, A)
+            q, v, a = state[0, j], state[1, j], state[2, j]
+            smooth, q1, v1, a1 = _smooth(q, v, a, p, w, c, horizon, step, lower, upper, V, A, J)
+            if not smooth:
+                p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now, bend, lower, upper, V, A)
+                jerk = _fastest(q, v, a, p, w, c, step, lower, upper, V, A, J)
+                q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
+                v1 = v + step * (a + 0.5 * step * jerk)
+                a1 = a + step * jerk
+            state[0, j], state[1, j], state[2, j] = q1, v1, a1
+
+
+@helper
+def _aim_at(
+    p: float, w: float, c: float, t: float, bend: float, lower: float, upper: float, V: float, A: float
+) -> tuple[float, float, float]:
+    """The aim at a time t after it was due, within the limits."""
+    bent = min(max(t, -bend), bend)
+    p += t * (w + bent * c) - 0.5 * bent * bent * c
+    w = min(max(w + bent * c, -V), V)
+    c = min(max(c, -A), A) if bent == t else 0.0
+    if p >= upper:
+        return upper, min(w, 0.0), min(c, 0.0)
+    if p <= lower:
+        return lower, max(w, 0.0), max(c, 0.0)
+    return p, w, c
+
+
+@helper
+def _smooth(
+    q: float, v: float, a: float, p: float, w: float, c: float, h: float, step: float, lower: float, upper: float,
+    V: float, A: float, J: float,
+) -> tuple[bool, float, float, float]:
+    """Whether the quintic from (q, v, a) to (p, w, c) in the time h keeps the limits, and its state after a step."""
+    d, dv, da = p - q - h * (v + 0.5 * h * a), h * (w - v - h * a), h * h * (c - a)
+    c3 = (10.0 * d - 4.0 * dv + 0.5 * da) / h**3
+    c4 = (-15.0 * d + 7.0 * dv - da) / h**4
+    c5 = (6.0 * d - 3.0 * dv + 0.5 * da) / h**5
+    V, A, J = V * (1.0 + ROUNDING), A * (1.0 + ROUNDING), J * (1.0 + ROUNDING)
+    if abs(6.0 * c3) > J or abs(6.0 * c3 + h * (24.0 * c4 + h * 60.0 * c5)) > J:
+        return False, q, v, a
+    if c5 != 0.0:
+        x = -0.2 * c4 / c5
+        if 0.0 < x < h and abs(6.0 * c3 + x * (24.0 * c4 + x * 60.0 * c5)) > J:
+            return False, q, v, a
+    for k in range(1, CHECKS + 1):
+        x = h * k / (CHECKS + 1)
+        if abs(a + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5))) > A:
+            return False, q, v, a
+        if abs(v + x * (a + x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)))) > V:
+            return False, q, v, a
+    x = step
+    q1 = q + x * (v + x * (0.5 * a + x * (c3 + x * (c4 + x * c5))))
+    v1 = v + x * (a + x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)))
+    a1 = a + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5))
+    slack = ROUNDING * (1.0 + abs(upper - lower) if upper - lower < 1e6 else 1.0)
+    kept = (
+        abs(a1) <= A
+        and _outcome(_PEAK, q1, v1, a1, A, J) <= V
+        and _outcome(_PEAK, -q1, -v1, -a1, A, J) <= V
+        and _outcome(_STOP, q1, v1, a1, A, J) <= upper + slack
+        and _outcome(_STOP, -q1, -v1, -a1, A, J) <= -lower + slack
+    )
+    return kept, q1, v1, a1
+
+
+@helper
+def _fastest(
+    q: float, v: float, a: float, p: float, w: float, c: float, step: float, lower: float, upper: float, V: float,
+    A: float, J: float,
+) -> float:
+    """The jerk, constant in the step, that leads to an aim (p, w, c) soonest; see the module."""
+    low, high = max(-J, (-A - a) / step), min(J, (A - a) / step)
+    if low > high:  # faster than limits that have changed
+        return -J if a > 0.0 else J
+    most = _largest(_PEAK, q, v, a, V, step, low, high, A, J)
+    least = -_largest(_PEAK, -q, -v, -a, V, step, -high, -low, A, J)
+    most = min(most, _largest(_STOP, q, v, a, upper, step, low, high, A, J))
+    least = max(least, -_largest(_STOP, -q, -v, -a, -lower, step, -high, -low, A, J))
+    if least > most:
+        return 0.5 * (least + most)
+    left = max(A - abs(c), LEAST_LEFT * A)  # what a stop relative to the aim may use
+    return _largest(_MEET, q - p, v - w, a - c, 0.0, step, least, most, left, J)
+
+
+@helper
+def _largest(
+    kind: int, q: float, v: float, a: float, bound: float, step: float, low: float, high: float, A: float, J: float
+) -> float:
+    """The largest jerk from `low` to `high` whose outcome, which grows with it, is within `bound`; `low` for none."""
+    if _after(kind, q, v, a, high, step, A, J) <= bound:
+        return high
+    if _after(kind, q, v, a, low, step, A, J) > bound:
+        return low
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        if _after(kind, q, v, a, middle, step, A, J) <= bound:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@helper
+def _after(kind: int, q: float, v: float, a: float, jerk: float, step: float, A: float, J: float) -> float:
+    """The outcome after a step with a jerk."""
+    q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
+    return _outcome(kind, q1, v + step * (a + 0.5 * step * jerk), a + step * jerk, A, J)
+
+
+@helper
+def _outcome(kind: int, q: float, v: float, a: float, A: float, J: float) -> float:
+    """What a state leads to, stopping as fast as `RESERVE` allows.
+
+    The velocity when the acceleration has ended; the highest position until the joint stands; or the position where it
+    stands.
+    """
+    A, J = RESERVE * A, RESERVE * J
+    if kind == _PEAK:
+        return v + 0.5 * a * abs(a) / J
+    ended = v + 0.5 * a * abs(a) / J
+    sign = 1.0 if ended >= 0.0 else -1.0
+    v, a = sign * v, sign * a
+    # to the deceleration d with jerk -J, at it for a time, and from it to 0 with jerk J
+    d, hold = math.sqrt(max(J * v + 0.5 * a * a, 0.0)), 0.0
+    if d > A:
+        d = max(A, -a)
+        hold = (v + (0.5 * a * a - d * d) / J) / d
+    t = (a + d) / J
+    before = v + 0.5 * (a * a - d * d) / J
+    way = t * (v + t * (0.5 * a - t * J / 6.0)) + hold * (before - 0.5 * d * hold) + d**3 / (6.0 * J * J)
+    if kind == _STOP:
+        if sign > 0.0:
+            return q + max(way, 0.0)
+        if v < 0.0:  # it turns on the way: first up, then down
+            t = (a - math.sqrt(max(a * a + 2.0 * J * v, 0.0))) / J
+            return q - t * (v + t * (0.5 * a - t * J / 6.0))
+        return q
+    return q + sign * way
+
+
+def warm_up(n: int) -> None:
+    """Compile the step of `n` joints."""
+    limits = np.ones((JERK + 1, n))
+    limits[LOWER] = -1.0
+    follow_kernel(np.zeros((3, n)), np.zeros((3, n)), 0.0, 0.0, limits, 1.0, 0.02, 1e-3)

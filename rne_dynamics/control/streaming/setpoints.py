@@ -1,0 +1,193 @@
+"""Which setpoints are followed: checks of each one, who may send, and when a stream begins and ends."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from rne_dynamics.control.motion.tolerances import Tolerances
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming import aim, jerk_limited
+from rne_dynamics.control.streaming.limits import StreamLimits
+from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.control.streaming.send_times import SendTimes
+from rne_dynamics.control.streaming.stream import NANOSECONDS, Stream
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.jit import in_place_kernel
+
+#: Messages of one sender that may be lost in a row.
+LOST = 1000
+
+
+class Setpoints:
+    """The stream of setpoints of one controller.
+
+    Parameters
+    ----------
+    limits
+        Limits and times.
+    tolerances
+        As for `Stream`.
+    """
+
+    def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
+        self.limits, self._start = limits, np.full(len(limits.joints), limits.start)
+        self.stream = Stream(limits, tolerances)
+        #: Setpoints that were followed; refused ones by reason, and the text of the last refusal.
+        self.taken = 0
+        self.refused: Counter[SetpointProblem] = Counter()
+        self.refusal = ""
+        self.following = False
+        self._called_off = ""
+        self._heard = -(1 << 62)
+        self._source, self._sequence, self._due = -1, -1, 0
+        self._times = SendTimes()
+
+    def adopt(self, limits: StreamLimits, tolerances: Tolerances) -> None:
+        """Other limits, from now on."""
+        self.limits, self._start = limits, np.full(len(limits.joints), limits.start)
+        self.stream.adopt(limits, tolerances)
+
+    def take(
+        self, source: int, q: Array, qd: Array, *, stamp: int, ahead: int, at: int, sequence: int | None,
+        begin: Callable[[], Reference],
+    ) -> bool:
+        """Take a setpoint; whether a stream begins with it.
+
+        Parameters
+        ----------
+        source
+            Number of the topic.
+        q, qd
+            Position and velocity, NaN throughout where not given; shape (n,), float64.
+        stamp
+            Of the message, by the clock of the joint states, ns; 0 for none.
+        ahead
+            Time after the stamp, or after it was sent, at which the arm is to be there, ns.
+        at
+            When it was received, by the clock of the joint states, ns.
+        sequence
+            The sender's running number of the message.
+        begin
+            Returns what the arm is asked to do now where a stream may begin; raises `SetpointError` where not.
+
+        Raises
+        ------
+        SetpointError
+            The setpoint is not followed; the message says why.
+        """
+        silence, self._heard = at - self._heard, at
+        quiet = silence > self.limits.timeout * NANOSECONDS
+        if quiet:
+            self._called_off = ""
+        if self.following and self.stream.called_off:  # braking, however long the sender was silent
+            self._called_off = "the stream is called off"
+        if self._called_off:
+            raise SetpointError(
+                f"{self._called_off}: setpoints are ignored until none has come for {self.limits.timeout:g} s",
+                SetpointProblem.CALLED_OFF,
+            )
+        if not self.following or quiet:
+            self._times.restart()
+            self._source, self._sequence, self._due = source, -1, 0
+        self._check_sender(source, sequence)
+        now, allowed = (self.stream.reference, self.limits.reach) if self.following else (begin(), self._start)
+        bad = check_kernel(q, qd, now.q, allowed)
+        if bad >= 0:
+            raise self._refusal(bad, q, qd, now.q, allowed)
+        due = self._time(stamp, at) + ahead
+        if not self.following:
+            self.stream.prepare(now, due)
+        self.stream.set(q, qd, due, at, self._times.period)
+        self.taken += 1
+        began, self.following = not self.following, True
+        return began
+
+    def refuse(self, error: SetpointError) -> None:
+        """Count a setpoint that is not followed."""
+        self.refused[error.problem] += 1
+        self.refusal = str(error)
+
+    def ended(self, called_off: str) -> None:
+        """The controller does not follow the stream any more; why it was called off, empty where it ended by itself."""
+        self.following, self._called_off = False, called_off
+
+    def _check_sender(self, source: int, sequence: int | None) -> None:
+        if source != self._source:
+            raise SetpointError(
+                "setpoints come on two topics; those of the second are ignored until the first is silent",
+                SetpointProblem.TWO_SENDERS,
+            )
+        if sequence is None:
+            return
+        if self._sequence >= 0 and not 0 < sequence - self._sequence <= LOST:
+            raise SetpointError(
+                f"setpoint number {sequence} after {self._sequence}: there are two senders, or it was delivered late; "
+                "those of one sender are followed until it is silent", SetpointProblem.TWO_SENDERS,
+            )
+        self._sequence = sequence
+
+    def _time(self, stamp: int, at: int) -> int:
+        """When a setpoint was sent, ns."""
+        if not stamp:
+            return self._times.arrived(at)
+        age, timeout = (at - stamp) / NANOSECONDS, self.limits.timeout
+        if abs(age) > timeout:
+            problem = SetpointProblem.TOO_OLD if age > 0.0 else SetpointProblem.TOO_EARLY
+            raise SetpointError(
+                f"setpoint: its stamp is {abs(age):.3f} s {'before' if age > 0.0 else 'after'} the time of the joint "
+                f"states; at most {timeout:g} s (setpoints.timeout) are allowed. Use the clock of the joint states, or "
+                "leave the stamp zero", problem,
+            )
+        if stamp <= self._due:
+            raise SetpointError(
+                f"setpoint: its stamp is {(self._due - stamp) / NANOSECONDS:.3f} s before that of the setpoint before "
+                "it; stamps must increase", SetpointProblem.OUT_OF_ORDER,
+            )
+        self._due = stamp
+        self._times.stamped(stamp)
+        return stamp
+
+    def _refusal(self, bad: int, q: Array, qd: Array, now: Array, allowed: Array) -> SetpointError:
+        """What an answer of `check_kernel` means."""
+        what, j = divmod(bad, len(q))
+        name = self.limits.joints[j]
+        if what < 2:
+            label, value = ("position", q[j]) if what == 0 else ("velocity", qd[j])
+            return SetpointError(
+                f"setpoint: {label} of joint {name!r} is {value}; it must be finite", SetpointProblem.NOT_FINITE
+            )
+        return SetpointError(
+            f"setpoint: joint {name!r} is to be at {q[j]:.6g}, {abs(q[j] - now[j]):.3g} away from where the controller "
+            f"has it ({now[j]:.6g}); at most {allowed[j]:.3g} are allowed. Begin the stream where the arm is, and send "
+            "steps that its velocity limit allows", SetpointProblem.TOO_FAR,
+        )
+
+
+@in_place_kernel
+def check_kernel(q: Array, qd: Array, now: Array, allowed: Array) -> int:
+    """-1 for a good setpoint; j, n + j, 2 n + j where position or velocity of joint j is not finite, or it is too far.
+
+    NaN throughout is a vector that is not given; (n,) each.
+    """
+    n: int = q.shape[0]
+    no_q, no_qd = True, True
+    for j in range(n):
+        no_q, no_qd = no_q and np.isnan(q[j]), no_qd and np.isnan(qd[j])
+    for j in range(n):
+        if not (no_q or np.isfinite(q[j])):
+            return j
+        if not (no_qd or np.isfinite(qd[j])):
+            return n + j
+        if not no_q and abs(q[j] - now[j]) > allowed[j]:
+            return 2 * n + j
+    return 0 if no_q and no_qd else -1
+
+
+def warm_up(n: int) -> None:
+    """Compile what a stream for `n` joints needs."""
+    check_kernel(*np.zeros((4, n)))
+    jerk_limited.warm_up(n)
+    aim.warm_up(n)

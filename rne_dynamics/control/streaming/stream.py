@@ -1,0 +1,236 @@
+"""A stream of setpoints as a motion: followed while they arrive, brought to rest on its path when they end."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from rne_dynamics.control.motion.rest import rest
+from rne_dynamics.control.motion.tolerances import Outcome, Tolerances
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.streaming.aim import LEAST_STEP, aim_kernel
+from rne_dynamics.control.streaming.jerk_limited import (
+    ACCELERATION,
+    JERK,
+    LOWER,
+    RESERVE,
+    UPPER,
+    VELOCITY,
+    follow_kernel,
+)
+from rne_dynamics.control.streaming.limits import StreamLimits
+from rne_dynamics.model.inertia import Array
+
+NANOSECONDS = 1_000_000_000
+#: Periods of the sender in which a deviation dies out, and after a setpoint until its acceleration is not used further.
+HORIZON, BEND = 2.0, 1.5
+#: Longest horizon, s.
+LONGEST_HORIZON = 0.1
+#: Speed and acceleration, as fractions of the limits, below which the reference stands.
+STANDING = 1e-4
+
+
+class Stream:
+    """A motion whose aim is moved on by setpoints; see `Motion` for what a motion does.
+
+    Messages are taken without making an array.
+
+    Parameters
+    ----------
+    limits
+        Limits and times.
+    tolerances
+        Of which those of the path are used: beyond them the arm comes to rest from where it is.
+    """
+
+    #: What the controller follows, for messages.
+    name = "setpoints"
+
+    def __init__(self, limits: StreamLimits, tolerances: Tolerances) -> None:
+        n = len(limits.joints)
+        self.limits, self.tolerances = limits, tolerances
+        self.start, self.rate, self.slope = 0, 1.0, 0.0
+        #: Setpoints that a limit has changed.
+        self.limited = 0
+        self._table = limits.table.copy()
+        self._state, self._aim, self._passing = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
+        self._due = self._stamp = self._heard = 0
+        self._horizon, self._bend = limits.smoothing, 0.0
+        self._line: tuple[int, float] | None = None  # of an aim that brakes: from which stamp on, and how long, s
+        self._rest: tuple[int, SampledTrajectory] | None = None  # likewise of the reference itself
+        self._timed_out = False
+        self.reference = Reference(*np.zeros((3, n)))
+
+    # -- setpoints ----------------------------------------------------------------------------------------------------
+
+    def prepare(self, now: Reference, due: int) -> None:
+        """Begin a stream: the aim is where the reference is, at the time of the first setpoint, ns."""
+        self._bound(now.q)
+        self._aim[0], self._aim[1], self._aim[2] = now.q, now.qd, 0.0
+        self._due, self._line, self._rest, self._timed_out = due, None, None, False
+
+    def adopt(self, limits: StreamLimits, tolerances: Tolerances) -> None:
+        """Other limits, from now on."""
+        self.limits, self.tolerances = limits, tolerances
+        self._bound(self.reference.q)
+
+    def _bound(self, q: Array) -> None:
+        """Use the limits for a reference at `q`, (n,): outside them it may move, but not further out."""
+        table = self._table
+        table[:] = self.limits.table
+        np.minimum(table[LOWER], q, out=table[LOWER])
+        np.maximum(table[UPPER], q, out=table[UPPER])
+
+    def set(self, q: Array, qd: Array, due: int, at: int, period: float) -> None:
+        """Take a setpoint.
+
+        Parameters
+        ----------
+        q, qd
+            Position and velocity, NaN throughout where not given; shape (n,), float64.
+        due, at
+            When the arm is to be there, and when it was received; ns.
+        period
+            Of the sender as far as known, otherwise 0; s.
+        """
+        if self._timed_out:  # the sender is back
+            self._line, self._timed_out = None, False
+        elapsed = (due - self._due) / NANOSECONDS
+        settled = period > 0.0 and elapsed >= LEAST_STEP * period
+        self._bend = min(BEND * period, LONGEST_HORIZON)
+        self._horizon = min(max(self.limits.smoothing, HORIZON * period), LONGEST_HORIZON)
+        smoothing = max(0.5 * self.limits.smoothing, period)
+        changed = aim_kernel(self._aim, q, qd, max(elapsed, 0.0), settled, smoothing, self._table)
+        self.limited += changed > 0
+        self._due, self._heard = due, at
+
+    def ended(self, stamp: int) -> bool:
+        """Whether the last setpoint is older than the time-out at `stamp`, ns."""
+        return stamp - self._heard > self.limits.timeout * NANOSECONDS
+
+    # -- as a motion --------------------------------------------------------------------------------------------------
+
+    def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
+        """Go on from `now`, what the arm is asked to do, at `stamp`, ns; as `Motion.begin`."""
+        self._state[0], self._state[1], self._state[2] = now
+        self._stamp, self.reference = stamp, now
+
+    def advance(self, stamp: int, speed: float = 1.0) -> Reference:
+        """The reference at `stamp`, ns; `speed` scales the velocity limits, 0 to 1.
+
+        Where no setpoint has come for the time-out, the aim decelerates along its line: all joints together, as fast as
+        their limits allow.
+        """
+        stamp = max(stamp, self._stamp)
+        self.rate = min(speed, 1.0) if speed > 0.0 else 0.0
+        if not self.braking and self.ended(stamp):
+            self._timed_out = True
+            self._straighten(stamp)
+        self.reference = self._after(self._state, stamp)
+        self._stamp = stamp
+        return self.reference
+
+    def ahead(self, stamp: int) -> Reference:
+        """The reference at a later `stamp`, ns, if no setpoint comes; changes nothing."""
+        self._passing[:] = self._state
+        return self._after(self._passing, max(stamp, self._stamp))
+
+    def brake(self, duration: float) -> None:
+        """Come to rest on the path, within `duration`, s, whatever the limits of acceleration say."""
+        if self._line is None:
+            self._straighten(self._stamp)
+        self._timed_out = False
+        assert self._line is not None
+        began, lasts = self._line
+        if (began - self._stamp) / NANOSECONDS + lasts + self._horizon > duration:
+            table = self._table
+            self._rest = self._stamp, rest(self.reference, duration, table[LOWER], table[UPPER])
+
+    @property
+    def braking(self) -> bool:
+        """Whether setpoints are not followed any more."""
+        return self._line is not None or self._rest is not None
+
+    @property
+    def called_off(self) -> bool:
+        """Whether it brakes because somebody has asked for that."""
+        return self.braking and not self._timed_out
+
+    @property
+    def over(self) -> bool:
+        """Whether its end is reached; a stream has none."""
+        return False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether it was braked and has come to rest."""
+        if self._rest is not None:
+            return self._stamp - self._rest[0] >= self._rest[1].duration * NANOSECONDS
+        if self._line is None or self._stamp < self._line[0] + self._line[1] * NANOSECONDS:
+            return False
+        limits = self._table
+        slow = np.abs(self._state[1]) <= STANDING * limits[VELOCITY]
+        return bool((slow & (np.abs(self._state[2]) <= STANDING * limits[ACCELERATION])).all())
+
+    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
+        """Whether the stream has ended, or the arm, at `q` and `qd`, (n,), has left the path's tolerance."""
+        off = np.abs(self.reference.q - q) > self.tolerances.path
+        if off.any():
+            j = int(np.argmax(off))
+            return Outcome("path", (
+                f"joint {self.limits.joints[j]!r} is {self.reference.q[j] - q[j]:.4g} off the setpoints; allowed is "
+                f"{self.tolerances.path[j]:g} ({self.tolerances.source('path', j)}). The stream is aborted"
+            ))
+        if self._timed_out and self.stopped:
+            return Outcome("silent", f"no setpoint for {self.limits.timeout:g} s: the arm has come to rest")
+        return None
+
+    # -- inside -------------------------------------------------------------------------------------------------------
+
+    def _after(self, state: Array, stamp: int) -> Reference:
+        """Advance `state` from the last stamp to `stamp`."""
+        if self._rest is not None:
+            reference = self._rest[1].sample((stamp - self._rest[0]) / NANOSECONDS)
+            state[0], state[1], state[2] = reference
+            return reference
+        aim, since, bend, horizon = self._aim, (self._stamp - self._due) / NANOSECONDS, self._bend, self._horizon
+        if self._line is not None:
+            aim, since, bend = self._along(self._stamp + round(horizon * NANOSECONDS)), -horizon, horizon
+        dt = (stamp - self._stamp) / NANOSECONDS
+        follow_kernel(state, aim, since, bend, self._table, self.rate, horizon, dt)
+        q, qd, qdd = state.copy()
+        return Reference(q, qd, qdd)
+
+    def _straighten(self, stamp: int) -> None:
+        """Make the aim a line that it brakes along from `stamp` on, ns."""
+        aim, elapsed = self._aim, (stamp - self._due) / NANOSECONDS
+        curved = min(max(elapsed, -self._bend), self._bend)
+        aim[0] += elapsed * (aim[1] + curved * aim[2]) - 0.5 * curved * curved * aim[2]
+        aim[1] += curved * aim[2]
+        aim[2] = 0.0
+        self._due = stamp
+        speed = np.abs(aim[1])
+        # a cubic from 1 to 0 in the time T has the slope 1.5 / T and the curvature 6 / T² at most
+        slope = 1.5 * float((speed / (RESERVE * self._table[ACCELERATION])).max())
+        bent = math.sqrt(6.0 * float((speed / (RESERVE * self._table[JERK])).max()))
+        # the reference follows what the aim does one horizon ahead
+        self._line = stamp + round(self._horizon * NANOSECONDS), max(slope, bent)
+
+    def _along(self, stamp: int) -> Array:
+        """The aim that brakes, at `stamp`, ns."""
+        assert self._line is not None
+        began, lasts = self._line
+        before = (began - self._due) / NANOSECONDS
+        t = (stamp - began) / NANOSECONDS
+        if t <= 0.0 or lasts <= 0.0:
+            way, rate, slope = before + min(t, 0.0), 1.0, 0.0
+        else:
+            x = min(t / lasts, 1.0)
+            way = before + lasts * x * (1.0 - x * x * (1.0 - 0.5 * x))
+            rate, slope = 1.0 - x * x * (3.0 - 2.0 * x), -6.0 * x * (1.0 - x) / lasts
+        if lasts <= 0.0:
+            rate = 0.0
+        w = self._aim[1]
+        return np.stack([self._aim[0] + way * w, rate * w, slope * w])

@@ -1,0 +1,181 @@
+"""Setpoints read from the bytes that travel: sensor_msgs/JointState, and trajectory_msgs/JointTrajectory of one point.
+
+As in `state_reader`, a message is first read by rclpy. Where its bytes, read on their own, say the same, later messages
+that differ only in stamp and numbers are copied from known places into arrays that are made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from rclpy.impl.implementation_singleton import rclpy_implementation
+from rclpy.serialization import deserialize_message
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory
+
+from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.cdr import (
+    LEAD,
+    NANOSECONDS,
+    JointStateLayout,
+    joint_state_layout,
+    one_point_layout,
+    stamp_in,
+    time_at,
+)
+from rne_dynamics.spatial.jit import in_place_kernel
+
+#: How many layouts of messages are kept.
+_LAYOUTS = 4
+
+
+class _Known(NamedTuple):
+    """Messages of a layout that was met before; as in `state_reader`."""
+
+    size: int
+    kind: type
+    pattern: NDArray[np.int64]
+    places: NDArray[np.int64]
+    words: NDArray[np.int64]
+    values: Array
+    octets: memoryview
+    duration: int  # where the time from start is in the octets; 0 for none
+
+
+class SetpointReader:
+    """What setpoints say of the controlled joints.
+
+    Parameters
+    ----------
+    joints
+        Names, in the order of the vectors. A message may have others too, which are ignored.
+    """
+
+    def __init__(self, joints: Sequence[str]) -> None:
+        n = len(joints)
+        self._joints = tuple(joints)
+        self._known: list[_Known] = []
+        #: Position and velocity that were last read, NaN throughout where not given; (n,).
+        self.q, self.qd = np.full(n, np.nan), np.full(n, np.nan)
+        #: Stamp, and time after it at which the arm is to be there; ns.
+        self.stamp = self.ahead = 0
+        gather_kernel(np.zeros(1, np.int64), self.q, np.zeros((2, 0), np.int64), np.zeros((2, n), np.int64), self.q,
+                      self.qd)
+
+    def read(self, data: bytes | memoryview, kind: type) -> None:
+        """Read a serialised message of type `kind`.
+
+        Raises
+        ------
+        SetpointError
+            Not all joints, one named twice, lists of other lengths than the names, no position and no velocity, not one
+            point, or bytes that are no such message.
+        """
+        size = len(data)
+        for known in self._known:
+            if known.size == size and known.kind is kind:
+                known.octets[:] = data
+                if gather_kernel(known.words, known.values, known.pattern, known.places, self.q, self.qd):
+                    self.stamp = stamp_in(known.octets)
+                    self.ahead = time_at(known.octets, known.duration) if known.duration else 0
+                    return
+        self._read_anew(bytes(data), kind)
+
+    def _read_anew(self, data: bytes, kind: type) -> None:
+        try:
+            message = deserialize_message(data, kind)
+        except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+            raise SetpointError(
+                f"setpoint: its {len(data)} bytes are no {kind.__name__}: {error}", SetpointProblem.UNREADABLE
+            ) from None
+        names, q, qd, ahead = _said(message)
+        places = self._places(names)
+        for what, values in (("positions", q), ("velocities", qd)):
+            if len(values) not in (0, len(names)):
+                raise SetpointError(
+                    f"setpoint: {len(values)} {what} for {len(names)} joints; each joint needs one, or none has one",
+                    SetpointProblem.WRONG_JOINTS,
+                )
+        if not (len(q) or len(qd)):
+            raise SetpointError("setpoint: it has neither positions nor velocities", SetpointProblem.WRONG_JOINTS)
+        self.q[:] = q[places] if len(q) else np.nan
+        self.qd[:] = qd[places] if len(qd) else np.nan
+        self.stamp, self.ahead = stamp_in(data), ahead
+        layout, duration = (
+            (joint_state_layout(data), 0) if kind is JointState else one_point_layout(data) or (None, 0)
+        )
+        if layout is not None and self._same(layout, data, names, q, qd) and (
+            not duration or time_at(data, duration) == ahead
+        ):
+            self._known = [self._learned(layout, data, kind, places, duration), *self._known[: _LAYOUTS - 1]]
+
+    def _places(self, names: Sequence[str]) -> NDArray[np.intp]:
+        missing = [joint for joint in self._joints if joint not in names]
+        if missing:
+            raise SetpointError(
+                f"setpoint: no joint named {', '.join(map(repr, missing))}; it has {', '.join(names[:20]) or 'none'}. "
+                "One message must have all joints", SetpointProblem.WRONG_JOINTS,
+            )
+        twice = [joint for joint in self._joints if names.count(joint) > 1]
+        if twice:
+            raise SetpointError(
+                f"setpoint: {', '.join(map(repr, twice))} is named twice; names must be unique",
+                SetpointProblem.WRONG_JOINTS,
+            )
+        return np.array([names.index(joint) for joint in self._joints], np.intp)
+
+    def _same(self, layout: JointStateLayout, data: bytes, names: Sequence[str], q: Array, qd: Array) -> bool:
+        """Whether bytes, read by their layout, say what rclpy has made of them."""
+        return list(layout.names) == [name.encode() for name in names] and all(
+            data[span.start : span.stop] == values.tobytes()
+            for span, values in ((layout.position, q), (layout.velocity, qd))
+        )
+
+    def _learned(
+        self, layout: JointStateLayout, data: bytes, kind: type, places: NDArray[np.intp], duration: int
+    ) -> _Known:
+        pattern = layout.pattern(data)
+        memory = np.zeros(max(pattern.shape[1], -(-(LEAD + layout.size) // 8)))
+        rows = [
+            places + (LEAD + span.start) // 8 if span.stop > span.start else np.full(len(places), -1)
+            for span in (layout.position, layout.velocity)
+        ]
+        octets = memory.data.cast("B")[LEAD : LEAD + layout.size]
+        return _Known(
+            layout.size, kind, pattern, np.array(rows, np.int64), memory.view(np.int64), memory, octets, duration
+        )
+
+
+def _said(message: Any) -> tuple[list[str], Array, Array, int]:
+    """Names, positions, velocities and the time from start, ns, of a message."""
+    if isinstance(message, JointTrajectory):
+        if len(message.points) != 1:
+            raise SetpointError(
+                f"setpoint: a trajectory of {len(message.points)} points; it must have one",
+                SetpointProblem.WRONG_JOINTS,
+            )
+        (point,) = message.points
+        ahead = point.time_from_start
+        return (
+            list(message.joint_names), np.array(point.positions, np.float64), np.array(point.velocities, np.float64),
+            ahead.sec * NANOSECONDS + ahead.nanosec,
+        )
+    return list(message.name), np.array(message.position, np.float64), np.array(message.velocity, np.float64), 0
+
+
+@in_place_kernel
+def gather_kernel(
+    words: NDArray[np.int64], values: Array, pattern: NDArray[np.int64], places: NDArray[np.int64], q: Array, qd: Array
+) -> bool:
+    """Fill q and qd, (n,), from `values` at `places`, (2, n), -1 for NaN; False where `words` do not fit `pattern`."""
+    for k in range(pattern.shape[1]):
+        if (words[k] ^ pattern[0, k]) & pattern[1, k] != 0:
+            return False
+    for j in range(q.shape[0]):
+        q[j] = values[places[0, j]] if places[0, j] >= 0 else np.nan
+        qd[j] = values[places[1, j]] if places[1, j] >= 0 else np.nan
+    return True
