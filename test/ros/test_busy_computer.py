@@ -6,8 +6,7 @@ import json
 
 import pytest
 from support.busy import busy
-
-from .test_demo import demo
+from support.demo import demo
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.demo import ROOT, demo
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
@@ -18,16 +19,6 @@ from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.ros.processes import wait_until
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def demo(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "rne_dynamics.cli.main", "demo", *arguments],
-        capture_output=True, text=True, timeout=280, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False,
-    )
-
 
 @pytest.mark.parametrize("robot", ["panda.urdf", *(
     pytest.param(name, marks=pytest.mark.slow) for name in ("scara", "pantograph", "puma560", "ur5_robot.urdf")
