@@ -20,6 +20,7 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.ros.processes import wait_until
 
+
 @pytest.mark.parametrize("robot", ["panda.urdf", *(
     pytest.param(name, marks=pytest.mark.slow) for name in ("scara", "pantograph", "puma560", "ur5_robot.urdf")
 )])
