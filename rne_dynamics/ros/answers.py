@@ -102,7 +102,7 @@ class Answers:
                 followers.give_up()
                 self._give_up(f"{missing} of {followers.count} nodes in simulated time acknowledged no joint state")
                 return False
-            if not self.answered and followers.drive:
+            if followers.drive:
                 self._due = followers.announce(sequence)
                 self._complete_at = self._complete_at or now
                 return self._due and now - self._complete_at < ON_THE_WAY
