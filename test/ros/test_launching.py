@@ -102,7 +102,9 @@ def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name
     driver = tmp_path / "driver.yaml"
     driver.write_text(yaml.safe_dump({"/**": {"ros__parameters": {
         "robot_description": str(stand_in(name, tmp_path)), "joints": joints, "rate": 250.0,
-        "on_command_timeout": "brake", **start, **({"gravity": [0.0, 0.0, -0.001]} if weightless else {}),
+        # its time waits for efforts: the arm must not fall where this machine pauses the controller or the gate
+        "on_command_timeout": "brake", "lockstep": True, "lockstep_timeout": 3.0, **start,
+        **({"gravity": [0.0, 0.0, -0.001]} if weightless else {}),
     }}}), encoding="utf-8")
     states, efforts = DRIVERS[name].joint_states, DRIVERS[name].efforts
     arguments = ["--ros-args", "--params-file", str(driver), "-r", f"__ns:={at}", "-r", f"joint_states:={states}",
