@@ -61,6 +61,7 @@ SIMULATED = (
 )
 MOVED = (
     LaunchArgument("to", "", "goal, rad or m: a VALUE for each joint, or JOINT=VALUE for some, blanks between them"),
+    LaunchArgument("duration", "", "time of the move, s; by default the shortest at velocity_scale"),
     LaunchArgument("velocity_scale", "", "fraction of the velocity limits to use"),
     LaunchArgument("controller", "", "name of the controller; by default computed_torque_controller"),
 )

@@ -277,7 +277,7 @@ def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None
     if not values["to"]:
         raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
     arguments = values["to"].split()
-    for name in ("velocity_scale", "controller"):
+    for name in ("duration", "velocity_scale", "controller"):
         if values[name]:
             arguments += [f"--{name.replace('_', '-')}", values[name]]
     pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
