@@ -56,8 +56,8 @@ def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):
     assert advice.install_ros("xacro", "xacro") == "sudo apt install ros-jazzy-xacro"
 
 
-def test_no_message_below_the_commands_names_rne_by_hand():
-    """Those of the `rne` commands themselves, and of benchmarking, which only they run, may."""
+def test_no_message_names_rne_by_hand():
+    """Help of the `rne` commands does, and benchmarking, which names its own reports."""
     package = Path(advice.__file__).parent
     for path in package.rglob("*.py"):
         room = path.relative_to(package).parts[0]
