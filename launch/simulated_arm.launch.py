@@ -1,6 +1,6 @@
 """A simulated arm under computed torque: ros2 launch rne_dynamics simulated_arm.launch.py urdf:=puma560.
 
-All nodes follow the simulator's time, which it publishes on /clock: while it is paused nothing times out. A mechanism
+Simulated time waits for the controller, and all nodes follow it on /clock; lockstep:=false is real time. A mechanism
 with closed loops comes from its model file: model:=pantograph in place of urdf. With hardware:= the simulator stands in
 for that driver, with its topics, its parameters and the effort gate.
 """

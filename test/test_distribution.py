@@ -1,4 +1,4 @@
-"""What is uploaded: sdist and wheel by `python -m build`, checked by twine, installed where nothing is, run from there."""
+"""sdist and wheel by `python -m build`: their files, `twine check`, and the demo from an empty environment."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHARED = ("config", "launch", "urdf")
 pytestmark = pytest.mark.slow
 
 
-def run(*command: str | Path, cwd: Path, seconds: float = 600.0, **environment: str) -> str:
+def run(*command: str | Path, cwd: Path, seconds: float = 1500.0, **environment: str) -> str:
     keep = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "AMENT", "ROS_W", "_ROS_WHEELS", "LD_"))}
     done = subprocess.run(
         list(map(str, command)), cwd=cwd, env=keep | environment, capture_output=True, text=True, check=False,
@@ -37,13 +37,15 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("distribution")
     skip = shutil.ignore_patterns(".*", "build", "dist", "install", "log", "out", "*.egg-info", "__pycache__")
     shutil.copytree(ROOT, work / "source", ignore=skip)
-    run(sys.executable, "-m", "build", "--outdir", work / "dist", cwd=work / "source", PYTHONPATH=os.pathsep.join(sys.path))
+    path = os.pathsep.join(sys.path)
+    run(sys.executable, "-m", "build", "--outdir", work / "dist", cwd=work / "source", PYTHONPATH=path)
     return work / "dist"
 
 
 def shared() -> set[str]:
     """Everything in the checkout that belongs into share/."""
-    files = [f for folder in SHARED for f in (ROOT / folder).rglob("*") if f.suffix in (".yaml", ".rviz", ".urdf", ".py")]
+    kinds = (".yaml", ".rviz", ".urdf", ".py")
+    files = [f for folder in SHARED for f in (ROOT / folder).rglob("*") if f.suffix in kinds]
     return {str(f.relative_to(ROOT)) for f in files if "__pycache__" not in f.parts} | {"package.xml"}
 
 

@@ -23,6 +23,8 @@ import pytest
 import yaml
 
 from rne_dynamics.cli.main import main
+from rne_dynamics.ros.launch_arguments import check_names, checked
+from rne_dynamics.ros.launch_plan import KINDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
@@ -130,13 +132,15 @@ def check_ros2(words: list[str]) -> None:
     assert package == "rne_dynamics"
     if verb == "run":
         assert what in (*NODES, "rne")
+        settings = [word for word in rest if word in ("--params-file", "-p")]
+        assert settings == sorted(settings), "a file given after -p overrides it"
+        if what == "rne":
+            check_rne(rest)
         return
-    # what every launch file takes is declared in one place
-    text = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "launch" / what, PACKAGE / "ros" / "launching.py"))
-    for argument in rest:
-        name, assigned, _ = argument.partition(":=")
-        assert assigned
-        assert re.search(rf"""["']{name}["']""", text), f"{what} declares no argument {name}"
+    kind = KINDS[what.removesuffix(".launch.py")]
+    assert all(":=" in word for word in rest)
+    check_names(kind.arguments, rest, what)
+    checked(kind.arguments, dict(word.split(":=", 1) for word in rest))
 
 
 def check_interface(words: list[str]) -> None:

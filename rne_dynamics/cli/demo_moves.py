@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.control.loop_limits import check_loops
@@ -61,7 +62,7 @@ def plan_moves(
     if isinstance(robot, Mechanism) and independent_joints(robot) is not None:
         raise ModelError(
             f"mechanism {robot.name!r} has more motors than freedoms, and the demo moves every joint by itself; leave "
-            "the surplus motors out of `actuated`, or move it by `rne simulate --to`, where the others follow"
+            f"the surplus motors out of `actuated`, or move it by `{rne('simulate')} --to`, where the others follow"
         )
     duration = seconds / 3.0
     start, towards = _start(robot)
@@ -74,7 +75,7 @@ def plan_moves(
         raise ModelError(
             f"joint {robot.joint_names[j]!r} needs {abs(gravity_torque(robot, start)[j]):.4g} to hold the arm up where "
             f"the demo starts; its effort limit of {limit[j]:.4g} leaves too little to move. Look at the masses "
-            "(`rne check`)"
+            f"(`{rne('check')}`)"
         )
     fastest = USED * velocity * duration / QUINTIC_PEAK_VELOCITY
     reach = np.clip(towards, -fastest, fastest)

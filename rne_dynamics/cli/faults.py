@@ -19,6 +19,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.advice import rne
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
@@ -80,7 +81,8 @@ def run(args: argparse.Namespace) -> int:
         return 0
     cases = campaign.tried(faults, args.arm)
     if not cases:
-        raise ArgumentError(f"no such fault is tried on the arm {args.arm!r}; rne faults --list shows their arms")
+        how = rne("faults --list")
+        raise ArgumentError(f"no such fault is tried on the arm {args.arm!r}; `{how}` shows their arms")
     page = None if args.table is None else table.inserted(args.table.read_text(encoding="utf-8"), faults)
     began = time.monotonic()
     results = _injected(cases, workers, args.json)

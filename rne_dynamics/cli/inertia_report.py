@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from rne_dynamics.advice import rne
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array, Inertia
@@ -126,7 +127,7 @@ def print_report(out: Console, report: Report) -> None:
         symmetry += f" about ({_vector(report['symmetry_axis'])})"
     planes = ", ".join(report["symmetry_planes_of_inertia"]) or "none"
     out.print(f"symmetry of the inertia: {symmetry}; planes through the mass centre without products: {planes}")
-    verdict = "a body can have it" if report["physical"] else "no body can have it: see `rne check`"
+    verdict = "a body can have it" if report["physical"] else f"no body can have it: see `{rne('check')}`"
     out.print(Text(f"triangle inequality: margin {report['triangle_margin']:.4g} kg m^2; {verdict}"))
     print(report["urdf"])
 

@@ -53,9 +53,15 @@ CONTROLLED = (
                    "none; by default start with hardware, else none", (START, RUNNING, NONE)),
     LaunchArgument("drives", "", "topic that says whether the drives act (std_msgs/Bool); by default the hardware's"),
 )
-SIMULATED: tuple[LaunchArgument, ...] = ()
+SIMULATED = (
+    LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),
+    LaunchArgument("publish_clock", "", "the simulator publishes /clock, within the namespace; by default as lockstep",
+                   BOOLEAN),
+    LaunchArgument("use_sim_time", "", "all other nodes follow /clock; by default as publish_clock", BOOLEAN),
+)
 MOVED = (
     LaunchArgument("to", "", "goal, rad or m: a VALUE for each joint, or JOINT=VALUE for some, blanks between them"),
+    LaunchArgument("duration", "", "time of the move, s; by default the shortest at velocity_scale"),
     LaunchArgument("velocity_scale", "", "fraction of the velocity limits to use"),
     LaunchArgument("controller", "", "name of the controller; by default computed_torque_controller"),
 )
@@ -101,7 +107,11 @@ def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file:
 def xacro_mappings(text: str) -> dict[str, str]:
     """Arguments for xacro by name; `ArgumentError` where the text is not a list of ``NAME:=VALUE``."""
     mappings = {}
-    for word in shlex.split(text):
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise ArgumentError(f"launch argument xacro_args:={text!r}: {error}; close the quotes") from None
+    for word in words:
         name, assigned, value = word.partition(":=")
         if not (name and assigned):
             raise ArgumentError(f"launch argument xacro_args:={text!r} has {word!r}; write NAME:=VALUE NAME:=VALUE")

@@ -125,6 +125,9 @@ def plan(
     values = checked(kind.arguments, given)
     if kind.simulated and values["hardware"] and not (values["urdf"] or values["model"]):
         raise ArgumentError(f"launch argument hardware:={values['hardware']} is given without urdf; give the arm's")
+    if kind.simulated:
+        values["publish_clock"] = values["publish_clock"] or values["lockstep"]
+        values["use_sim_time"] = values["use_sim_time"] or values["publish_clock"]
     arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
     file = config_file(arm, values)
@@ -219,11 +222,16 @@ def _own_parameters(
     """Parameters of one of our nodes that do not describe the arm."""
     if name == SIMULATOR:
         rehearsal = _as_hardware(file) if values["hardware"] and file else {}
-        return {"publish_clock": True, **rehearsal}
-    parameters: dict[str, Any] = {"use_sim_time": True} if kind.simulated else {}
+        return {name: values[name] == "true" for name in ("lockstep", "publish_clock")} | rehearsal
+    parameters: dict[str, Any] = _time(values)
     if driver.drives and name != GATE:
         parameters["drives.topic"] = driver.drives
     return parameters
+
+
+def _time(values: Mapping[str, str]) -> dict[str, Any]:
+    """Whether a node follows the simulator's clock, if there is a simulator."""
+    return {"use_sim_time": values["use_sim_time"] == "true"} if "use_sim_time" in values else {}
 
 
 def _as_hardware(file: Path) -> dict[str, Any]:
@@ -254,15 +262,14 @@ def _clock(kind: Kind) -> tuple[tuple[str, str], ...]:
 
 
 def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, viewer: bool) -> list[NodePlan]:
-    time: tuple[Path | dict[str, Any], ...] = ({"use_sim_time": True},) if kind.simulated else ()
     states, description = (STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"])
     remappings = (*_clock(kind), *(pair for pair in (states, description) if pair[0] != pair[1]))
     nodes = []
     if viewer:
-        parameters = ({DESCRIPTION_TOPIC: arm.text()}, *time)
-        nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, parameters, remappings))
+        parameters = {DESCRIPTION_TOPIC: arm.text(), **_time(values)}
+        nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings))
     if values["rviz"] == "true":
-        nodes.append(NodePlan(RVIZ, RVIZ, time, remappings, ("-d", str(share_file("config/arm.rviz")))))
+        nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
     return nodes
 
 
@@ -270,7 +277,7 @@ def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None
     if not values["to"]:
         raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
     arguments = values["to"].split()
-    for name in ("velocity_scale", "controller"):
+    for name in ("duration", "velocity_scale", "controller"):
         if values[name]:
             arguments += [f"--{name.replace('_', '-')}", values[name]]
     pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))

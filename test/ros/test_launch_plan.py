@@ -140,6 +140,23 @@ def test_the_simulator_stands_in_for_hardware(tmp_path):
     assert not any(isinstance(part, Path) for part in arm.parameters), "the file has no section for it"
 
 
+@pytest.mark.parametrize(("given", "lockstep", "clock", "follow"), [
+    ({}, True, True, True),
+    ({"lockstep": "false"}, False, False, False),
+    ({"lockstep": "false", "publish_clock": "true"}, False, True, True),
+    ({"publish_clock": "false"}, True, False, False),
+    ({"use_sim_time": "false"}, True, True, False),
+])
+def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockstep, clock, follow):
+    nodes = planned("simulated_arm", rviz="true", **given)
+    found = values(nodes.pop(SIMULATOR))
+    assert (found["lockstep"], found["publish_clock"], "use_sim_time" in found) == (lockstep, clock, False)
+    assert [values(node)["use_sim_time"] for node in nodes.values()] == [follow] * 3
+    for node in nodes.values():
+        assert topic(node, "/clock") == "clock", "several simulated arms do not set each other's time"
+    assert "use_sim_time" not in values(planned("controller")["computed_torque_controller"])
+
+
 def test_a_move():
     (node,) = planned("move", hardware="franka", to="fr3_joint7=0.1 fr3_joint6=-0.1", velocity_scale="0.1").values()
     assert node.arguments == ("fr3_joint7=0.1", "fr3_joint6=-0.1", "--velocity-scale", "0.1")
@@ -158,6 +175,7 @@ def test_a_move():
     ("controller", {"xacro_args": "a:=b"}, "xacro_args:='a:=b' is given without urdf"),
     ("controller", {"urdf": "scara", "xacro_args": "a:=b"}, "urdf:=scara: .*for xacro only"),
     ("controller", {"urdf": "scara", "xacro_args": "a=b"}, "'a=b'; write NAME:=VALUE"),
+    ("controller", {"urdf": "scara", "xacro_args": "a:='b"}, "close the quotes"),
     ("controller", {"robot_state_publisher": "true"}, "robot_state_publisher:=true needs urdf or model"),
     ("controller", {"hardware": "ur", "efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*gate:=running"),
     ("effort_gate", {"efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*the driver's topic"),

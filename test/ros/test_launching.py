@@ -84,6 +84,17 @@ def test_an_error_names_what_was_typed_and_ends_the_launch(launch, arguments, sa
 
 
 @pytest.mark.slow
+def test_a_move_ends_its_launch(launch, namespace):
+    at = f"namespace:={namespace}/move"
+    arm = launch("simulated_arm", "urdf:=planar2", at)
+    wait_until(lambda: arm.said("agree with the model's gravity"), START, "the controller")
+    move = launch("move", "urdf:=planar2", at, "to:=joint1=0.3 joint2=-0.2", "duration:=2")
+    wait_until(lambda: not members(move.group), START, "the move")
+    assert move.said("process has finished cleanly"), move.output.read_text() + arm.output.read_text()
+    assert arm.signal(signal.SIGINT) == 0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ARMS)
 def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name):
     """A simulator as the driver: the launch finds description and states, starts the gate, and drives through it."""
@@ -102,7 +113,9 @@ def test_hardware_behind_its_topics(launch, make_peer, namespace, tmp_path, name
     driver = tmp_path / "driver.yaml"
     driver.write_text(yaml.safe_dump({"/**": {"ros__parameters": {
         "robot_description": str(stand_in(name, tmp_path)), "joints": joints, "rate": 250.0,
-        "on_command_timeout": "brake", **start, **({"gravity": [0.0, 0.0, -0.001]} if weightless else {}),
+        # its time waits for efforts: the arm must not fall where this machine pauses the controller or the gate
+        "on_command_timeout": "brake", "lockstep": True, "lockstep_timeout": 3.0, **start,
+        **({"gravity": [0.0, 0.0, -0.001]} if weightless else {}),
     }}}), encoding="utf-8")
     states, efforts = DRIVERS[name].joint_states, DRIVERS[name].efforts
     arguments = ["--ros-args", "--params-file", str(driver), "-r", f"__ns:={at}", "-r", f"joint_states:={states}",

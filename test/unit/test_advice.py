@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -52,3 +54,19 @@ def test_pip_is_named_where_it_is_allowed(bare, monkeypatch):
     assert advice.install_ros("xacro", "xacro") == "sudo apt install python3-xacro"
     monkeypatch.setenv("ROS_DISTRO", "jazzy")
     assert advice.install_ros("xacro", "xacro") == "sudo apt install ros-jazzy-xacro"
+
+
+def test_no_message_names_rne_by_hand():
+    """Help of the `rne` commands does, and benchmarking, which names its own reports."""
+    package = Path(advice.__file__).parent
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        if room in ("cli", "benchmarking", "advice.py") or path.name == "table.py":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        described = (ast.Module, ast.ClassDef, ast.FunctionDef)
+        docstrings = {ast.get_docstring(node, clean=False) for node in ast.walk(tree) if isinstance(node, described)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value not in docstrings:
+                assert "`rne " not in node.value, f"{path}:{node.lineno}: use advice.rne"
+                assert "pip install numba" not in node.value, f"{path}:{node.lineno}: use advice.install"

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
 from support.urdf_text import ARM, arm
 
+from rne_dynamics.advice import install_ros
 from rne_dynamics.description.share import share_file
 from rne_dynamics.description.sources import MOST_BYTES, Source, read_source, read_stdin
 from rne_dynamics.description.urdf import load_urdf
@@ -280,5 +282,5 @@ def test_arguments_without_xacro_are_refused(file: Path) -> None:
 
 def test_xacro_that_is_missing_names_the_mend(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xacro", None)
-    with pytest.raises(MissingDependencyError, match="pip install xacro"):
+    with pytest.raises(MissingDependencyError, match=re.escape(install_ros("xacro", "xacro"))):
         load_urdf(xacro_file)

@@ -3,6 +3,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+from rne_dynamics.advice import install
+
 PROGRAM = """
 import sys, warnings
 sys.modules["numba"] = None  # as where numba is not installed: importing it raises ImportError
@@ -32,4 +34,4 @@ def test_without_numba_the_kernels_run_as_plain_python_with_one_warning_that_say
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "times slower" in done.stdout
-    assert "pip install numba" in done.stdout
+    assert install("numba", "python3-numba") in done.stdout
