@@ -120,8 +120,8 @@ class TopicBasedHardware:
         column = np.full(len(self._joints), np.nan)
         if len(values) not in (0, len(names)):
             raise ControlError(
-                f"{len(values)} values of {label} for {len(names)} joints, so that it is not known whose they are: "
-                f"give all joints of the URDF's ros2_control tag the same command interfaces"
+                f"{len(values)} values of {label} for {len(names)} joints, so that it is not known whose: give "
+                f"all joints of the URDF's ros2_control tag the same command interfaces"
             )
         if len(values):
             column[self._to] = np.asarray(values, np.float64)[self._from]
