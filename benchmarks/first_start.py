@@ -1,9 +1,9 @@
 """How many kernels each program compiles at its first start, and how long: the figures of `spatial/first_start.py`.
 
-    python benchmarks/first_start.py            # all programs; takes as long as `rne warmup` on an empty folder
+    python benchmarks/first_start.py            # takes as long as `rne warmup` on an empty folder
 
-All programs share one empty folder for kernels, so that each kernel is compiled and timed once, in CPU time. A program's
-time is the sum over the kernels that it compiles or finds there.
+All programs share one empty folder, so that each kernel is compiled and timed once, in CPU time. The time of a
+program is the sum over the kernels that it compiles or finds there.
 """
 
 from __future__ import annotations
