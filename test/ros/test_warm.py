@@ -86,8 +86,8 @@ def test_an_active_controller_compiles_nothing(module, namespace):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("module", ["effort_gate", "computed_torque_controller"])
-def test_a_first_start_is_told_in_two_lines(module, namespace, tmp_path):
+def test_a_first_start_is_told_in_two_lines(namespace, tmp_path):
+    module = "computed_torque_controller"
     words = ["--ros-args", "-r", f"__ns:={namespace}", "-p", "robot_description:=puma560"]
     with NodeProcess(module, words, {"NUMBA_CACHE_DIR": str(tmp_path)}) as process:
         wait_until(lambda: "waiting: activated" in process.output(), START, "the node", [process])
