@@ -279,7 +279,7 @@ class ComputedTorqueController(EffortNode):
         return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
     def _on_trajectory(self, data: bytes, information: dict[str, int]) -> None:
-        number, stream = information["publication_sequence_number"], self.in_force.stream
+        number, stream = information.get("publication_sequence_number", 0), self.in_force.stream
         if stream is not None:
             point = one_point_layout(data)
             if point is not None and 0 <= time_at(data, point[1]) <= stream.timeout * NANOSECONDS:

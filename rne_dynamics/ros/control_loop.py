@@ -383,7 +383,7 @@ class ControlLoop:
             return
         taken = take(self._setpoints[0], JointState, True)
         if taken is not None:
-            self._take_setpoint(OWN, taken[0], JointState, taken[1]["publication_sequence_number"])
+            self._take_setpoint(OWN, taken[0], JointState, taken[1].get("publication_sequence_number"))
         for _ in range(AT_ONCE):
             size = self._catch(self._caught)
             if size <= NUMBER:
@@ -391,10 +391,10 @@ class ControlLoop:
             self.pass_on(int.from_bytes(self._caught[:NUMBER], "little"), self._caught[NUMBER:size])
 
     def pass_on(self, number: int, data: memoryview) -> None:
-        """Take a setpoint of the trajectory topic, with the sender's running number."""
-        self._take_setpoint(TRAJECTORY, data, JointTrajectory, number)
+        """Take a setpoint of the trajectory topic, with the sender's running number, 0 where it is not known."""
+        self._take_setpoint(TRAJECTORY, data, JointTrajectory, number or None)
 
-    def _take_setpoint(self, source: int, data: bytes | memoryview, kind: type, number: int) -> None:
+    def _take_setpoint(self, source: int, data: bytes | memoryview, kind: type, number: int | None) -> None:
         supervisor, reader = self.supervisor, self._setpoint_reader
         self._setpoints_taken += 1
         try:

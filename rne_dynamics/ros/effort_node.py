@@ -252,7 +252,7 @@ class EffortNode(ArmNode):
             else:
                 log.info(message.text)
         elif isinstance(message, Compiling):
-            self.first_start.note(message, "loop")
+            self.first_start.note(message)
 
     def _entered(self, message: Entered) -> None:
         self.mode, cause, self._locked = message

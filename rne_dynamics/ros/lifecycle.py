@@ -37,7 +37,7 @@ from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, numbe
 from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
 from rne_dynamics.spatial.compiling import watch_compiling
-from rne_dynamics.spatial.first_start import FirstStart
+from rne_dynamics.spatial.first_start import EXPECTED, FirstStart
 
 Entity = TypeVar("Entity")
 
@@ -123,7 +123,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
         self.about_to_drive: Callable[[], None] = lambda: None
         self._entities: list[Any] = []
         #: What is logged about compiling; the name of the executable is this node's before remapping.
-        self._program, self.first_start = name, FirstStart(self.get_logger().info, name, "arm")
+        self._program, self.first_start = name, FirstStart(self.get_logger().info, None)
         self.loop: HotLoop | None = None
         self.model = self.parameters.text("model")
         self.description = self.parameters.text("robot_description")
@@ -256,7 +256,7 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
             rigid_kind = "mechanism" if isinstance(robot, Mechanism) else "arm"
             kind = "flexible" if isinstance(self.described, FlexibleArm) else rigid_kind
             kind = kind if self.described is self.bare_robot else "flexible"
-            self.first_start = FirstStart(self.get_logger().info, self._program, kind)
+            self.first_start = FirstStart(self.get_logger().info, EXPECTED.get((self._program, kind)))
             try:
                 with watch_compiling(self.first_start.note):
                     self.build(robot)

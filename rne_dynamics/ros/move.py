@@ -66,7 +66,7 @@ class MoveNode(ArmNode):
         self._map = JointMap(robot.joint_names)
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
-        self._clock = StampClock()
+        self._time = StampClock()
         controller = self.parameters.text("controller")
         topic = f"{controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
@@ -90,7 +90,7 @@ class MoveNode(ArmNode):
             return
         if reading is not Reading.FOREIGN:
             self._q, self._seen = q, True
-            self._clock.take(stamp_of(message), time.monotonic())
+            self._time.take(stamp_of(message), time.monotonic())
             # where nobody says how fast the arm is, its place alone says whether it has arrived
             self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
 
@@ -118,15 +118,15 @@ class MoveNode(ArmNode):
             elif now > self._begun + timeout:
                 self._finish(self._what_is_missing(), 1)
             return
-        if now > self._clock.heard + timeout:
+        if now > self._time.heard + timeout:
             self._finish(f"no usable joint state for {timeout:g} s: the arm has not arrived", 1)
             return
         error = np.where(self._judged, np.abs(self._goal - self._q), 0.0)
-        if self._clock.passed >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
+        if self._time.passed >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
             np.abs(self._qd).max() < AT_REST
         ):
             self._finish(f"arrived; largest error {error.max():.2e}", 0)
-        elif self._clock.passed > self._arrival + timeout:
+        elif self._time.passed > self._arrival + timeout:
             j = int(np.argmax(error))
             self._finish(
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
@@ -157,7 +157,7 @@ class MoveNode(ArmNode):
         self._trajectories.publish(quintic_message(listed, target[self._judged], T))
         self.get_logger().info(f"moving for {T:.3f} s")
         self._goal = target
-        self._arrival = self._clock.passed + T
+        self._arrival = self._time.passed + T
 
     def _listed(self) -> tuple[str, ...]:
         """The joints of the message: all, but for those that the loops of a mechanism lead and that have no goal."""

@@ -75,7 +75,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
 
     def anything(self) -> bool:
         """Whether a message, request, answer, timer or coroutine waits."""
-        self.__tasks = [task for task in self.__tasks if not task.done()]
+        self.__tasks = [task for task in self.__tasks if not (task.done() or task.cancelled())]
         return bool(self.__tasks) or not Glance.possible or any(g.anything() for g in self.__glances.values())
 
     def step(self) -> bool:
@@ -91,6 +91,6 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         task()
         if task.done():
             task.result()  # raises what the callback has raised
-        elif task not in self.__tasks:
+        elif task not in self.__tasks:  # a coroutine that waits for something
             self.__tasks.append(task)
         return True

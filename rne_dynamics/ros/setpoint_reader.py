@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -88,7 +87,7 @@ class SetpointReader:
     def _read_anew(self, data: bytes, kind: type) -> None:
         try:
             message = deserialize_message(data, kind)
-        except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
             raise SetpointError(
                 f"setpoint: its {len(data)} bytes are no {kind.__name__}: {error}", SetpointProblem.UNREADABLE
             ) from None

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 
@@ -89,7 +88,7 @@ class TopicBasedHardware:
         """
         try:
             message = deserialize_message(data, JointState)
-        except (rclpy_implementation.RMWError, UnicodeDecodeError) as error:
+        except (RuntimeError, UnicodeDecodeError) as error:  # rclpy's RMWError is a RuntimeError
             raise ControlError(f"{len(data)} bytes that are no {JOINT_STATE}") from error
         names = list(message.name)
         if names != self._names:

@@ -1,13 +1,14 @@
 """What compiling at a first start will take, and the messages about it.
 
 Which kernels a program calls is known only when it calls them. So the totals are figures measured once with an empty
-folder for kernels (`benchmarks/first_start.py` prints this table); a folder that holds some of them makes them less.
+folder for kernels (`benchmarks/first_start.py` prints them); a folder that holds some of them makes them less. Programs
+that are not in the table promise nothing.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from rne_dynamics.advice import rne
@@ -15,14 +16,15 @@ from rne_dynamics.spatial.compiling import Compiling
 
 
 class Expected(NamedTuple):
-    """Kernels that a program compiles at most, and their CPU time on a processor of 2023, s."""
+    """Kernels that a program compiles at most, each counted once however many forms it has, and their CPU time, s."""
 
     kernels: int
     seconds: float
 
 
 #: By the name of a node or command, and the kind of robot.
-EXPECTED: dict[tuple[str, str], Expected] = {
+EXPECTED: Mapping[tuple[str, str], Expected] = {
+    ("computed_torque_controller", "arm"): Expected(21, 26.0),
 }
 
 
@@ -40,16 +42,16 @@ class FirstStart:
     ----------
     log
         Takes a line.
-    program, kind
-        As in `EXPECTED`.
+    expected
+        What the program will compile at most; None where that was not measured.
     """
 
-    def __init__(self, log: Callable[[str], None], program: str, kind: str) -> None:
-        self._log, self._expected = log, EXPECTED.get((program, kind))
-        self._began, self._done = 0.0, dict[str, int]()
+    def __init__(self, log: Callable[[str], None], expected: Expected | None) -> None:
+        self._log, self._expected = log, expected
+        self._began, self._kernels = 0.0, set[str]()
 
-    def note(self, now: Compiling, source: str = "") -> None:
-        """Take what `watch_compiling` reports; each process that compiles is another `source`."""
+    def note(self, now: Compiling) -> None:
+        """Take what `watch_compiling` reports, of however many processes."""
         if not self._began:
             self._began = time.monotonic()
             total = "the dynamics kernels"
@@ -57,13 +59,13 @@ class FirstStart:
                 kernels, seconds = self._expected
                 total = f"up to {kernels} functions, up to about {seconds:.0f} s"
             self._log(f"compiling {total}, only at the first start (`{rne('warmup')}` does it beforehand)")
-        self._done[source] = now.done
+        self._kernels |= {now.kernel} - {""}
 
     def end(self) -> None:
         """Nothing more will be compiled."""
         if self._began:
             seconds = time.monotonic() - self._began
-            self._log(f"compiled {sum(self._done.values())} functions in {seconds:.0f} s; they are kept")
+            self._log(f"compiled {len(self._kernels)} functions in {seconds:.0f} s; they are kept")
             self._began = 0.0
 
 
@@ -74,20 +76,25 @@ class StatusLine:
     ----------
     program
         The command.
+    table
+        As `EXPECTED`.
     """
 
-    def __init__(self, program: str) -> None:
-        self._program, self._kinds = program, set[str]()
+    def __init__(self, program: str, table: Mapping[tuple[str, str], Expected] = EXPECTED) -> None:
+        self._program, self._table = program, table
+        self._begun, self._kind = set[str](), "arm"
 
     def text(self, now: Compiling) -> str:
         """What to show; empty once everything that was begun is compiled."""
         if not now.kernel:
             return ""
-        self._kinds.add(kind_of(now.kernel))
-        kind = next(kind for kind in ("flexible", "mechanism", "arm") if kind in self._kinds)
-        expected = EXPECTED.get((self._program, kind))
-        done = f"{now.done} done, {now.seconds:.0f} s"
-        if expected is not None and now.done < expected.kernels:
+        done = len(self._begun - {now.kernel})
+        self._begun.add(now.kernel)
+        if self._kind == "arm":
+            self._kind = kind_of(now.kernel)
+        expected = self._table.get((self._program, self._kind))
+        text = f"{done} done, {now.seconds:.0f} s"
+        if expected is not None and done < expected.kernels:
             total, estimate = expected
-            done = f"{now.done} of up to {total}, {now.seconds:.0f} s of up to about {estimate:.0f} s"
-        return f"compiling, only at the first start (see `{rne('warmup')}`): {done}, {now.kernel}"
+            text = f"{done} of up to {total}, {now.seconds:.0f} s of up to about {estimate:.0f} s"
+        return f"compiling, only at the first start (see `{rne('warmup')}`): {text}, {now.kernel}"

@@ -78,6 +78,8 @@ def test_a_task(node):
     assert executor.anything()
     assert executor.step()
     assert not executor.anything()
+    executor.create_task(lambda: None).cancel()
+    assert not executor.anything()
     executor.shutdown()
 
 

@@ -9,6 +9,7 @@ from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.spatial.first_start import EXPECTED
 from rne_dynamics.spatial.jit import COMPILED
 
 from .conftest import START, STEP, SteppedPeer
@@ -82,3 +83,19 @@ def test_an_active_controller_compiles_nothing(module, namespace):
     assert all(f"{mode}: " in said for mode in seen), said
     assert "[cache]" in text[:ready], "numba does not tell what it does any more"
     assert "[cache]" not in said, said
+
+
+@pytest.mark.slow
+def test_a_first_start_is_told_in_two_lines(namespace, tmp_path):
+    module = "computed_torque_controller"
+    words = ["--ros-args", "-r", f"__ns:={namespace}", "-p", "robot_description:=puma560"]
+    with NodeProcess(module, words, {"NUMBA_CACHE_DIR": str(tmp_path)}) as process:
+        wait_until(lambda: "waiting: activated" in process.output(), START, "the node", [process])
+        said = [line.partition("]: ")[2] for line in process.output().splitlines() if "compil" in line]
+        assert process.stop() == 0
+    kernels, seconds = EXPECTED[module, "arm"]
+    first, last = said
+    total = f"compiling up to {kernels} functions, up to about {seconds:.0f} s"
+    assert first.startswith(f"{total}, only at the first start")
+    count = int(last.removeprefix("compiled ").partition(" ")[0])
+    assert 0.5 * kernels <= count <= kernels, "benchmarks/first_start.py measures the table anew"
