@@ -126,7 +126,7 @@ class ComputedTorqueController(EffortNode):
         super().build(robot)
         values = self.parameters.values
         self._endings: Counter[Ending] = Counter()
-        self._refused = 0
+        self._refused, self._refusal = 0, ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
         self._speeds: Latest[float] = Latest(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
@@ -302,7 +302,7 @@ class ComputedTorqueController(EffortNode):
 
     def refused(self, error: RneDynamicsError) -> None:
         """Count and log a trajectory that is not followed."""
-        self._refused += 1
+        self._refused, self._refusal = self._refused + 1, str(error)
         self.get_logger().error(f"trajectory refused: {error}")
 
     def _on_speed(self, message: Float64) -> None:
@@ -331,6 +331,7 @@ class ComputedTorqueController(EffortNode):
         """Trajectories, for the diagnostics."""
         return {
             "refused trajectories": self._refused,
+            "last refused trajectory": self._refusal,
             "aborted trajectories": self._endings[Ending.PATH] + self._endings[Ending.STOPPED],
             "cancelled trajectories": self._endings[Ending.CANCELLED],
             "replaced trajectories": self._endings[Ending.REPLACED],

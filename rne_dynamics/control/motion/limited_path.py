@@ -28,6 +28,8 @@ from rne_dynamics.model.inertia import Array
 HIGHEST = 1.0 + 0.5 * ALLOWANCE
 #: Largest overshoot, of the velocity limit, that is taken for a spline's: more comes from the points themselves.
 LARGEST_OVERSHOOT = 0.1
+#: The same for positions, rad or m.
+FARTHEST = 0.01
 #: By how much a replaced piece may accelerate harder than its spline did, and the joint at any point.
 STEEPER = 3.0
 #: Pieces that are looked at most, about 0.1 ms each. Of a path with more of them the others stay as they are.
@@ -117,6 +119,8 @@ def _replacement(
     q, v, highest = _POSITIONS @ c, _VELOCITIES @ rate, HIGHEST * velocity
     ends = rate[0], rate.sum(), c[1:].sum() / T  # and on average
     if not (lower - ROUNDING <= min(q[0], q[-1]) and max(q[0], q[-1]) <= upper + ROUNDING):
+        return None  # a point itself is beyond
+    if not (lower - FARTHEST <= q.min() and q.max() <= upper + FARTHEST):
         return None
     high, low = q.max() > upper + ROUNDING, q.min() < lower - ROUNDING
     turning = False
