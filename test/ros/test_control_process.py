@@ -86,7 +86,8 @@ def test_the_loop_is_a_process_of_its_own_without_services_and_parameters(held):
     wait_until(lambda: name in [n for n, _ in peer.node.get_node_names_and_namespaces()], 20.0, "the loop's node")
     assert peer.node.get_service_names_and_types_by_node(name, peer.node.get_namespace()) == []
     heard = [topic for topic, _ in peer.node.get_subscriber_names_and_types_by_node(name, peer.node.get_namespace())]
-    assert heard == [f"{peer.node.get_namespace()}/joint_states"]
+    space = peer.node.get_namespace()
+    assert heard == [f"{space}/{NODE}/setpoints", f"{space}/joint_states"]
     process.stop()
     assert not lives(loop)
 

@@ -94,7 +94,7 @@ class Arm:
         while lockstep.setpoints == before:
             if time.monotonic() > again:  # the first may be lost while both sides discover each other
                 publisher.publish(message)
-                again = time.monotonic() + 5.0
+                again = time.monotonic() + 30.0  # later than any busy machine delivers: twice would count twice
             time.sleep(2e-4)
             lockstep.tell_time()
 

@@ -17,8 +17,8 @@ from rne_dynamics.control.streaming.stream import NANOSECONDS, Stream
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.jit import in_place_kernel
 
-#: Messages of one sender that may be lost in a row.
-LOST = 1000
+#: Messages of one sender that may be lost in a row: so many, and more by the time since the last one, in periods.
+LOST, LOST_PERIODS = 20, 4.0
 
 
 class Setpoints:
@@ -92,7 +92,7 @@ class Setpoints:
         if not self.following or quiet:
             self._times.restart()
             self._source, self._sequence, self._due = source, -1, 0
-        self._check_sender(source, sequence)
+        self._check_sender(source, sequence, silence)
         now, allowed = (self.stream.reference, self.limits.reach) if self.following else (begin(), self._start)
         bad = check_kernel(q, qd, now.q, allowed)
         if bad >= 0:
@@ -114,7 +114,7 @@ class Setpoints:
         """The controller does not follow the stream any more; why it was called off, empty where it ended by itself."""
         self.following, self._called_off = False, called_off
 
-    def _check_sender(self, source: int, sequence: int | None) -> None:
+    def _check_sender(self, source: int, sequence: int | None, silence: int) -> None:
         if source != self._source:
             raise SetpointError(
                 "setpoints come on two topics; those of the second are ignored until the first is silent",
@@ -122,7 +122,9 @@ class Setpoints:
             )
         if sequence is None:
             return
-        if self._sequence >= 0 and not 0 < sequence - self._sequence <= LOST:
+        period = self._times.period * NANOSECONDS
+        most = LOST + (LOST_PERIODS * silence / period if period > 0.0 else 0.0)
+        if self._sequence >= 0 and not 0 < sequence - self._sequence <= most:
             raise SetpointError(
                 f"setpoint number {sequence} after {self._sequence}: there are two senders, or it was delivered late; "
                 "those of one sender are followed until it is silent", SetpointProblem.TWO_SENDERS,
