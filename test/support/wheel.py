@@ -11,7 +11,7 @@ import pytest
 
 @cache
 def wheel_urdfs() -> tuple[Path, ...]:
-    """Paths of all URDFs of the wheel, sorted; without the wheel the test is skipped, or the module if asked on import."""
+    """Paths of all URDFs of the wheel, sorted; without the wheel the test or module is skipped."""
     try:
         dist = distribution("example-robot-data")
     except PackageNotFoundError:
