@@ -14,7 +14,7 @@ import time
 import pytest
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from support.hardware_files import ARMS, FOLDER, POSTURES, sections, stand_in
+from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
 from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -26,8 +26,6 @@ NODES = ("computed_torque_controller", "gravity_compensation")
 GATE = "effort_gate"
 #: of these the wheel has one of the make; with a stand-in one node is enough to see that the file is read
 THERE = ("franka", "ur")
-#: a test machine with other work is no computer for a real arm
-LENIENT = ("-p", "state_timeout:=5.0", "-p", "state_lateness:=0.0", "-p", "min_rate:=0.0")
 
 
 def test_every_file_is_tested():

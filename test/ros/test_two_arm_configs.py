@@ -20,14 +20,13 @@ import yaml
 from rclpy.executors import SingleThreadedExecutor
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
+from support.hardware_files import LENIENT, POSTURES, UR, flat, numbered
 from support.wheel import wheel_urdf
 
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 
 from .conftest import START
 from .ros2_control_stand_in import TopicBasedSystem
-from .test_hardware_configs import LENIENT, POSTURES, UR, numbered
-from .test_launch_and_config import flat
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 BASE, NAMESPACES = CONFIG / "hardware" / "ros2_control.yaml", CONFIG / "two_arms" / "namespaces.yaml"
