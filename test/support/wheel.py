@@ -11,11 +11,7 @@ import pytest
 
 @cache
 def wheel_urdfs() -> tuple[Path, ...]:
-<<<<<<< HEAD
-    """Paths of all URDFs of the wheel, sorted; without it the test is skipped, or the module if asked on import."""
-=======
     """Paths of all URDFs of the wheel, sorted; without the wheel the test or module is skipped."""
->>>>>>> overlay
     try:
         dist = distribution("example-robot-data")
     except PackageNotFoundError:
