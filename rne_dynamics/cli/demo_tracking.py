@@ -21,11 +21,11 @@ class Tracking:
     Parameters
     ----------
     time
-        Of each joint state from the first move's start to the last one's end, s; (samples,).
+        Of each joint state from the first move's start to the end of the rest after the last one, s; (samples,).
     q, reference
         Measured and desired positions at those times, rad or m; (samples, n).
     rms, largest
-        Root mean square and largest size of the error, (n,).
+        Root mean square of the error during each move and the same time after it, and its largest size, (n,).
     effort
         Largest size of the effort that drove the arm, N·m or N; (n,).
     rate
@@ -57,27 +57,30 @@ class Tracking:
         return self.reference - self.q
 
 
-def evaluate(recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...], rate: float) -> Tracking:
-    """Compare a recording with the moves that were sent.
+def evaluate(
+    recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...], rate: float, settle: float
+) -> Tracking:
+    """Compare a recording with the moves that were sent, each followed by `settle` seconds of rest.
 
     The reference is sampled at the stamps of the joint states, so neither transport nor this listener's timing
-    enters the error.
+    enters the error. Nor does the rest of the pauses between the moves, whose length depends on the computer.
     """
     begins = recording.begins
-    end = begins[-1] + int(moves[-1].duration * 1e9)
+    end = begins[-1] + int((moves[-1].duration + settle) * 1e9)
     window = (recording.stamps >= begins[0]) & (recording.stamps <= end)
     stamps, q = recording.stamps[window], recording.q[window]
     which = np.searchsorted(begins, stamps, side="right") - 1
-    at = zip(which.tolist(), stamps.tolist(), strict=True)
+    at = list(zip(which.tolist(), stamps.tolist(), strict=True))
     reference = np.array([moves[k].sample((stamp - begins[k]) * 1e-9).q for k, stamp in at])
     error = reference - q
+    counts = np.array([stamp - begins[k] <= (moves[k].duration + settle) * 1e9 for k, stamp in at])
     sent = recording.sent[window]
     account = recording.simulator
     return Tracking(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
         q=q,
         reference=reference,
-        rms=np.sqrt(np.mean(error**2, axis=0)),
+        rms=np.sqrt(np.mean(error[counts] ** 2, axis=0)),
         largest=np.max(np.abs(error), axis=0),
         effort=np.max(np.abs(recording.efforts[window]), axis=0),
         rate=float((len(sent) - 1) / ((sent[-1] - sent[0]) * 1e-9)),

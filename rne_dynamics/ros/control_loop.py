@@ -28,7 +28,8 @@ from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
+from rne_dynamics.ros.cdr import stamp_in
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.controller_report import ControllerReport
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.diagnostics import WARN
@@ -66,6 +67,8 @@ CLOCK_SILENCE = 5.0
 DRIVES = "drives"
 #: Name of the topic that says how the base moves, likewise.
 BASE = "base"
+#: Name of the topic that `SeenPublisher` publishes on, likewise.
+CLOCK_SEEN = "clock_seen"
 
 Entity = TypeVar("Entity")
 #: Sends a message to the other process; those that are not needed (second argument) may be lost.
@@ -137,8 +140,10 @@ class ControlLoop:
         )
         self.statistics = LoopStatistics(time.monotonic())
         self._answers_states = setup.rate == 0.0
-        self.clock, self._taken = LoopClock(node), 0
-        self._seen = SeenPublisher(node) if self.clock.simulated else None
+        self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
+        # before the subscription to joint states: a simulation in lock-step must know of this node by the first of them
+        self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
+        self._target = number_of(self.efforts.topic)
         self._drives = [
             node.create_subscription(Bool, DRIVES, lambda message: None, profile, callback_group=TakenByHand())
             for profile in (LATCHED, NEWEST)  # a latched publisher's last message, and publishers that latch nothing
@@ -215,7 +220,7 @@ class ControlLoop:
         supervisor.ready()
         queue, stamp = supervisor.queue, supervisor.stamp
         return Present(
-            stamp, time.monotonic(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
+            stamp, self.clock.now(), queue.ahead(max(start, stamp)), *queue.path_rate(supervisor.speed),
             supervisor.posture,
         )
 
@@ -227,7 +232,7 @@ class ControlLoop:
         ControlError
             The controller accepts no motion now, or the check is too long ago.
         """
-        age = time.monotonic() - wanted.checked_at
+        age = self.clock.now() - wanted.checked_at  # in simulated time too: that is how far the arm may have moved
         if age > OLD:
             raise ControlError(f"its check took {age:.1f} s; at most {OLD:g} s are allowed: send fewer points")
         if wanted.at_once:
@@ -280,7 +285,9 @@ class ControlLoop:
             if self._base:
                 self._sense_base(self.clock.now())  # for the next answer; this one must not wait
         self._taken += 1
-        self._acknowledge()
+        if self._seen is not None:
+            self._stamp = stamp_in(data)
+            self._acknowledge()
 
     def _on_time(self) -> None:
         """A simulated time has come."""
@@ -290,9 +297,10 @@ class ControlLoop:
     def _acknowledge(self) -> None:
         """Report to a simulation in lock-step what has been dealt with."""
         if self._seen is not None:
-            self._seen.publish(
-                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.supervisor.mode.value))
-            )
+            self._seen.publish(ClockSeen(
+                self._seen.node, self.clock.stamp, self._taken, self.efforts.count,
+                MODES.index(self.supervisor.mode.value), self._stamp, self._target,
+            ))
 
     def _take_state(self, data: bytes) -> None:
         arrived, now = time.monotonic(), self.clock.now()

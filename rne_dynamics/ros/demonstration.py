@@ -34,11 +34,11 @@ NAMESPACE = "/rne_demo"
 #: A cold numba cache compiles for half a minute in each process.
 START_PATIENCE = 180.0
 SIMULATOR, CONTROLLER = "simulator", "computed_torque_controller"
-#: Notice given to the controller before a move starts, s, and stillness after its end.
-NOTICE = 0.2
+#: Notice given to the controller before a move starts, simulated s, and stillness after its end.
+NOTICE = 0.5
 SETTLE = 0.2
-#: Of the controller, s.
-STATE_TIMEOUT = 1.0
+#: Longest wait of the simulation for the controller, s: a computer may be busy, but not for ever.
+LOCKSTEP_TIMEOUT = 60.0
 #: Tip deflections per second.
 DEFLECTIONS_RATE = 250.0
 #: A service may see a request before it sees who asks, and its answer is lost then: times to ask, and s for each.
@@ -88,6 +88,8 @@ class Session:
         Of the error's decay, rad/s: p = ω², d = 2ω on every joint.
     flexible
         Whether to listen to deflections.
+    lockstep
+        Whether simulated time waits for the controller; otherwise both run in real time.
     """
 
     robot: dict[str, str]
@@ -98,6 +100,7 @@ class Session:
     rate: float
     bandwidth: float
     flexible: bool = False
+    lockstep: bool = True
 
 
 Progress = Callable[[str, float], None]
@@ -163,7 +166,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
                 wait_until(ear.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
             told = _part(progress, done / total, r.duration / total)
             begins = tuple(_move(session.joints, r, ear, trajectories, processes, told))
-            taken.append(ear.take(begins, ear.account_after(ear.newest_stamp(), processes)))
+            taken.append(ear.take(begins, ear.account(processes)))
             done += r.duration
         progress("setting the arm down", 1.0)
         for process in reversed(processes):
@@ -206,14 +209,14 @@ def _move(
         trajectories.publish(move_message(joints, move, begin))
         end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
-        def over(number: int = number, begin: int = begin, end: int = end, done: float = done) -> bool:
-            now = ear.newest_stamp()
+        while (now := ear.newest_stamp()) < end:  # however slowly simulated time passes, as long as it does
             passed = done + max(now - begin, 0) / NANOSECONDS
             progress(f"move {number} of {len(run.moves)}", passed / run.duration)
-            return now >= end
 
-        patience = 3.0 * (move.duration + run.settle) + PATIENCE
-        wait_until(over, patience, f"the end of move {number}", processes, period=0.02)
+            def later(now: int = now) -> bool:
+                return ear.newest_stamp() > now
+
+            wait_until(later, LOCKSTEP_TIMEOUT + PATIENCE, "the next joint state", processes, period=0.02)
         done += move.duration + run.settle
         yield begin
 
@@ -240,15 +243,14 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
     parameters: dict[str, dict[str, Any]] = {
         SIMULATOR: {
             **common, "rate": float(session.rate), "limits": limits,
-            # in real time where the machine keeps up; where it does not, the arm waits
-            "publish_clock": True, "lockstep": True, "lockstep_timeout": STATE_TIMEOUT,
+            "publish_clock": session.lockstep, "lockstep": session.lockstep, "lockstep_timeout": LOCKSTEP_TIMEOUT,
             "initial_position": {j: float(x) for j, x in zip(session.joints, session.start, strict=True)},
             "deflections_divisor": max(1, round(session.rate / DEFLECTIONS_RATE)),
         },
         CONTROLLER: {
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
-            "use_sim_time": True, "state_timeout": STATE_TIMEOUT,
+            "use_sim_time": session.lockstep,
             # the simulated friction is known exactly, so its compensation may be sharp around standstill
             "friction_velocity_threshold": 0.001,
         },

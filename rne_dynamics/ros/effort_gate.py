@@ -36,8 +36,8 @@ from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import RneDynamicsError, StateError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.cdr import NumbersReader
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher
+from rne_dynamics.ros.cdr import NumbersReader, stamp_in
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
@@ -153,8 +153,8 @@ class EffortGateNode(ArmNode):
         self.diagnostics = Diagnostics(self)
         self._latency = Histogram()
         self._recent = Recent(self._latency)
-        self.clock, self._taken = LoopClock(self), 0
-        self._seen = SeenPublisher(self) if self.clock.simulated else None
+        self.clock, self._taken, self._stamp, self._command = LoopClock(self), 0, 0, 0
+        self._seen = SeenPublisher(self, seen_topic(self)) if self.clock.simulated else None
         self._wait = GateLoop(
             self, COMMANDS, "joint_states", self._on_command, self._on_state, self.clock, self._on_time
         )
@@ -252,21 +252,22 @@ class EffortGateNode(ArmNode):
 
     def _acknowledge(self) -> None:
         """Report to a simulation in lock-step what has been dealt with."""
-        if self._seen is not None:
-            self._seen.publish(
-                ClockSeen(self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.gate.mode.value))
-            )
+        if self._seen is not None and self._wait is not None:
+            self._seen.publish(ClockSeen(
+                self._seen.node, self.clock.stamp, self._taken, self.efforts.count, MODES.index(self.gate.mode.value),
+                self._stamp, number_of(self.efforts.topic), number_of(self._wait.commands.topic_name), self._command,
+            ))
 
-    def _on_command(self, data: bytes) -> None:
+    def _on_command(self, data: bytes, sequence: int) -> None:
         if self.clock.started:
             self._take_command(data)
-        self._taken += 1
+        self._taken, self._command = self._taken + 1, sequence
         self._acknowledge()
 
     def _on_state(self, data: bytes, sequence: int | None) -> None:
         if self.clock.started:
             self._take_state(data, sequence)
-        self._taken += 1
+        self._taken, self._stamp = self._taken + 1, stamp_in(data)
         self._acknowledge()
 
     def _take_command(self, data: bytes) -> None:

@@ -25,7 +25,8 @@ from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.ros.control_loop import BASE, DRIVES
+from rne_dynamics.ros.clock_seen import LOOP, seen_topic
+from rne_dynamics.ros.control_loop import BASE, CLOCK_SEEN, DRIVES
 from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.latest import Latest
@@ -144,10 +145,10 @@ class EffortNode(ArmNode):
         values = self.parameters
         drives, base = values.text("drives.topic"), values.text("base_motion.topic")
         topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
-        topics += ["~/clock_seen"] + [f"~/torque/{term}" for term in TorqueTerms._fields]
+        topics += [f"~/torque/{term}" for term in TorqueTerms._fields]
         return Setup(
-            settings, f"{self.get_name()}_loop", self.get_namespace(),
-            {name: self.resolve_topic_name(name) for name in topics}
+            settings, f"{self.get_name()}{LOOP}", self.get_namespace(),
+            {name: self.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(self)}
             | ({DRIVES: self.resolve_topic_name(drives)} if drives else {})
             | ({BASE: self.resolve_topic_name(base)} if base else {}),
             self.commanded, tuple(self.locked), effort_scales(robot, values.values), values.number("rate"),

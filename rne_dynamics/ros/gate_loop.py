@@ -31,16 +31,14 @@ class GateLoop:
         The node.
     commands, states
         The topics.
-    on_command
-        Called with each command.
-    on_state
-        Called with each joint state and the sender's running number of it; None where the middleware has none.
+    on_command, on_state
+        Called with each command or joint state, and the sender's running number of it.
     clock, on_time
         The clock, which is simulated or steady, and what is called with each simulated time.
     """
 
     def __init__(
-        self, node: Node, commands: str, states: str, on_command: Callable[[bytes], None],
+        self, node: Node, commands: str, states: str, on_command: Callable[[bytes, int], None],
         on_state: Callable[[bytes, int | None], None], clock: LoopClock, on_time: Callable[[], None],
     ) -> None:
         def subscribe(kind: type, topic: str) -> Subscription:
@@ -65,7 +63,7 @@ class GateLoop:
             self._wait_set.wait(max(int(longest * 1e9), 0))
         command = take(self.commands, Float64MultiArray, raw=True)
         if command is not None:
-            self._on_command(command[0])
+            self._on_command(command[0], command[1]["publication_sequence_number"])
         state = take(self.states, JointState, raw=True)
         if state is not None:
             self._on_state(state[0], state[1]["publication_sequence_number"])

@@ -159,11 +159,11 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     def listen(
         self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
         on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False, clock: LoopClock | None = None,
-        on_time: Callable[[], None] = lambda: None,
+        on_time: Callable[[], None] = lambda: None, profile: QoSProfile = NEWEST,
     ) -> HotLoop:
         """The topic, and the period and clock if any, that drive this node; see `HotLoop`."""
         self.loop = HotLoop(
-            self, kind, topic, NEWEST, on_message, period, on_deadline, raw=raw, clock=clock, on_time=on_time
+            self, kind, topic, profile, on_message, period, on_deadline, raw=raw, clock=clock, on_time=on_time
         )
         self.keep(self.loop.subscription)
         return self.loop

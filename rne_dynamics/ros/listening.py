@@ -107,7 +107,7 @@ class Ear:
     def hears_everything(self) -> bool:
         """Whether states, torque terms, deflections and the simulator's reports arrive."""
         self.drain()
-        return all(r.samples for r in self._streams) and bool(self._account(0))
+        return all(r.samples for r in self._streams) and bool(self._account())
 
     def may_move(self) -> bool:
         """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
@@ -124,17 +124,19 @@ class Ear:
         self.drain()
         return stamp_of(self.states.decode(self.states.samples[-1]))
 
-    def account_after(self, stamp: int, processes: Sequence[NodeProcess]) -> dict[str, float]:
-        """The simulator's first report from after `stamp` (ns)."""
-        wait_until(lambda: bool(self._account(stamp)), PATIENCE, "the simulator's report", processes)
-        return self._account(stamp)
+    def account(self, processes: Sequence[NodeProcess]) -> dict[str, float]:
+        """The simulator's next report."""
+        self.reports.drain()
+        self.reports.samples = []
+        wait_until(lambda: bool(self._account()), PATIENCE, "the simulator's report", processes)
+        return self._account()
 
-    def _account(self, stamp: int) -> dict[str, float]:
+    def _account(self) -> dict[str, float]:
         self.drain()
         for sample in self.reports.samples:
             message = self.reports.decode(sample)
             values = {v.key: v.value for v in message.status[0].values}
-            if message.status[0].name != self._simulator or stamp_of(message) < stamp:
+            if message.status[0].name != self._simulator:
                 continue
             return {
                 "answered": float(values["answered states"]), "missed": float(values["missed replies"]),

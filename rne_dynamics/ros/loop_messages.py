@@ -90,7 +90,7 @@ class Follow:
     at_once
         Whether it starts when the loop receives it, rather than at the start that it has.
     checked_at
-        When it was checked against what the arm was asked to do, monotonic s.
+        When it was checked against what the arm was asked to do, s of the loop's clock.
     """
 
     number: int
@@ -108,7 +108,7 @@ class Present(NamedTuple):
     Parameters
     ----------
     stamp, now
-        Of the last joint state, ns; and the present time, monotonic s.
+        Of the last joint state, ns; and the present time, s of the loop's clock.
     followed
         What the arm is asked to do when the trajectory begins.
     rate, slope

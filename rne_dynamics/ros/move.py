@@ -23,6 +23,7 @@ from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
+from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.trajectory_message import duration_message
@@ -30,6 +31,8 @@ from rne_dynamics.ros.trajectory_message import duration_message
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
 CHECK_PERIOD = 0.02
+#: Two joint states that are further apart do not belong to the same time base, s.
+LEAP = 5.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 
@@ -63,7 +66,7 @@ class MoveNode(ArmNode):
         self._map = JointMap(robot.joint_names)
         self._q, self._qd, self._seen, self._refusal = np.zeros(robot.n), np.zeros(robot.n), False, ""
         self._goal: Array | None = None
-        self._deadline = np.inf
+        self._clock = StampClock()
         controller = self.parameters.text("controller")
         topic = f"{controller}/joint_trajectory"
         self._trajectories = self.keep(self.create_publisher(JointTrajectory, topic, OFFERED))
@@ -76,7 +79,7 @@ class MoveNode(ArmNode):
     def begin(self) -> None:
         """Send the arm off as soon as it can be seen."""
         self._goal = None
-        self._deadline = time.monotonic() + self.parameters.number("timeout")
+        self._begun = time.monotonic()
 
     def _on_state(self, message: JointState) -> None:
         q, qd = np.empty_like(self._q), np.empty_like(self._qd)
@@ -87,6 +90,7 @@ class MoveNode(ArmNode):
             return
         if reading is not Reading.FOREIGN:
             self._q, self._seen = q, True
+            self._clock.take(stamp_of(message), time.monotonic())
             # where nobody says how fast the arm is, its place alone says whether it has arrived
             self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
 
@@ -107,19 +111,22 @@ class MoveNode(ArmNode):
     def _check(self) -> None:
         if not self.is_active or self.finished:
             return
-        late = time.monotonic() > self._deadline
+        now, timeout = time.monotonic(), self.parameters.number("timeout")
         if self._goal is None:
             if self._seen and self._ready:
                 self._send()
-            elif late:
+            elif now > self._begun + timeout:
                 self._finish(self._what_is_missing(), 1)
             return
+        if now > self._clock.heard + timeout:
+            self._finish(f"no usable joint state for {timeout:g} s: the arm has not arrived", 1)
+            return
         error = np.where(self._judged, np.abs(self._goal - self._q), 0.0)
-        if time.monotonic() >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
+        if self._clock.passed >= self._arrival and error.max() <= self.parameters.number("tolerance") and (
             np.abs(self._qd).max() < AT_REST
         ):
             self._finish(f"arrived; largest error {error.max():.2e}", 0)
-        elif late:
+        elif self._clock.passed > self._arrival + timeout:
             j = int(np.argmax(error))
             self._finish(
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
@@ -150,8 +157,7 @@ class MoveNode(ArmNode):
         self._trajectories.publish(quintic_message(listed, target[self._judged], T))
         self.get_logger().info(f"moving for {T:.3f} s")
         self._goal = target
-        self._arrival = time.monotonic() + T
-        self._deadline = self._arrival + self.parameters.number("timeout")
+        self._arrival = self._clock.passed + T
 
     def _listed(self) -> tuple[str, ...]:
         """The joints of the message: all, but for those that the loops of a mechanism lead and that have no goal."""
@@ -163,6 +169,24 @@ class MoveNode(ArmNode):
     def _finish(self, text: str, code: int) -> None:
         (self.get_logger().error if code else self.get_logger().info)(text)
         self.exit_code, self.finished = code, True
+
+
+class StampClock:
+    """The arm's time: what has passed by the stamps of its joint states, which a simulation may stretch."""
+
+    def __init__(self) -> None:
+        #: Time that has passed, and when the last joint state came by the steady clock, s.
+        self.passed, self.heard = 0.0, -np.inf
+        self._stamp = 0
+
+    def take(self, stamp: int, now: float) -> None:
+        """Take a joint state with a stamp, ns, 0 for none, that came at `now`, s; a leap of its clock is no time."""
+        step = 1e-9 * (stamp - self._stamp)
+        if stamp and self._stamp:
+            self.passed += step if 0.0 < step < LEAP else 0.0
+        elif not stamp:
+            self.passed += min(now - self.heard, LEAP)
+        self._stamp, self.heard = stamp, now
 
 
 def goal(robot: Machine, joints: Sequence[str], values: Values) -> Array:

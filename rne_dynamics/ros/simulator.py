@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.parameter import Parameter as RosParameter
+from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rosgraph_msgs.msg import Clock as ClockMessage
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
@@ -17,6 +18,7 @@ from rne_dynamics.errors import ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.base_listener import BaseListener
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, NumbersReader, PreparedMessage
@@ -25,22 +27,27 @@ from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
-from rne_dynamics.ros.histogram import Histogram, Recent, percentile
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED, ArmNode, payload
+from rne_dynamics.ros.followers import Followers
+from rne_dynamics.ros.histogram import Recent, percentile
+from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode, payload
 from rne_dynamics.ros.machine import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
+from rne_dynamics.ros.wall_time import NOTABLE, WallTime
 from rne_dynamics.simulation.base_trajectory import BaseTrajectory
 from rne_dynamics.simulation.plant import ArmPlant
 from rne_dynamics.simulation.sampled_base import SampledBase
 from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
 from rne_dynamics.simulation.stepping import StepMethod
 
-#: Longest time a simulator that is told to stop still answers a controller that drives it, s.
+#: Longest time a simulator that is told to stop still answers a controller that drives it, simulated s; as many s of
+#: the steady clock it waits for that.
 FAREWELL = 4.0
 #: Wrenches that may wait until they are served: 20 times a second, and different links may be pushed at once.
 WRENCHES = 100
+#: In lock-step no effort may be lost; senders that are only best-effort are not heard then, and DDS logs that.
+EVERY_ANSWER = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 #: Reactions to a command that is too old, by the parameter's value.
 REACTIONS: dict[str, TimeoutReaction] = {"zero_effort": "zero_effort", "brake": "brake"}
 
@@ -56,10 +63,12 @@ SCHEMA: tuple[Parameter, ...] = (
               read_only=True),
     Parameter("on_command_timeout", "zero_effort", "What then acts: no effort (zero_effort), or brakes that hold the "
               "joints until the next command (brake).", choices=tuple(REACTIONS), read_only=True),
-    Parameter("lockstep", False, "Wait with each step for the effort that answers the last joint state, so that a "
-              "pause of any process slows everything down and changes nothing else.", read_only=True),
-    Parameter("lockstep_timeout", 1.0, "Longest wait for an answer; then the simulation goes on without waiting until "
-              "the next command comes.", "s", 0.01, 3600.0, read_only=True),
+    Parameter("lockstep", False, "Wait with each step until all controllers and gates in simulated time (see "
+              "publish_clock) have dealt with the last joint state and the effort has come that answers it, so that a "
+              "pause of any process slows everything down and changes nothing else. For controllers in real time: wait "
+              "for an effort, from the first one on.", read_only=True),
+    Parameter("lockstep_timeout", 10.0, "Longest wait for an answer; then the simulation goes on without waiting until "
+              "it hears of that sender again.", "s", 0.01, 3600.0, read_only=True),
     Parameter("deflections_divisor", 10, "Of an arm with flexible links: joint states between two messages on "
               "~/deflections; 0 publishes none.", "", 0, 1_000_000, read_only=True),
     Parameter("base_motion.file", "", "File that says how the base moves, .csv with the columns time, x, y, z, qx, qy, "
@@ -86,8 +95,8 @@ class SimulatorNode(ArmNode):
 
     Joint states go out at absolute deadlines and carry the time of the simulation: the time of the start plus the
     number of periods. Where the machine is too slow, the simulation runs slower than the clock on the wall; no period
-    is left out, and the diagnostics count the overruns. In lock-step a joint state also waits for the effort that
-    answers the one before, from the first command on.
+    is left out, and the diagnostics count the overruns. In real time it catches up then, see `WallTime`. In lock-step a
+    joint state also waits for the answers to the one before, see `Answers`.
 
     Of a mechanism with closed loops all joints are published, the driven ones first; commands are for these alone.
     Flexible links bend: joint states hold what encoders see, and how far the links' ends are from where stiff ones
@@ -127,13 +136,11 @@ class SimulatorNode(ArmNode):
             on_timeout=REACTIONS[values.text("on_command_timeout")],
         )
         self._lockstep = values.flag("lockstep")
-        self._patience = values.number("lockstep_timeout")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
         self._names, self._places = driven_first(robot)
         self._warm_up()
         self._wrenches: dict[str, Array] = {}
         self._paused = self._running = False
-        self._restart()
         self._make_interfaces(robot)
 
     def _start(self, robot: Machine) -> Array:
@@ -203,7 +210,17 @@ class SimulatorNode(ArmNode):
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
         self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
-        loop = self.listen(Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True)
+        loop = self.listen(
+            Float64MultiArray, EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True,
+            profile=EVERY_ANSWER if self._lockstep else NEWEST,
+        )
+        followers = self._lockstep and self._clocks is not None
+        self.answers = Answers(
+            self.parameters.number("lockstep_timeout") if self._lockstep else None,
+            Followers(self, loop.subscription.topic_name) if followers else None,
+            lambda text: self.get_logger().warning(text),
+        )
+        self._restart()
         self.keep(loop.beside(self, WrenchStamped, "~/wrench", WRENCHES, self._on_wrench))
         self.every(self.parameters.number("diagnostics_period"), self._report)
 
@@ -217,43 +234,33 @@ class SimulatorNode(ArmNode):
 
         Who stops everything at once still sees the controller set the arm down, as on hardware.
         """
-        until = time.monotonic() + FAREWELL
-        while self._running and self.simulator.applied_effort.any() and time.monotonic() < until and self.loop:
+        first = last = self._periods
+        moved = time.monotonic()
+        while self._running and self.simulator.applied_effort.any() and self.loop:
             self.loop.turn()
+            if self._periods != last:
+                last, moved = self._periods, time.monotonic()
+            if (last - first) / self._rate > FAREWELL or time.monotonic() - moved > FAREWELL:
+                break
         self._running = False
 
     def _restart(self) -> None:
         self.simulator.reset()
         self._wrenches.clear()
-        self._commanded = self._awaiting = self._ahead = False
-        self._waits, self.waits, self._late = self._lockstep, 0, False
+        self.answers.restart()
+        self._ahead = False
         self._origin, self._periods = time.time_ns(), 0
-        self.latency, self.missed, self.refused, self.overruns = Histogram(), 0, 0, 0
-        self._recent = Recent(self.latency)
+        self._wall, self._lag = WallTime(1.0 / self._rate), 0.0
+        self.refused = self.overruns = 0
+        self._recent = Recent(self.answers.latency)
 
     # -- the hot path -------------------------------------------------------------------------------------------------
 
     def _tick(self, late: bool) -> None:
         """One period, at its deadline."""
-        if self._running and not self._paused and not (self._waits and self._unanswered()):
+        if self._running and not self._paused and not self._waits():
             self.overruns += late
             self._advance()
-
-    def _unanswered(self) -> bool:
-        """Whether the last joint state waits for its answer, and may go on waiting."""
-        if not (self._awaiting and self._commanded):
-            return False
-        if time.monotonic() - self._published < self._patience:
-            self.waits += 1
-            self.missed += not self._late
-            self._late = True
-            return True
-        self._waits = False
-        self.get_logger().warning(
-            f"lock-step: no command has come for {self._patience:g} s (lockstep_timeout); the simulation goes on "
-            "without waiting until the next one"
-        )
-        return False
 
     def _integrate(self) -> None:
         """Work out the state at the next deadline with the latest command."""
@@ -278,31 +285,43 @@ class SimulatorNode(ArmNode):
 
     def _advance(self) -> None:
         """Publish the state at this deadline."""
+        self.answers.leave()
         if not self._ahead:
-            self.missed += self._awaiting and self._commanded
             self._integrate()
         if not self._running:
             return
         self._ahead = False
         self._periods += 1
         now = self._origin + self._periods * self._period
+        sooner = self._wall.note(now, time.time_ns())
+        if self.loop is not None and not self._lockstep:
+            self.loop.hasten(sooner)
         self._message.stamp(now)
         self._position[:], self._velocity[:] = self._motion
         self._effort[:] = self.simulator.applied_effort
+        clock = self._clock_message.clock
+        clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
+        self.answers.publish(now)
         if self._clocks is not None:  # before the state, whose answer may need the time
-            clock = self._clock_message.clock
-            clock.sec, clock.nanosec = divmod(now, NANOSECONDS)
             self._clocks.publish(self._clock_message)
         if self._base is not None:
             self._base.publish(now, self.simulator.state.t)
-        self._published = time.monotonic()
-        self._awaiting, self._late = True, False
         self._message.publish(self._states)
         if self._deflections is not None:
             state = self.simulator.state
             assert state.delta is not None
             assert state.deltad is not None
             self._deflections.publish(now, state.delta, state.deltad)
+
+    def _waits(self) -> bool:
+        return self.answers.wait(None if self.loop is None else self.loop.sequence, self._repeat)
+
+    def _repeat(self, state: bool) -> None:
+        """The last time once more, and the joint state if it was lost."""
+        if self._clocks is not None:
+            self._clocks.publish(self._clock_message)
+        if state:
+            self._message.publish(self._states)
 
     def _on_command(self, data: bytes) -> None:
         effort = self._commands.read(data)
@@ -315,13 +334,10 @@ class SimulatorNode(ArmNode):
                 f"{', '.join(self.commanded)}", throttle_duration_sec=2.0,
             )
             return
-        self._waits = self._lockstep
-        answers, self._awaiting = self._awaiting, False
-        if answers and self._commanded:  # the first command since the state went out counts as its answer
-            self.latency.add(time.monotonic() - self._published)
-        first, self._commanded = not self._commanded, True
+        held = not self.answers.commanded
+        answers = self.answers.effort()  # the first command since the state went out counts as its answer
         self.simulator.command(effort[self._order])
-        if answers and not self._paused and not first:
+        if answers and not self._paused and not held:
             # this command is good for the whole period, so the work need not wait for the deadline
             self._integrate()
 
@@ -344,9 +360,11 @@ class SimulatorNode(ArmNode):
             self._wrenches.pop(message.header.frame_id, None)
 
     def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        if self._paused and not request.data and self._clocks is None:
-            # nobody follows our clock, so the stamps must not fall behind the others'
-            self._origin = time.time_ns() - self._periods * self._period
+        if self._paused and not request.data:
+            if self._clocks is None:  # nobody follows our clock, so the stamps must not fall behind the others'
+                self._origin = time.time_ns() - self._periods * self._period
+            self._wall.resume(self._origin + self._periods * self._period, time.time_ns())
+            self.answers.resume()
         self._paused = bool(request.data)
         response.success, response.message = True, "paused" if self._paused else "running"
         return response
@@ -368,9 +386,21 @@ class SimulatorNode(ArmNode):
         response.success, response.message = True, "at the start position, held until the next command"
         return response
 
+    def _real_time(self, message: str) -> tuple[bytes, str]:
+        """Level and message in real time: `message` if the stamps are those of the wall clock."""
+        lag = self._wall.lag
+        if lag < NOTABLE:
+            return OK, message
+        way = "and catching up" if lag < self._lag else (
+            "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
+        )
+        message = f"{lag:.2f} s behind the wall clock {way}"
+        self.diagnostics.warn(message)
+        return WARN, message
+
     def _report(self) -> None:
         level, message = OK, "paused" if self._paused else "running"
-        if not self._commanded:
+        if not self.answers.commanded:
             message = "holding the arm until the first command"
         if not self._running:
             level, message = WARN, "stopped"
@@ -380,12 +410,16 @@ class SimulatorNode(ArmNode):
                 self.get_logger().warning(finding, throttle_duration_sec=5.0)
             if findings:
                 level, message = WARN, findings[0]
-        recent = self._recent.next()
+        if self._running and not (self._lockstep or self._paused) and level == OK:
+            level, message = self._real_time(message)
+        self._lag = self._wall.lag
+        recent, answers = self._recent.next(), self.answers
         self.diagnostics.publish(level, message, {
-            "periods": self._periods, "overruns": self.overruns, "answered states": self.latency.count,
-            "missed replies": self.missed, "periods waited": self.waits, "refused commands": self.refused,
-            "reply latency p50 (ms)": 1e3 * self.latency.percentile(50.0),
-            "reply latency p99 (ms)": 1e3 * self.latency.percentile(99.0),
+            "periods": self._periods, "behind the wall clock (s)": self._lag,
+            "overruns": self.overruns, "answered states": answers.latency.count,
+            "missed replies": answers.missed, "periods waited": answers.waits, "refused commands": self.refused,
+            "reply latency p50 (ms)": 1e3 * answers.latency.percentile(50.0),
+            "reply latency p99 (ms)": 1e3 * answers.latency.percentile(99.0),
             "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),
             "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
         })

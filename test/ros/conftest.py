@@ -17,6 +17,7 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 import rclpy
 import yaml
+from diagnostic_msgs.msg import DiagnosticArray
 from lifecycle_msgs.msg import Transition
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
@@ -345,6 +346,21 @@ class SteppedPeer(Peer):
         while not future.done() and time.monotonic() < deadline:
             self.pass_time(STEP)
             self.executor.spin_once(0.0)
+
+
+def account(peer: Peer) -> dict[str, str]:
+    """Wait for the simulator's next report; its values."""
+    reports: list[DiagnosticArray] = []
+    subscription = peer.caller.create_subscription(DiagnosticArray, "/diagnostics", reports.append, 10)
+    name = f"{peer.node.get_namespace()}/simulator"
+
+    def of_simulator() -> list[DiagnosticArray]:
+        peer.executor.spin_once(0.05)
+        return [r for r in reports if r.status[0].name == name]
+
+    wait_until(of_simulator, 30.0, "the simulator's report")
+    peer.caller.destroy_subscription(subscription)
+    return {v.key: v.value for v in of_simulator()[-1].status[0].values}
 
 
 def parameter_value(value: object) -> ParameterValue:

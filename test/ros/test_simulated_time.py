@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from lifecycle_msgs.msg import Transition
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -18,7 +19,7 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
-from .conftest import START
+from .conftest import IN_STEP, START, account
 
 CONTROLLER, JOINTS = "computed_torque_controller", ["joint1", "joint2"]
 #: Much longer than state_timeout, 0.1 s.
@@ -37,7 +38,7 @@ def simulated(start, make_peer):
     """A simulator that is not in real time, and a controller that follows its clock."""
     simulator = start(
         "simulator", robot_description="planar2", rate=250.0, publish_clock=True, lockstep=True,
-        initial_position__joint1=0.5,
+        initial_position__joint1=0.5, diagnostics_period=0.5, lockstep_timeout=60.0,
     )
     process, peer = controller(start, startup_check__duration=0.0), make_peer(JOINTS)
     wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
@@ -74,19 +75,46 @@ def test_a_paused_stepped_and_reset_simulation_is_no_fault_and_a_signal_ends_eve
 
 
 def test_in_lockstep_the_simulation_waits_for_a_frozen_controller(simulated):
-    _, process, peer = simulated
+    simulator, process, peer = simulated
     states = TopicRecorder(peer.node, JointState, "joint_states")
     process.signal(signal.SIGSTOP)
-    time.sleep(0.1)
+    before = account(peer)  # the answer that was on its way has been taken
+    before = account(peer)
     states.drain()
     states.samples.clear()
-    time.sleep(0.5)
-    assert states.latest() is None or len(states.samples) <= 1, "no step without an answer"
+    wait_until(lambda: int(account(peer)["periods waited"]) > int(before["periods waited"]) + 100, 60.0, "it to wait",
+               [simulator])
+    assert account(peer)["periods"] == before["periods"]
+    states.drain()
+    assert not states.samples, "no step without an answer"
     process.signal(signal.SIGCONT)
-    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 10.0, "the simulation", [process])
+    wait_until(lambda: states.latest() is not None and len(states.samples) > 50, 60.0, "the simulation", [process])
     stamps = [stamp_of(states.decode(sample)) for sample in states.samples]
     assert set(np.diff(stamps)) == {4_000_000}
     assert peer.mode(CONTROLLER) == "holding"
+    assert account(peer)["missed replies"] == "0"
+
+
+@pytest.mark.slow
+def test_in_lockstep_an_inactive_controller_holds_nothing_up_and_misses_no_state_once_it_is_active(
+    start, namespace, make_peer
+):
+    simulator = start("simulator", robot_description="planar2", rate=250.0, **IN_STEP, diagnostics_period=0.5)
+    process, peer = controller(start, startup_check__duration=0.0, autostart=False), make_peer(JOINTS)
+    states = TopicRecorder(peer.node, JointState, "joint_states", depth=10_000)
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_CONFIGURE)
+    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_ACTIVATE)
+    wait_until(lambda: peer.mode(CONTROLLER) == "holding", START, "the controller to hold", [simulator, process])
+    states.samples.clear()
+    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    assert peer.transition(CONTROLLER, Transition.TRANSITION_DEACTIVATE)
+    states.samples.clear()
+    wait_until(lambda: states.drain() or len(states.samples) > 100, 30.0, "the simulation", [simulator, process])
+    assert account(peer)["missed replies"] == "0"
+    assert "lock-step" not in simulator.output()
+    for node in (process, simulator):
+        node.stop()
 
 
 def test_after_the_timeout_it_goes_on_without_waiting_until_the_next_command(start, namespace, make_peer):

@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Int64MultiArray
 
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.clock_seen import MODES, ClockSeen
+from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
 from rne_dynamics.ros.faults.fault import ReactionError
 from rne_dynamics.ros.glance import TakenByHand
 from rne_dynamics.ros.hot_loop import take
@@ -31,6 +31,8 @@ LONGEST_WAIT = 60.0
 AGAIN = 0.5
 #: Every effort must be heard, so that every step between two is known.
 EVERYTHING = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
+#: Before the first acknowledgement.
+NOTHING = ClockSeen(0, 0, 0, 0, 0, 0, 0)
 
 
 class Lockstep:
@@ -53,8 +55,10 @@ class Lockstep:
         self._commands: Subscription | None = None
         self.start_listening()
         self._acknowledgements = node.create_subscription(
-            Int64MultiArray, f"{controller}/clock_seen", lambda message: None, EVERYTHING, callback_group=TakenByHand()
+            Int64MultiArray, f"{self._clock.topic_name}_seen", lambda message: None, EVERYTHING,
+            callback_group=TakenByHand(),
         )
+        self._controller = number_of(node.resolve_topic_name(controller))
         self._wait_set = rclpy_implementation.WaitSet(1, 0, 0, 0, 0, 0, node.context.handle)
         #: Whether there is a controller that acknowledges, so that it is waited for.
         self.linked = False
@@ -67,7 +71,7 @@ class Lockstep:
         #: What the clock says, ns.
         self.stamp = BEGIN
         self._last_effort = 0
-        self._seen = ClockSeen(0, 0, 0, 0)
+        self._seen = NOTHING
 
     def start_listening(self) -> None:
         """Listen to efforts; none is waited for before the first one has come."""
@@ -87,7 +91,7 @@ class Lockstep:
         `anew` where it has been configured since it was waited for last, so that it counts from zero.
         """
         self.linked = True
-        self._seen = ClockSeen(0, 0, 0, 0)
+        self._seen = NOTHING
         if anew:
             self._last_effort, self._hears = 0, False
         self.tell_time()
@@ -147,8 +151,10 @@ class Lockstep:
 
     def _take_acknowledgements(self) -> None:
         while (taken := take(self._acknowledgements, Int64MultiArray)) is not None:
-            self._seen = ClockSeen(*taken[0].data)
-            self.on_mode(MODES[self._seen.mode])
+            seen = ClockSeen(*taken[0].data)
+            if seen.node == self._controller:
+                self._seen = seen
+                self.on_mode(MODES[seen.mode])
 
     def listen(self) -> None:
         """Take the commands that have come."""
