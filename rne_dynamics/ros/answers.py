@@ -10,7 +10,7 @@ from rne_dynamics.ros.histogram import Histogram
 
 #: How often a time that is not acknowledged is published again, s of the steady clock.
 AGAIN = 0.1
-#: Longest wait for an effort whose sender has acknowledged that it was sent, s of the steady clock.
+#: Longest wait for the first effort between two nodes, when its sender has acknowledged that it was sent, s.
 ON_THE_WAY = 0.1
 
 
@@ -103,9 +103,11 @@ class Answers:
                 self._give_up(f"{missing} of {followers.count} nodes in simulated time acknowledged no joint state")
                 return False
             if followers.drive:
-                self._due = followers.announce(sequence)
+                awaited = followers.awaited(sequence)
+                self._due = bool(awaited)
                 self._complete_at = self._complete_at or now
-                return self._due and now - self._complete_at < ON_THE_WAY
+                if not all(awaited):  # it may have been lost, before DDS had matched the two
+                    return now - self._complete_at < ON_THE_WAY
         if not (self._due and self._waits):
             return False
         if impatient:

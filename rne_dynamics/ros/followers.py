@@ -90,18 +90,20 @@ class Followers:
             topic = sources[0]
         return False
 
-    def announce(self, received: int | None) -> bool:
-        """Whether an effort was sent that whoever it is for has not received yet.
+    def awaited(self, received: int | None) -> list[int]:
+        """Of each effort that was sent and has not come where it goes: the last one that has come there, 0 for none.
+
+        They are publication sequence numbers.
 
         Parameters
         ----------
         received
-            Publication sequence number of the last effort that the simulator has received; None if there is none.
+            That of the last effort that the simulator has received; None if there is none.
         """
         last = {s.source: s.commands for s in self._done if s.source}
         if received is not None:
             last[self._commands] = received
-        return any(s.efforts > last.get(s.target, s.efforts) for s in self._done)
+        return [last[s.target] for s in self._done if s.efforts > last.get(s.target, s.efforts)]
 
     @property
     def _done(self) -> list[ClockSeen]:
