@@ -128,6 +128,7 @@ def plan(
     if kind.simulated:
         values["publish_clock"] = values["publish_clock"] or values["lockstep"]
         values["use_sim_time"] = values["use_sim_time"] or values["publish_clock"]
+        _check_time(values, given)
     arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
     file = config_file(arm, values)
@@ -156,6 +157,18 @@ def plan(
         for name in started
     ]
     return nodes + _viewers(kind, values, driver, arm, viewer)
+
+
+def _check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Refuse nodes that would follow no clock, or would time out while the simulation waits for them."""
+    if values["use_sim_time"] == "true" and values["publish_clock"] == "false":
+        raise ArgumentError("launch argument use_sim_time:=true needs the simulator's clock; give publish_clock:=true")
+    if values["lockstep"] == "true" and values["use_sim_time"] == "false":
+        name = "publish_clock" if given.get("publish_clock") else "use_sim_time"
+        raise ArgumentError(
+            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation in "
+            "lock-step waits; give lockstep:=false"
+        )
 
 
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:

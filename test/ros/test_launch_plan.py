@@ -144,8 +144,6 @@ def test_the_simulator_stands_in_for_hardware(tmp_path):
     ({}, True, True, True),
     ({"lockstep": "false"}, False, False, False),
     ({"lockstep": "false", "publish_clock": "true"}, False, True, True),
-    ({"publish_clock": "false"}, True, False, False),
-    ({"use_sim_time": "false"}, True, True, False),
 ])
 def test_simulated_time_waits_for_the_controller_unless_it_is_real(given, lockstep, clock, follow):
     nodes = planned("simulated_arm", rviz="true", **given)
@@ -179,6 +177,9 @@ def test_a_move():
     ("controller", {"robot_state_publisher": "true"}, "robot_state_publisher:=true needs urdf or model"),
     ("controller", {"hardware": "ur", "efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*gate:=running"),
     ("effort_gate", {"efforts": GATE_TOPIC}, "efforts:=effort_gate/commands .*the driver's topic"),
+    ("simulated_arm", {"publish_clock": "false"}, "publish_clock:=false needs real time"),
+    ("simulated_arm", {"use_sim_time": "false"}, "use_sim_time:=false needs real time"),
+    ("simulated_arm", {"lockstep": "false", "use_sim_time": "true"}, "use_sim_time:=true needs the simulator's clock"),
     ("simulated_arm", {"hardware": "ur"}, "hardware:=ur is given without urdf"),
     ("move", {}, "to is not given"),
 ])  # fmt: skip
