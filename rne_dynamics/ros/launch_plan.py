@@ -166,8 +166,8 @@ def _check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
     if values["lockstep"] == "true" and values["use_sim_time"] == "false":
         name = "publish_clock" if given.get("publish_clock") else "use_sim_time"
         raise ArgumentError(
-            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation in "
-            "lock-step waits; give lockstep:=false"
+            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation "
+            "in lock-step waits; give lockstep:=false"
         )
 
 
