@@ -13,6 +13,7 @@ from pathlib import Path
 from types import TracebackType
 
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.parent import VARIABLE
 
 #: Seconds granted after SIGINT, and after SIGTERM, before the next stronger signal.
 GRACE = 10.0
@@ -22,7 +23,8 @@ class NodeProcess:
     """One of our nodes in a process of its own.
 
     Its output goes to a file, so that a full pipe can never stall it. Leaving the context ends it: SIGINT, then
-    SIGTERM, then SIGKILL, always to its own group and to nobody else.
+    SIGTERM, then SIGKILL, always to its own group and to nobody else. It ends too when the thread that started it dies,
+    so that a test or demo that is killed leaves nothing running.
 
     Parameters
     ----------
@@ -45,7 +47,7 @@ class NodeProcess:
         self._process = subprocess.Popen(
             [sys.executable, *([str(script)] if script else ["-m", f"rne_dynamics.ros.{module}"]), *arguments],
             stdin=subprocess.DEVNULL, stdout=self._output, stderr=subprocess.STDOUT, start_new_session=True,
-            env={**os.environ, **(environment or {})},
+            env={**os.environ, VARIABLE: "1", **(environment or {})},
         )
 
     @property

@@ -18,6 +18,16 @@ import subprocess, sys, time
 subprocess.Popen([sys.executable, "-c", sys.argv[1]])
 time.sleep(60.0)
 """
+#: The same by `NodeProcess`, as the demo, the campaign and most tests start nodes.
+STARTER = """
+import sys, time
+from pathlib import Path
+from rne_dynamics.ros.processes import NodeProcess
+node = NodeProcess("child", script=Path(sys.argv[1]))
+while True:
+    print(node.output(), flush=True)
+    time.sleep(0.1)
+"""
 CHILD = """
 import sys, time
 from rne_dynamics.ros.parent import end_with_parent
@@ -42,6 +52,16 @@ def test_a_process_is_interrupted_when_its_parent_is_killed(run):
     wait_until(lambda: parent.said("ready"), 20.0, "the child")
     parent.signal(signal.SIGKILL)
     wait_until(lambda: parent.said("interrupted"), 5.0, "the child's end")
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel's help is Linux's")
+def test_a_node_process_does_not_outlive_who_started_it(run, tmp_path):
+    child, traces = tmp_path / "child.py", tmp_path / "traces.txt"
+    child.write_text(CHILD.replace('"interrupted", flush=True', f'"interrupted", file=open({str(traces)!r}, "w")'))
+    parent = run([sys.executable, "-c", STARTER, str(child)], {VARIABLE: ""})
+    wait_until(lambda: parent.said("ready"), 20.0, "the child")
+    parent.signal(signal.SIGKILL)
+    wait_until(lambda: traces.exists() and "interrupted" in traces.read_text(), 5.0, "the child's end")
 
 
 def test_without_the_variable_it_lives_on(run):
