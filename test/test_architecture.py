@@ -5,9 +5,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
-
-import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
@@ -43,8 +42,13 @@ def room_of(path: Path) -> str:
     return "" if name in ("__init__", "__main__") else name
 
 
-def imported(path: Path, everywhere: bool = True) -> Iterator[tuple[int, str]]:
+@cache
+def imported(path: Path, everywhere: bool = True) -> tuple[tuple[int, str], ...]:
     """Line and full dotted name of every import; only those run on import where `everywhere` is False."""
+    return tuple(_imports(path, everywhere))
+
+
+def _imports(path: Path, everywhere: bool) -> Iterator[tuple[int, str]]:
     tree = ast.parse(path.read_text(encoding="utf-8"), str(path))
     package = (PACKAGE.name, *path.relative_to(PACKAGE).parts[:-1])
     inner = {
@@ -72,50 +76,50 @@ def imported(path: Path, everywhere: bool = True) -> Iterator[tuple[int, str]]:
                 yield node.lineno, f"{stem}.{alias.name}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_module_imports_only_from_lower_layers(path: Path) -> None:
-    room = room_of(path)
-    if not room:
-        return
-    assert room in LAYER, f"{room}/ is in no layer; give it one in docs/architecture.md and here"
-    for line, name in imported(path):
-        parts = name.split(".")
-        if parts[0] != PACKAGE.name or len(parts) < 2:
-            assert name != PACKAGE.name, f"{path.name}:{line} imports the package's front, which imports everything"
+def test_module_imports_only_from_lower_layers() -> None:
+    for path in MODULES:
+        room = room_of(path)
+        if not room:
             continue
-        other = parts[1]
-        if other in (room, "__version__"):
+        assert room in LAYER, f"{room}/ is in no layer; give it one in docs/architecture.md and here"
+        for line, name in imported(path):
+            parts = name.split(".")
+            if parts[0] != PACKAGE.name or len(parts) < 2:
+                assert name != PACKAGE.name, f"{path.name}:{line} imports the package's front, which imports everything"
+                continue
+            other = parts[1]
+            if other in (room, "__version__"):
+                continue
+            allowed = LAYER[other] < LAYER[room] or (room, other) in BESIDE
+            if other == "description" and room in WITHOUT_DESCRIPTION:
+                allowed = False
+            assert allowed, f"{path.name}:{line}: {room} (layer {LAYER[room]}) imports {name} (layer {LAYER[other]})"
+
+
+def test_only_ros_imports_ros() -> None:
+    for path in MODULES:
+        if room_of(path) == "ros":
             continue
-        allowed = LAYER[other] < LAYER[room] or (room, other) in BESIDE
-        if other == "description" and room in WITHOUT_DESCRIPTION:
-            allowed = False
-        assert allowed, f"{path.name}:{line}: {room} (layer {LAYER[room]}) imports {name} (layer {LAYER[other]})"
+        for line, name in imported(path):
+            first = name.split(".")[0]
+            is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
+            assert not is_ros, f"{path.name}:{line} imports {name}; only ros/ may"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_only_ros_imports_ros(path: Path) -> None:
-    if room_of(path) == "ros":
-        return
-    for line, name in imported(path):
-        first = name.split(".")[0]
-        is_ros = first in ROS or first.endswith(("_msgs", "_srvs"))
-        assert not is_ros, f"{path.name}:{line} imports {name}; only ros/ may"
+def test_ros_is_imported_late_outside_its_room() -> None:
+    for path in MODULES:
+        if room_of(path) == "ros":
+            continue
+        for line, name in imported(path, everywhere=False):
+            assert not name.startswith(f"{PACKAGE.name}.ros"), f"{path.name}:{line}: {name} before it is asked to"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_ros_is_imported_late_outside_its_room(path: Path) -> None:
-    if room_of(path) == "ros":
-        return
-    for line, name in imported(path, everywhere=False):
-        assert not name.startswith(f"{PACKAGE.name}.ros"), f"{path.name}:{line} imports {name} before it is asked to"
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_numba_is_imported_where_kernels_are_compiled(path: Path) -> None:
-    if path.name in ("jit.py", "kernel_cache.py", "compiling.py", "views.py") and room_of(path) == "spatial":
-        return
-    for line, name in imported(path):
-        assert name.split(".")[0] != "numba", f"{path.name}:{line}: use spatial/jit.py, which runs without numba too"
+def test_numba_is_imported_where_kernels_are_compiled() -> None:
+    for path in MODULES:
+        if path.name in ("jit.py", "kernel_cache.py", "compiling.py", "views.py") and room_of(path) == "spatial":
+            continue
+        for line, name in imported(path):
+            assert name.split(".")[0] != "numba", f"{path.name}:{line}: use spatial/jit.py"
 
 
 def test_rooms_do_not_import_each_other_in_a_circle() -> None:

@@ -178,9 +178,9 @@ def test_colcon_puts_executables_in_lib() -> None:
     assert "script_dir=$base/lib/rne_dynamics" in text
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_python_310_reads_every_file(path: Path) -> None:
-    ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 10))
+def test_python_310_reads_every_file() -> None:
+    for path in SOURCES:
+        ast.parse(path.read_text(encoding="utf-8"), str(path), feature_version=(3, 10))
 
 
 def test_urdfs_are_well_formed() -> None:

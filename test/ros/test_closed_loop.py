@@ -150,7 +150,7 @@ GOAL = [0.2, 0.2, 0.1, 0.2]
     ([(1.0, GOAL), (0.5, GOAL)], None, 0, "increase"),
     ([(1.0, [9.0, 0.0, 0.1, 0.0])], None, 0, "joint1"),
     ([(1.0, [0.0, 0.0, 0.5, 0.0])], None, 0, "joint3"),
-    ([(0.05, [1.5, 0.0, 0.05, 0.0])], None, 0, "more time"),
+    ([(0.15, [1.5, 0.0, 0.05, 0.0])], None, 0, "more time"),  # sooner it would be a setpoint
     ([(0.0, [1.0, 0.0, 0.05, 0.0]), (1.0, GOAL)], None, 0, "starts at"),
     ([(1.0, GOAL, [], [], [1.0] * 4)], None, 0, "efforts"),
     ([(1.0, GOAL, [0.1] * 3)], None, 0, "velocities"),

@@ -139,7 +139,7 @@ def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
     )
     residual = []
     for recording, programme in zip(recordings, (plain, zv), strict=True):
-        tracking = evaluate(recording, programme.moves, rate)
+        tracking = evaluate(recording, programme.moves, rate, settle)
         assert tracking.rms.max() < 5e-3
         residual.append(evaluate_vibration(ARM, recording, programme.moves, settle).residual)
     assert min(residual[0]) > 0.1, "without a shaper it shakes"

@@ -153,6 +153,7 @@ def test_a_minute_with_jitter_and_losses(arm, rate, ahead):
     check(arm, arrivals(rate, 60.0, 2), ahead, 4e-3)
 
 
+@pytest.mark.slow
 def test_sliding_windows_are_followed(arm):
     """As newer versions of MoveIt Servo send them: from 0.1 s ago to 66 ms ahead, every 34 ms."""
     arm.run(0.2)

@@ -176,7 +176,7 @@ def test_figures_table_and_picture(recorded, capsys, tmp_path):
     arm, moves, settle, recording = recorded
     plans = (Programme("plain", moves), Programme("zv", moves))
     trackings, seen = ([f(r) for r in (recording, recording)] for f in (
-        lambda r: evaluate(r, moves, 1000.0), lambda r: evaluate_vibration(arm, r, moves, settle),
+        lambda r: evaluate(r, moves, 1000.0, settle), lambda r: evaluate_vibration(arm, r, moves, settle),
     ))
     figures = flexible_figures(arm, moves, 20.0, plans, trackings, seen)
     assert [p["name"] for p in figures["plans"]] == ["plain", "zv"]
