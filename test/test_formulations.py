@@ -10,7 +10,7 @@ from rne_dynamics.verification.agreement import TOLERANCE, TOLERANCE_LINEAR, com
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES
 
 #: Bare, and as many with external loads and (where the base is fixed) a moving base.
-STATES = (20, pytest.param(100, marks=pytest.mark.slow))
+STATES = (10, pytest.param(100, marks=pytest.mark.slow))
 TREES = (
     "baxter.urdf", "talos_full_v2.urdf", "tiago_dual.urdf", "icub_reduced.urdf", "solo12.urdf",
     "hyq_no_sensors.urdf", "bolt.urdf", "laikago.urdf", "simple_humanoid.urdf", "hextilt_flying_arm_5.urdf",

@@ -174,6 +174,7 @@ def spun_up(speed: float, seconds: float = 15.0):
     return at
 
 
+@pytest.mark.slow
 def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_is_an_error() -> None:
     said = r"flexible link 'beam' diverges: it has come to 1 of .*stiffening: true.*t = 9"
     with pytest.raises(ModelError, match=said):

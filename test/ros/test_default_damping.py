@@ -68,7 +68,8 @@ def lead_and_let_go(loop: Guided, after: float) -> None:
 
 
 @pytest.mark.parametrize(("name", "rate"), [  # a mechanism, which takes long, at one rate
-    *itertools.product(("small", "ur10_robot.urdf", "kinova.urdf"), (1000.0, 250.0)), ("slider_crank", 250.0),
+    *itertools.product(("small", "ur10_robot.urdf", "kinova.urdf"), (1000.0, 250.0)),
+    pytest.param("slider_crank", 250.0, marks=pytest.mark.slow),
 ])
 @pytest.mark.parametrize("node", NODES)
 def test_light_joints_do_not_run_away(name: str, node: str, rate: float) -> None:

@@ -18,8 +18,8 @@ from rne_dynamics.ros.faults.table import inserted
 NAMES = {fault.name for fault in FAULTS}
 USUAL = tuple(case for case in tried(FAULTS) if case.name in NAMES)
 OTHERS = tuple(case for case in tried(FAULTS, ALL) if case.name not in NAMES)
-#: Kinds of faults in which seconds of an arm's motion are simulated.
-LONG = ("wall", "drive", "motor", "hand", "storm")
+#: Kinds of faults that every run injects; in the others more of an arm's motion is simulated, or a process restarted.
+SHORT = ("joint states", "time", "trajectory", "process", "gate")
 #: For one fault behind all others, with a cold numba cache, s.
 LONGEST = 900.0
 
@@ -34,7 +34,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[Campaign]:
 
 
 @pytest.mark.parametrize("name", [
-    pytest.param(fault.name, marks=[pytest.mark.slow] if fault.kind in LONG else []) for fault in USUAL
+    pytest.param(fault.name, marks=[] if fault.kind in SHORT else [pytest.mark.slow]) for fault in USUAL
 ])
 def test_reaction_is_the_one_that_is_promised(running: Campaign, name: str) -> None:
     result = running.results[name].result(LONGEST)

@@ -123,6 +123,7 @@ def test_pause_step_and_reset(rig):
     rig.simulator.stop()
 
 
+@pytest.mark.slow
 def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
     rate = 500.0
     there = START_AT + np.array([0.2, -0.1])

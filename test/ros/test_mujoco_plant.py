@@ -48,7 +48,8 @@ def move(robot: str) -> dict[str, object]:
     return figures
 
 
-@pytest.mark.parametrize("robot", ["ur5", pytest.param("panda", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("robot", ["ur5", "panda"])
 def test_a_move_of_three_seconds_is_tracked(robot):
     figures = move(robot)
     assert figures["rms"] <= GOAL * max(1.0, figures["longest_gap"] / GAP) ** 2, figures

@@ -231,6 +231,7 @@ posture: {crank: 0.4, first: 0.2, second: -0.7, rocker: 0.2}
 """
 
 
+@pytest.mark.slow
 def test_an_idle_freedom_is_no_fault_and_every_command_takes_it(tmp_path: Path, capsys: Capture) -> None:
     bodies = (("crank_link", "0.1 0 0", 0.001, 0.003, 0.003), ("rod", "0.3 0 0", 2e-4, 0.02, 0.02),
               ("rocker_link", "0 0 0.17", 0.008, 0.008, 0.001))  # fmt: skip
