@@ -11,7 +11,7 @@ from rne_dynamics.ros.histogram import Histogram
 #: How often a time that is not acknowledged is published again, s of the steady clock.
 AGAIN = 0.1
 #: Longest wait for the first effort between two nodes, when its sender has acknowledged that it was sent, s.
-ON_THE_WAY = 0.1
+ON_THE_WAY = 1.0
 
 
 class Answers:
@@ -104,7 +104,7 @@ class Answers:
                 return False
             if followers.drive:
                 awaited = followers.awaited(sequence)
-                self._due = bool(awaited)
+                self._due = bool(awaited) and all(awaited)
                 self._complete_at = self._complete_at or now
                 if not all(awaited):  # it may have been lost, before DDS had matched the two
                     return now - self._complete_at < ON_THE_WAY

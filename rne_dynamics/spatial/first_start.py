@@ -24,7 +24,18 @@ class Expected(NamedTuple):
 
 #: By the name of a node or command, and the kind of robot.
 EXPECTED: Mapping[tuple[str, str], Expected] = {
-    ("computed_torque_controller", "arm"): Expected(21, 26.0),
+    ("computed_torque_controller", "arm"): Expected(26, 20.0),
+    ("gravity_compensation", "arm"): Expected(17, 14.0),
+    ("effort_gate", "arm"): Expected(7, 6.0),
+    ("simulator", "arm"): Expected(14, 15.0),
+    ("info", "arm"): Expected(3, 3.0),
+    ("simulate", "arm"): Expected(34, 39.0),
+    ("verify", "arm"): Expected(21, 13.0),
+    ("computed_torque_controller", "mechanism"): Expected(24, 36.0),
+    ("gravity_compensation", "mechanism"): Expected(20, 29.0),
+    ("effort_gate", "mechanism"): Expected(11, 22.0),
+    ("simulator", "mechanism"): Expected(25, 69.0),
+    ("info", "mechanism"): Expected(6, 16.0),
 }
 
 

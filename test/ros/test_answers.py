@@ -150,6 +150,19 @@ def test_through_a_gate_an_effort_is_waited_for_wherever_it_is(side):
     assert not side.waits(received=21)
 
 
+def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
+    for name in ("controller", "gate"):
+        side.follower(name)
+    side.publish()
+    side.says("controller", efforts=1, target=GATE)
+    side.says("gate", source=GATE)
+    assert side.waits(), "it may be on the way"
+    wait_until(lambda: not side.waits(), 10.0, "the end of the wait")
+    side.publish()
+    assert side.answers.missed == 0
+    assert not side.warnings
+
+
 def test_a_controller_that_acknowledges_nothing_is_waited_for_beside_a_gate_that_does(side):
     side.follower("gate")
     side.publish()
