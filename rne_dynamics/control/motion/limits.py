@@ -13,6 +13,8 @@ from rne_dynamics.model.inertia import Array
 ROUNDING = 1e-9
 #: Part of its velocity limit by which a motion may pass it: planners round theirs, and integrate in steps.
 ALLOWANCE = 1e-3
+#: Likewise positions, rad or m: between a point that rests at a limit and one there that already moves away.
+POSITION_ALLOWANCE = 1e-6
 #: Beyond this no arm goes, limits or none: rad or m, per s and per s². It keeps what follows in finite numbers.
 ABSURD = 1e6
 
@@ -46,8 +48,8 @@ class MotionLimits:
         A joint that is outside its limits may move, but not further out, nor faster.
         """
         bounds = np.empty((3, 2, len(self.joints)))
-        bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD), now.q) - ROUNDING
-        bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD), now.q) + ROUNDING
+        bounds[0, 0] = np.minimum(np.maximum(self.lower, -ABSURD) - POSITION_ALLOWANCE, now.q) - ROUNDING
+        bounds[0, 1] = np.maximum(np.minimum(self.upper, ABSURD) + POSITION_ALLOWANCE, now.q) + ROUNDING
         fastest = np.minimum((1.0 + ALLOWANCE) * self.velocity, ABSURD)
         bounds[1, 1] = np.maximum(fastest, np.abs(now.qd)) + ROUNDING
         bounds[1, 0] = -bounds[1, 1]

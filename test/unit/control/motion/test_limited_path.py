@@ -15,7 +15,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.motion.acceptance import Accepted, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
-from rne_dynamics.control.motion.limits import MotionLimits
+from rne_dynamics.control.motion.limits import POSITION_ALLOWANCE, MotionLimits
 from rne_dynamics.control.motion.points import Points
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
@@ -65,8 +65,8 @@ def check(arm: Arm, sent: Plan, accepted: Accepted) -> None:
     times = np.unique(np.concatenate([np.linspace(0.0, path.end, 4000), path.knots, np.nextafter(path.knots, 0.0)]))
     q, qd, _ = np.moveaxis(path.samples(times), 1, 0)
     assert (np.abs(qd) <= 1.001 * robot.velocity_limit).all()
-    assert (q >= robot.lower - 2e-9).all()
-    assert (q <= robot.upper + 2e-9).all()
+    assert (q >= robot.lower - POSITION_ALLOWANCE - 2e-9).all()
+    assert (q <= robot.upper + POSITION_ALLOWANCE + 2e-9).all()
     # the velocity is the derivative of the position, and neither jumps: Simpson's rule on each piece
     a, b = path.knots[:-1], np.nextafter(path.knots[1:], 0.0)
     ends = [path.samples(t) for t in (a, a + 0.25 * (b - a), 0.5 * (a + b), a + 0.75 * (b - a), b)]
