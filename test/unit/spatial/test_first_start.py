@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rne_dynamics.advice import rne
 from rne_dynamics.spatial.compiling import Compiling
 from rne_dynamics.spatial.first_start import Expected, FirstStart, StatusLine, kind_of
 
@@ -21,14 +22,15 @@ def test_a_node_logs_two_lines():
     start.end()
     first, last = lines
     assert "up to 14 functions, up to about 22 s, only at the first start" in first
-    assert "rne warmup" in first
+    assert rne("warmup") in first
     assert last.startswith("compiled 11 functions in")
 
 
 def test_a_program_that_was_not_measured_promises_nothing():
     lines: list[str] = []
     FirstStart(lines.append, None).note(Compiling("dynamics.nasser.recursion", 0, 0.0))
-    assert lines == ["compiling the dynamics kernels, only at the first start (`rne warmup` does it beforehand)"]
+    how = rne("warmup")
+    assert lines == [f"compiling the dynamics kernels, only at the first start (`{how}` does it beforehand)"]
 
 
 def test_a_terminal_shows_how_far_it_is():
