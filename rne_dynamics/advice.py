@@ -15,13 +15,17 @@ PACKAGE = "rne_dynamics"
 def rne(words: str) -> str:
     """``rne WORDS`` as it can be typed here.
 
-    pip puts `rne` on the PATH, colcon only where `ros2 run` finds it, and a bare checkout has neither.
+    pip installs `rne` in the folder of the Python that runs, which may not be on the PATH. After colcon, `ros2 run`
+    finds it. A bare checkout has neither.
     """
     if shutil.which("rne"):
         return f"rne {words}"
     prefixes = filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep))
     if any((Path(prefix) / "lib" / PACKAGE / "rne").exists() for prefix in prefixes):
         return f"ros2 run {PACKAGE} rne {words}"
+    script = Path(sys.executable).with_name("rne")
+    if script.exists():
+        return f"{shlex.quote(str(script))} {words}"
     return f"{shlex.quote(sys.executable)} -m {PACKAGE}.cli.main {words}"
 
 

@@ -30,6 +30,12 @@ def program(path):
 
 
 def test_rne_is_named_as_it_can_be_typed(bare, monkeypatch):
+    python = bare / "environment" / "python"
+    program(python.with_name("rne"))
+    python.symlink_to(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(python))
+    assert advice.rne("check") == f"{shlex.quote(str(python.with_name('rne')))} check"
+    python.with_name("rne").unlink()
     words = shlex.split(advice.rne("check --help"))
     assert words[1:] == ["-m", "rne_dynamics.cli.main", "check", "--help"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from support.urdf_text import ARM, INERTIA, LINE, arm, arm_and, joint, link, robot
 from support.wheel import wheel_urdf
 
+from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.findings import Finding, Severity
 from rne_dynamics.description.lint import lint
 from rne_dynamics.description.share import share_file, shipped_robots
@@ -316,7 +318,7 @@ def test_checks_go_on_after_the_first_fault() -> None:
         ('child link="upper"', 'child link="x"'),
     )
     assert [f.line for f in lint(text).of(Severity.ERROR)] == [3, 5, 11, 13, 14]
-    with pytest.raises(DescriptionError, match=r"and 4 more: `rne check` lists them"):
+    with pytest.raises(DescriptionError, match=re.escape(f"and 4 more: `{typed('check')}` lists them")):
         load_urdf(text)
 
 

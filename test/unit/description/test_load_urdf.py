@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.urdf_text import ARM, arm, arm_and, joint, link, robot
 
+from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ModelError
@@ -216,7 +217,8 @@ def test_loading_prints_nothing_and_warns_through_logging(
         load_urdf(arm_and(REFUSED_BY_URDF_PARSER_PY, ('effort="30"', 'effort="0"')))
     assert capfd.readouterr() == ("", "")
     assert any("effort is 0" in record.getMessage() for record in caplog.records)
-    assert any("`rne check` lists them" in r.getMessage() and r.levelno == logging.WARNING for r in caplog.records)
+    warnings = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert any(f"`{typed('check')}` lists them" in warning for warning in warnings)
 
 
 def test_loading_prints_nothing_where_logging_is_not_set_up() -> None:

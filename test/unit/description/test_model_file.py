@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from support.urdf_text import ARM, link, robot
 from support.urdf_text import joint as joint_text
 
 import rne_dynamics as rne
+from rne_dynamics.advice import rne as typed
 from rne_dynamics.description.model_file import examine_model
 from rne_dynamics.description.model_schema import KINDS, SCHEMA
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
@@ -469,7 +471,7 @@ def test_all_faults_are_found_at_once() -> None:
     text = changed(("kind: revolute", "kind: x"), ("mass: 2", "mass: x"), ("-1.62", "x"))
     report = examine_model(read_source(text)).report
     assert [f.line for f in report.findings] == [5, 10, 14]
-    with pytest.raises(DescriptionError, match="and 2 more: `rne check` lists them"):
+    with pytest.raises(DescriptionError, match=re.escape(f"and 2 more: `{typed('check')}` lists them")):
         rne.load_model(text)
 
 
