@@ -1,4 +1,4 @@
-"""How many kernels each program compiles at its first start, and how long: the table of `spatial/first_start.py`.
+"""How many kernels each program compiles at its first start, and how long: the table of `compiling/first_start.py`.
 
     python benchmarks/first_start.py                      # all programs, one after the other
     python benchmarks/first_start.py effort_gate simulate # some of them
@@ -20,7 +20,7 @@ import time
 
 os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
 
-from rne_dynamics.spatial.compiling import Compiling, watch_compiling
+from rne_dynamics.compiling.progress import Compiling, watch_compiling
 
 MACHINES = {"arm": "puma560", "mechanism": "pantograph", "flexible": "flexible_arm"}
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator")

@@ -31,11 +31,11 @@ from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.simulation.adaptive import Solver, integrate
-from rne_dynamics.simulation.events import step_with_events
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import StepMethod, coordinates_of, unchecked_step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.stepping.adaptive import Solver, integrate
+from rne_dynamics.simulation.stepping.events import step_with_events
+from rne_dynamics.simulation.stepping.stepping import StepMethod, coordinates_of, unchecked_step
 
 SECONDS = 1.0
 FIXED: tuple[tuple[StepMethod, float], ...] = (

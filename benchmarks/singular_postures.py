@@ -19,8 +19,8 @@ from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
 
 PINS = Path(__file__).resolve().parents[1] / "examples" / "pantograph_pins.yaml"
 

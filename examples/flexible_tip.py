@@ -20,9 +20,9 @@ from rne_dynamics.control.shaped import Shaped
 from rne_dynamics.control.trajectory import Quintic, Trajectory
 from rne_dynamics.flexible import flexible_forward_kinematics, linearised
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.simulation.log import Log
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
+from rne_dynamics.simulation.runs.log import Log
 
 Array = NDArray[np.float64]
 

@@ -18,8 +18,8 @@ from rne_dynamics.control.guards.effort_limiter import EffortLimiter
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 Array = NDArray[np.float64]
 

@@ -11,8 +11,8 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
 
 
 def main() -> None:

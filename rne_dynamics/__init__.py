@@ -14,21 +14,27 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
     from rne_dynamics.description.urdf import load_urdf
     from rne_dynamics.description.urdf_writer import to_urdf
     from rne_dynamics.dynamics import compiled
-    from rne_dynamics.dynamics.base_motion import BaseMotion
     from rne_dynamics.dynamics.bound import bind
-    from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
-    from rne_dynamics.dynamics.coriolis import coriolis_matrix
-    from rne_dynamics.dynamics.forward_derivatives import ForwardDynamicsDerivatives, forward_dynamics_derivatives
-    from rne_dynamics.dynamics.free_body import FreeBody, MomentumRate, free_body, momentum_rate
+    from rne_dynamics.dynamics.composite.momentum import Momentum, centroidal_momentum_matrix, momentum
+    from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+    from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix
+    from rne_dynamics.dynamics.derivatives.forward_derivatives import (
+        ForwardDynamicsDerivatives,
+        forward_dynamics_derivatives,
+    )
+    from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
+        InverseDynamicsDerivatives,
+        inverse_dynamics_derivatives,
+    )
+    from rne_dynamics.dynamics.derivatives.regressor import inertial_parameters, regressor
+    from rne_dynamics.dynamics.free_bodies.free_body import FreeBody, MomentumRate, free_body, momentum_rate
+    from rne_dynamics.dynamics.free_bodies.reduced_equations import ReducedEquations, reduced_equations
     from rne_dynamics.dynamics.friction import friction_torque
-    from rne_dynamics.dynamics.inverse_derivatives import InverseDynamicsDerivatives, inverse_dynamics_derivatives
-    from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
-    from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
-    from rne_dynamics.dynamics.kinematics import LinkPoses
-    from rne_dynamics.dynamics.lagrange import LagrangeTerms, lagrange_terms
-    from rne_dynamics.dynamics.momentum import Momentum, centroidal_momentum_matrix, momentum
-    from rne_dynamics.dynamics.reduced_equations import ReducedEquations, reduced_equations
-    from rne_dynamics.dynamics.regressor import inertial_parameters, regressor
+    from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration, random_configuration
+    from rne_dynamics.dynamics.kinematics.jacobian import jacobian, jacobian_rate
+    from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
+    from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_terms
+    from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions, joint_reactions
     from rne_dynamics.errors import RneDynamicsError
     from rne_dynamics.model.assembly import assemble, with_lock, with_payload
     from rne_dynamics.model.denavit_hartenberg import DHLink, from_dh
@@ -47,8 +53,8 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
         mass_matrix,
         potential_energy,
     )
-    from rne_dynamics.simulation.rollout import Rollout
-    from rne_dynamics.simulation.sweep import sweep
+    from rne_dynamics.simulation.rollouts.rollout import Rollout
+    from rne_dynamics.simulation.rollouts.sweep import sweep
     from rne_dynamics.straight_line.batch import bind_batch
 
     __version__: str
@@ -59,21 +65,21 @@ _HOMES = {
     "rne_dynamics.description.urdf": "load_urdf",
     "rne_dynamics.description.urdf_writer": "to_urdf",
     "rne_dynamics.dynamics": "compiled",
-    "rne_dynamics.dynamics.base_motion": "BaseMotion",
+    "rne_dynamics.dynamics.declared.base_motion": "BaseMotion",
     "rne_dynamics.dynamics.bound": "bind",
-    "rne_dynamics.dynamics.configuration": "integrate_configuration random_configuration",
-    "rne_dynamics.dynamics.coriolis": "coriolis_matrix",
-    "rne_dynamics.dynamics.forward_derivatives": "ForwardDynamicsDerivatives forward_dynamics_derivatives",
-    "rne_dynamics.dynamics.free_body": "FreeBody MomentumRate free_body momentum_rate",
+    "rne_dynamics.dynamics.kinematics.configuration": "integrate_configuration random_configuration",
+    "rne_dynamics.dynamics.derivatives.coriolis": "coriolis_matrix",
+    "rne_dynamics.dynamics.derivatives.forward_derivatives": "ForwardDynamicsDerivatives forward_dynamics_derivatives",
+    "rne_dynamics.dynamics.free_bodies.free_body": "FreeBody MomentumRate free_body momentum_rate",
     "rne_dynamics.dynamics.friction": "friction_torque",
-    "rne_dynamics.dynamics.inverse_derivatives": "InverseDynamicsDerivatives inverse_dynamics_derivatives",
-    "rne_dynamics.dynamics.jacobian": "jacobian jacobian_rate",
-    "rne_dynamics.dynamics.joint_reactions": "JointReactions joint_reactions",
-    "rne_dynamics.dynamics.kinematics": "LinkPoses",
-    "rne_dynamics.dynamics.lagrange": "LagrangeTerms lagrange_terms",
-    "rne_dynamics.dynamics.momentum": "Momentum centroidal_momentum_matrix momentum",
-    "rne_dynamics.dynamics.reduced_equations": "ReducedEquations reduced_equations",
-    "rne_dynamics.dynamics.regressor": "inertial_parameters regressor",
+    "rne_dynamics.dynamics.derivatives.inverse_derivatives": "InverseDynamicsDerivatives inverse_dynamics_derivatives",
+    "rne_dynamics.dynamics.kinematics.jacobian": "jacobian jacobian_rate",
+    "rne_dynamics.dynamics.newton_euler.joint_reactions": "JointReactions joint_reactions",
+    "rne_dynamics.dynamics.kinematics.kinematics": "LinkPoses",
+    "rne_dynamics.dynamics.lagrange.lagrange": "LagrangeTerms lagrange_terms",
+    "rne_dynamics.dynamics.composite.momentum": "Momentum centroidal_momentum_matrix momentum",
+    "rne_dynamics.dynamics.free_bodies.reduced_equations": "ReducedEquations reduced_equations",
+    "rne_dynamics.dynamics.derivatives.regressor": "inertial_parameters regressor",
     "rne_dynamics.errors": "RneDynamicsError",
     "rne_dynamics.model.assembly": "assemble with_lock with_payload",
     "rne_dynamics.model.denavit_hartenberg": "DHLink from_dh",
@@ -85,8 +91,8 @@ _HOMES = {
         "bias_torque center_of_mass forward_dynamics forward_kinematics gravity_torque inverse_dynamics "
         "kinetic_energy mass_matrix potential_energy"
     ),
-    "rne_dynamics.simulation.rollout": "Rollout",
-    "rne_dynamics.simulation.sweep": "sweep",
+    "rne_dynamics.simulation.rollouts.rollout": "Rollout",
+    "rne_dynamics.simulation.rollouts.sweep": "sweep",
     "rne_dynamics.straight_line.batch": "bind_batch",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

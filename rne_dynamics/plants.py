@@ -20,20 +20,20 @@ from rne_dynamics.closed_chain.mass_matrix import (
     closed_mass_matrix,
     closed_potential_energy,
 )
-from rne_dynamics.dynamics.arguments import Wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.energy import center_of_mass as open_center_of_mass
-from rne_dynamics.dynamics.energy import kinetic_energy as open_kinetic_energy
-from rne_dynamics.dynamics.energy import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
+from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
+from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
+from rne_dynamics.dynamics.declared.arguments import Wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
-from rne_dynamics.dynamics.gravity import gravity_torque as open_gravity_torque
-from rne_dynamics.dynamics.kinematics import LinkPoses
-from rne_dynamics.dynamics.kinematics import forward_kinematics as open_forward_kinematics
-from rne_dynamics.dynamics.mass_matrix import Method as MassMethod
-from rne_dynamics.dynamics.mass_matrix import mass_matrix as open_mass_matrix
-from rne_dynamics.dynamics.newton_euler import bias_torque as open_bias_torque
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics as open_inverse_dynamics
+from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 

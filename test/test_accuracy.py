@@ -22,7 +22,7 @@ from support.tilted import with_tilted_axes
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.operator_form import operator_reactions
+from rne_dynamics.dynamics.block_operators.operator_form import operator_reactions
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PRISMATIC, VELOCITY_INDEX
 
 #: Largest error of M, inverse dynamics, bias and gravity; of forward dynamics where M's condition is below 4e5.

@@ -9,7 +9,7 @@ from support.mechanisms import four_bar
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics as open_inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 
 MECHANISM = four_bar()

@@ -12,10 +12,10 @@ from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics import compiled
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
 from rne_dynamics.verification.states import Rows
 
 SECTION = "compiled"

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.compiling.jit import COMPILED
 
 #: Packages whose versions a report tells, by the names under which they are installed.
 PACKAGES = ("numpy", "numba", "llvmlite", "pin", "mujoco")

@@ -16,8 +16,8 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.plants import forward_dynamics
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import Rollout
 
 SECTION = "rollout"
 #: What is simulated; with friction and limits, MuJoCo has those that it reads of the URDF.

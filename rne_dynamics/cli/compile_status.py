@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rne_dynamics.spatial.compiling import Compiling
+    from rne_dynamics.compiling.progress import Compiling
 
 _BACK = "\r\x1b[K"
 
@@ -21,8 +21,8 @@ def compile_status(command: str) -> Iterator[None]:
     if not stream.isatty():
         yield
         return
-    from rne_dynamics.spatial.compiling import watch_compiling
-    from rne_dynamics.spatial.first_start import StatusLine
+    from rne_dynamics.compiling.first_start import StatusLine
+    from rne_dynamics.compiling.progress import watch_compiling
 
     line = StatusLine(command)
 

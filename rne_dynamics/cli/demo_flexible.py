@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.control.shaped import shaped_points
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.linearised import linearised

@@ -24,8 +24,8 @@ from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.faults.campaign import Result
-    from rne_dynamics.ros.faults.fault import Fault
+    from rne_dynamics.faults.campaign import Result
+    from rne_dynamics.faults.fault import Fault
 
 EXAMPLES = """\
 examples:
@@ -66,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         raise MissingDependencyError(
             "the campaign runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
         )
-    from rne_dynamics.ros.faults import campaign, table
+    from rne_dynamics.faults import campaign, table
 
     if args.table is not None and args.only:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _injected(faults: Sequence[Fault], workers: int, quiet: bool) -> tuple[Result, ...]:
     """The campaign, with a progress bar."""
-    from rne_dynamics.ros.faults import campaign
+    from rne_dynamics.faults import campaign
 
     bar = Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),

@@ -16,7 +16,7 @@ from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.dynamics.composite_inertia import composite_inertia
+from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array, Inertia

@@ -18,7 +18,7 @@ from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree

@@ -42,11 +42,11 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.log import Log
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout
-from rne_dynamics.simulation.sampled_base import SampledBase
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.sampled_base import SampledBase
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.log import Log
 
 EXAMPLES = """\
 examples:

@@ -16,10 +16,10 @@ from rich.table import Table
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.cli.simulate_plot import figure_of
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.simulation.many import ManyRollouts, Outcome
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout
-from rne_dynamics.simulation.variation import PARTS, WIDTHS, Variation
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.rollouts.variation import PARTS, WIDTHS, Variation
 
 #: Rows that are kept for the picture, about.
 _ROWS = 300

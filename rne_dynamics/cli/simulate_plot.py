@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.advice import install
 from rne_dynamics.errors import MissingDependencyError
-from rne_dynamics.simulation.log import Log
+from rne_dynamics.simulation.runs.log import Log
 
 #: Deflections below this part of the largest are not drawn.
 SEEN = 1e-3

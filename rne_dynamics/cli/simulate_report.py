@@ -12,8 +12,8 @@ from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.plants import gravity_torque
-from rne_dynamics.simulation.log import Log
-from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.log import Log
 
 
 def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:

@@ -21,8 +21,8 @@ from rich.text import Text
 
 from rne_dynamics.cli.robot_argument import console
 from rne_dynamics.cli.warmup_task import TASKS
+from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.spatial.jit import COMPILED, UNCOMPILED
 
 EXAMPLES = """\
 examples:
@@ -67,8 +67,8 @@ def run(args: argparse.Namespace) -> int:
         raise MissingDependencyError(f"there is nothing to compile. {UNCOMPILED}")
     if not 1 <= args.jobs <= 64:
         raise ArgumentError(f"--jobs is {args.jobs}; it must be between 1 and 64")
-    from rne_dynamics.spatial import kernel_cache
-    from rne_dynamics.spatial.private_files import distrusted_folder
+    from rne_dynamics.compiling import kernel_cache
+    from rne_dynamics.compiling.private_files import distrusted_folder
 
     # as `kernel_cache.folders` has it for processes that are started with this NUMBA_CACHE_DIR
     folder = kernel_cache.target() if args.dir is None else args.dir.resolve() / "rne_dynamics"

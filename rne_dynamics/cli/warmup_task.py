@@ -17,19 +17,20 @@ from typing import Any, get_args
 import numpy as np
 
 from rne_dynamics.cli.main import main as rne_command
+from rne_dynamics.compiling.progress import Compiling, watch_compiling, watch_files
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.configuration import integrate_configuration, random_configuration
-from rne_dynamics.dynamics.coriolis import coriolis_matrix
-from rne_dynamics.dynamics.forward_derivatives import forward_dynamics_derivatives
+from rne_dynamics.dynamics.composite.momentum import centroidal_momentum_matrix, momentum
+from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix
+from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
+from rne_dynamics.dynamics.derivatives.regressor import regressor
 from rne_dynamics.dynamics.forward_dynamics import Method
+from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.jacobian import jacobian, jacobian_rate
-from rne_dynamics.dynamics.joint_reactions import joint_reactions
-from rne_dynamics.dynamics.lagrange import lagrange_terms
-from rne_dynamics.dynamics.momentum import centroidal_momentum_matrix, momentum
-from rne_dynamics.dynamics.reduced_equations import reduced_equations
-from rne_dynamics.dynamics.regressor import regressor
+from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration, random_configuration
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian, jacobian_rate
+from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
+from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.plants import (
     bias_torque,
@@ -42,7 +43,6 @@ from rne_dynamics.plants import (
     mass_matrix,
     potential_energy,
 )
-from rne_dynamics.spatial.compiling import Compiling, watch_compiling, watch_files
 
 #: A shipped machine of every kind that has kernels of its own.
 ARM, MECHANISM, FLEXIBLE = "puma560", "pantograph", "flexible_arm"

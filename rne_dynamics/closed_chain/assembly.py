@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.rows import ASSEMBLE, run
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import ACTUATED, CONSTRAINT, PASSIVE, Packed, Work
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.householder import (
@@ -19,7 +20,6 @@ from rne_dynamics.spatial.householder import (
     smallest_bound,
     solve_upper,
 )
-from rne_dynamics.spatial.jit import helper, kernel
 
 # what the kernels return
 DONE = 0

@@ -15,7 +15,7 @@ import numpy as np
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import MOVE, run
-from rne_dynamics.dynamics.nasser import nasser_forward
+from rne_dynamics.dynamics.articulated.nasser import nasser_forward
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 

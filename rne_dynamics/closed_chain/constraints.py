@@ -16,13 +16,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.dynamics.joint_motion import joint_placement
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
 from rne_dynamics.model.layout import MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,

@@ -18,7 +18,7 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Work, pack, workspace
 from rne_dynamics.closed_chain.rows import MOVE, run
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION, FORCE, MOMENT
 from rne_dynamics.closed_chain.packed import CONSTRAINT, PASSIVE, Packed, Work
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.householder import apply, solve_transposed
-from rne_dynamics.spatial.jit import helper
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import (
     Vector,

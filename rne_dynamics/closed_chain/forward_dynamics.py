@@ -13,9 +13,9 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, TERMS, run
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, state_arrays
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -9,7 +9,7 @@ import numpy as np
 
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
-from rne_dynamics.dynamics.regressor import regressor
+from rne_dynamics.dynamics.derivatives.regressor import regressor
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.layout import MASS, MOMENT
 from rne_dynamics.model.mechanism import Mechanism

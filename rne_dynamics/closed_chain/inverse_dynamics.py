@@ -25,9 +25,9 @@ from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, 
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, Rows, run
 from rne_dynamics.closed_chain.tree_dynamics import TreeMotion, tree_inverse
-from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.joint_reactions import JointReactions, joint_reactions
+from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.newton_euler.joint_reactions import JointReactions, joint_reactions
 from rne_dynamics.errors import unknown_name
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.loop import LoopFrame

@@ -14,8 +14,8 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
 from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
 from rne_dynamics.closed_chain.tree_terms import tree_terms
-from rne_dynamics.dynamics import energy
-from rne_dynamics.dynamics.arguments import state_arrays
+from rne_dynamics.dynamics.composite import energy
+from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -19,7 +19,7 @@ from rne_dynamics.closed_chain.generic_rank import RANK
 from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.tree_dynamics import null_space
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.constraints import MOTION_COLUMNS, ROW_COLUMNS
-from rne_dynamics.dynamics.mass_matrix import WORK_COLUMNS as MASS_COLUMNS
-from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as FORCE_COLUMNS
+from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as MASS_COLUMNS
+from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as FORCE_COLUMNS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, PARENT, PLACEMENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, Mechanism

@@ -27,10 +27,10 @@ from rne_dynamics.closed_chain.over_actuation import INCONSISTENT, independent_j
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.jit import kernel
 
 # tasks: each does what stands before it too, and fills more of `Rows`
 ASSEMBLE = 0  # postures

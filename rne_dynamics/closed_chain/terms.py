@@ -17,10 +17,10 @@ from rne_dynamics.closed_chain.closing import (
     motion_map_helper,
 )
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, kernel
 
 
 @helper

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
-from rne_dynamics.dynamics.mass_matrix import mass_matrix_kernel
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_kernel
+from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.spatial.householder import apply_transpose, factor, solve_upper
-from rne_dynamics.spatial.jit import helper, kernel, routine
 
 #: What the kernels return where the motion is determined; else the tree's joint that moves no inertia.
 DETERMINED = -1

@@ -27,14 +27,14 @@ from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import open_torque
 from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations, tree_workspace
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
-from rne_dynamics.dynamics.arguments import Wrenches, as_floats, bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import ArgumentError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
-from rne_dynamics.spatial.jit import kernel
 
 #: Part of an acceleration, or of the efforts, by which it may miss what loops and motors allow.
 _MISSED = 1e-6

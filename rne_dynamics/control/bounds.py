@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, kernel
 
 #: Halvings after which what still only touches a bound counts as within: the points are then 1e-12 of a piece away.
 HALVINGS = 20

@@ -13,13 +13,13 @@ from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.closed_chain.tree_terms import tree_terms
-from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
-from rne_dynamics.dynamics.gravity import gravity_torque_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.jit import helper, kernel
 
 
 @helper

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import every_joint_driven, measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
@@ -17,12 +18,11 @@ from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
 from rne_dynamics.model.rebuilt import Rebuilt
-from rne_dynamics.spatial.jit import kernel
 
 # columns of what the kernel needs of a joint
 _P, _D, _I, VISCOUS, FORWARD, BACKWARD, TABLE_COLUMNS = range(7)

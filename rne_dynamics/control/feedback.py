@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 
 @in_place_kernel

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import JointFriction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 
 @in_place_kernel

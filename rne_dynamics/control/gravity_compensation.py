@@ -10,7 +10,7 @@ from rne_dynamics.control.checks import every_joint_driven, frozen_vector, measu
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 
 @in_place_kernel

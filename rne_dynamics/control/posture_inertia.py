@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.over_actuation import independent_joints
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, ControlError, SingularPostureError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.spatial.jit import COMPILED
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
 _RANDOM, _RANDOM_CLOSED = (3000, 60) if COMPILED else (100, 10)

@@ -7,16 +7,16 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.computed_torque import BACKWARD, FORWARD, VISCOUS, ComputedTorque
-from rne_dynamics.dynamics.base_motion import BaseMotion
 from rne_dynamics.dynamics.compiled import OK, pack
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.packed_arm import parameters_of
-from rne_dynamics.spatial.jit import kernel
 
 #: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
 LONGEST_DELAY = 0.05

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.closed_terms import closed_holding_terms
-from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
-from rne_dynamics.dynamics.gravity import gravity_torque_kernel
-from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics, inverse_dynamics_kernel
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
+from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.spatial.jit import kernel
 
 
 @kernel

@@ -15,31 +15,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.dynamics.compiled import pack
-from rne_dynamics.dynamics.coriolis import CORIOLIS_MATRIX, coriolis_matrix
-from rne_dynamics.dynamics.forward_derivatives import (
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX, mass_matrix
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX, coriolis_matrix
+from rne_dynamics.dynamics.derivatives.forward_derivatives import (
     DERIVATIVES_AT_ACCELERATION,
     ForwardDynamicsDerivatives,
     forward_dynamics_derivatives,
 )
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics, forward_function
-from rne_dynamics.dynamics.gravity import GRAVITY_TORQUE, gravity_torque
-from rne_dynamics.dynamics.inverse_derivatives import (
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
     INVERSE_DERIVATIVES,
     InverseDynamicsDerivatives,
     inverse_dynamics_derivatives,
 )
-from rne_dynamics.dynamics.jacobian import JACOBIAN, JACOBIAN_RATE, jacobian, jacobian_rate
-from rne_dynamics.dynamics.kinematics import FORWARD_KINEMATICS, LinkPoses, forward_kinematics
-from rne_dynamics.dynamics.mass_matrix import MASS_MATRIX, mass_matrix
-from rne_dynamics.dynamics.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS, bias_torque, inverse_dynamics
-from rne_dynamics.dynamics.regressor import PARAMETERS, REGRESSOR, regressor
+from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, REGRESSOR, regressor
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics, forward_function
+from rne_dynamics.dynamics.kinematics.jacobian import JACOBIAN, JACOBIAN_RATE, jacobian, jacobian_rate
+from rne_dynamics.dynamics.kinematics.kinematics import FORWARD_KINEMATICS, LinkPoses, forward_kinematics
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE, gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS, bias_torque, inverse_dynamics
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.sealed import ODD_ARGUMENTS, Sealed
 
 #: What `bind` returns: (q, …, out=None) to the answer.
 Bound = Callable[..., Any]

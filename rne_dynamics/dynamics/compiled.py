@@ -33,20 +33,24 @@ An arm holds the work memory of its functions: two threads must not use one at t
 
 from __future__ import annotations
 
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.configuration import integrate_configuration_packed as integrate_configuration
-from rne_dynamics.dynamics.coriolis import coriolis_matrix_packed as coriolis_matrix
-from rne_dynamics.dynamics.forward_derivatives import forward_derivatives_packed as forward_dynamics_derivatives
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_packed as mass_matrix
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix_packed as coriolis_matrix
+from rne_dynamics.dynamics.derivatives.forward_derivatives import (
+    forward_derivatives_packed as forward_dynamics_derivatives,
+)
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
+    inverse_derivatives_packed as inverse_dynamics_derivatives,
+)
+from rne_dynamics.dynamics.derivatives.regressor import regressor_packed as regressor
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed as forward_dynamics
-from rne_dynamics.dynamics.gravity import gravity_torque_packed as gravity_torque
-from rne_dynamics.dynamics.inverse_derivatives import inverse_derivatives_packed as inverse_dynamics_derivatives
-from rne_dynamics.dynamics.jacobian import jacobian_packed as jacobian
-from rne_dynamics.dynamics.jacobian import jacobian_rate_packed as jacobian_rate
-from rne_dynamics.dynamics.kinematics import forward_kinematics_packed as forward_kinematics
-from rne_dynamics.dynamics.mass_matrix import mass_matrix_packed as mass_matrix
-from rne_dynamics.dynamics.newton_euler import bias_torque_packed as bias_torque
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_packed as inverse_dynamics
-from rne_dynamics.dynamics.regressor import regressor_packed as regressor
+from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_packed as integrate_configuration
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian_packed as jacobian
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate_packed as jacobian_rate
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics_packed as forward_kinematics
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_packed as gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_packed as bias_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_packed as inverse_dynamics
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (

@@ -9,14 +9,16 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches, quick, state_arrays
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.lagrange_engines import lagrange_forward
-from rne_dynamics.dynamics.nasser import WORK_COLUMNS, nasser_forward, nasser_kernel
-from rne_dynamics.dynamics.nasser_geared import SET_COLUMNS, geared_kernel
-from rne_dynamics.dynamics.newton_euler_dae import newton_euler_dae_forward
-from rne_dynamics.dynamics.operator_form import operator_forward
-from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
+from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS, nasser_forward, nasser_kernel
+from rne_dynamics.dynamics.articulated.nasser_geared import SET_COLUMNS, geared_kernel
+from rne_dynamics.dynamics.block_operators.operator_form import operator_forward
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_columns_forward, walker_orin_forward
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.free_bodies.newton_euler_dae import newton_euler_dae_forward
+from rne_dynamics.dynamics.lagrange.engines import lagrange_forward
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (
@@ -41,8 +43,6 @@ from rne_dynamics.model.packed_arm import (
     work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import helper, in_place_kernel
-from rne_dynamics.spatial.sealed import Sealed
 
 _work_of, _sets_of = work_part(WORK_COLUMNS), sets_part(SET_COLUMNS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import as_floats
+from rne_dynamics.dynamics.declared.arguments import as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array

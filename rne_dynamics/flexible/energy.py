@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.flexible.inertia import modal_terms_kernel
@@ -13,7 +14,6 @@ from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, 
 from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
 
 
 @kernel

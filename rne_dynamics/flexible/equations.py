@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
@@ -16,7 +17,6 @@ from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 
 class EquationsOfMotion(NamedTuple):

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.inertia_scale import inertia_scale
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import flexible_terms_kernel
@@ -17,7 +18,6 @@ from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
-from rne_dynamics.spatial.jit import kernel
 
 
 class Accelerations(NamedTuple):

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import Wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import as_floats
+from rne_dynamics.dynamics.declared.arguments import as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion

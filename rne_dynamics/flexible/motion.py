@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, FIXED, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel
 
 
 @in_place_helper

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.kinematics import LinkPoses
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
 
 
 @kernel

@@ -5,10 +5,10 @@ Gravity is in Ẅ_v already (see `motion_kernel`), so there is no P (89), (90).
 
 from __future__ import annotations
 
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, KIND, MODES, PARENT, Packed, Work
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
-from rne_dynamics.spatial.jit import in_place_helper, in_place_kernel
 
 
 @in_place_kernel

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.arguments import Wrenches, as_floats
+from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.equations import equations_of_motion

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dynamics.jacobian import jacobian
-from rne_dynamics.dynamics.kinematics import forward_kinematics
+from rne_dynamics.dynamics.kinematics.jacobian import jacobian
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam_field import BeamField
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads

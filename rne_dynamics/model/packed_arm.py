@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.compiling.views import Slot, number, overlaps, part
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.jit import helper
-from rne_dynamics.spatial.views import Slot, number, overlaps, part
 
 if TYPE_CHECKING:
     from rne_dynamics.model.robot import RobotModel

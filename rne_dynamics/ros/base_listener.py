@@ -8,7 +8,7 @@ import numpy as np
 from sensor_msgs.msg import Imu
 
 from rne_dynamics.control.guards.base_filter import BaseFilter, BaseSensor
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu

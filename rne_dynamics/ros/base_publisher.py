@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from sensor_msgs.msg import Imu
 
-from rne_dynamics.dynamics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
-from rne_dynamics.simulation.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 
 #: The topic.
 BASE_TOPIC = "base_imu"

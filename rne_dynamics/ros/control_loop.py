@@ -21,6 +21,7 @@ from sensor_msgs.msg import Imu, JointState
 from std_msgs.msg import Bool
 from trajectory_msgs.msg import JointTrajectory
 
+from rne_dynamics.compiling.progress import Compiling, watch_compiling
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.supervision.motion_queue import Ending
@@ -47,7 +48,6 @@ from rne_dynamics.ros.scheduling import settle
 from rne_dynamics.ros.setpoint_reader import SetpointReader
 from rne_dynamics.ros.state_reader import StateReader
 from rne_dynamics.ros.topic_wait import TakenByHand, take
-from rne_dynamics.spatial.compiling import Compiling, watch_compiling
 
 # reading a member off its class is slow in Python 3.11
 FOREIGN, NO_VELOCITY = Reading.FOREIGN, Reading.NO_VELOCITY

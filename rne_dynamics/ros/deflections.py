@@ -11,7 +11,7 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
-from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.plant.state import State
 
 #: What is told of the end of a link: displacement, m, and small turn, rad, in the link's frame.
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")

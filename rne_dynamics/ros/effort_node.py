@@ -18,6 +18,7 @@ from rclpy.time import Time
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from rne_dynamics.compiling.progress import Compiling
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
@@ -39,7 +40,6 @@ from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
-from rne_dynamics.spatial.compiling import Compiling
 
 #: How long a stop may take beyond its plan before the efforts are brought to zero at once, and how long that may take
 #: before the loop's process is killed, s.

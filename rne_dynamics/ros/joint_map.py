@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
 
 #: How many senders' lists of names are kept.
 _SENDERS = 8

@@ -23,6 +23,8 @@ from rclpy.timer import Timer
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
 
+from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
+from rne_dynamics.compiling.progress import watch_compiling
 from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Machine, Mechanism
@@ -36,8 +38,6 @@ from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
 from rne_dynamics.ros.process import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
-from rne_dynamics.spatial.compiling import watch_compiling
-from rne_dynamics.spatial.first_start import EXPECTED, FirstStart
 
 Entity = TypeVar("Entity")
 

@@ -17,12 +17,12 @@ import rclpy
 from rclpy.executors import Executor, ExternalShutdownException
 from rclpy.signals import SignalHandlerOptions
 
+from rne_dynamics.compiling.jit import UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
 from rne_dynamics.ros.private_parts import report_missing
-from rne_dynamics.spatial.jit import UNCOMPILED
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode

@@ -15,6 +15,7 @@ from rclpy.serialization import deserialize_message
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import (
@@ -26,7 +27,6 @@ from rne_dynamics.ros.cdr import (
     stamp_in,
     time_at,
 )
-from rne_dynamics.spatial.jit import in_place_kernel
 
 #: How many layouts of messages are kept.
 _LAYOUTS = 4

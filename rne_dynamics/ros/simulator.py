@@ -38,11 +38,11 @@ from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.topic_based import COMMANDS, DRIVE_FREQUENCY, JOINT_STATE, STATES, TopicBasedHardware
 from rne_dynamics.ros.wall_time import NOTABLE, WallTime
-from rne_dynamics.simulation.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.sampled_base import SampledBase
-from rne_dynamics.simulation.simulator import Simulator, TimeoutReaction
-from rne_dynamics.simulation.stepping import StepMethod
+from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.sampled_base import SampledBase
+from rne_dynamics.simulation.runs.simulator import Simulator, TimeoutReaction
+from rne_dynamics.simulation.stepping.stepping import StepMethod
 
 #: Longest time a simulator that is told to stop still answers a controller that drives it, simulated s; as many s of
 #: the steady clock it waits for that.

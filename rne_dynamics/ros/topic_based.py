@@ -16,8 +16,8 @@ from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.parameters import Parameter
-from rne_dynamics.simulation.servo_drives import ServoDrives
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.runs.servo_drives import ServoDrives
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: The value of the parameter `command_message` that asks for it.
 JOINT_STATE = "sensor_msgs/JointState"

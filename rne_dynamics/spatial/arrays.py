@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.spatial.jit import in_place_helper
+from rne_dynamics.compiling.jit import in_place_helper
 
 
 @in_place_helper

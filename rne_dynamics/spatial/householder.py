@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.compiling.jit import helper
 
 Array = NDArray[np.float64]
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from rne_dynamics.spatial.jit import COMPILED, helper
+from rne_dynamics.compiling.jit import COMPILED, helper
 
 Vector = tuple[float, float, float]
 Matrix = tuple[float, float, float, float, float, float, float, float, float]

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal
 
-from rne_dynamics.dynamics.gravity import gravity_torque_batch
-from rne_dynamics.dynamics.mass_matrix import mass_matrix_batch
-from rne_dynamics.dynamics.nasser import nasser_batch
-from rne_dynamics.dynamics.nasser_geared import geared_batch
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.articulated.nasser import nasser_batch
+from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_batch
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.robot import RobotModel
 

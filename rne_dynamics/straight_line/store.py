@@ -9,8 +9,8 @@ import warnings
 from functools import cache
 from pathlib import Path
 
-from rne_dynamics.spatial.jit import COMPILED
-from rne_dynamics.spatial.whole_files import read_whole, write_whole
+from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.compiling.whole_files import read_whole, write_whole
 
 #: Whatever was not used for so many seconds is deleted when something is saved: every payload makes a file of its own.
 KEPT = 30 * 86400.0
@@ -21,7 +21,7 @@ def folders() -> tuple[Path, ...]:
     """Where kernels are looked for."""
     if not COMPILED:
         return ()
-    from rne_dynamics.spatial import kernel_cache
+    from rne_dynamics.compiling import kernel_cache
 
     return kernel_cache.folders()
 
@@ -30,7 +30,7 @@ def target() -> Path | None:
     """Where compiled kernels are kept; `None`, which has been said, where they cannot be."""
     if not COMPILED:
         return None
-    from rne_dynamics.spatial import kernel_cache
+    from rne_dynamics.compiling import kernel_cache
 
     return kernel_cache.target()
 

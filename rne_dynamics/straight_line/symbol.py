@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.spatial.plain import PlainKernels
+from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.straight_line.graph import Graph
 
 

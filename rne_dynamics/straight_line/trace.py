@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.graph import Graph

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rne_dynamics.dynamics.lagrange import lagrange_batch
-from rne_dynamics.dynamics.maximal_blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
-from rne_dynamics.dynamics.maximal_operations import reaction_operations, sparse_solve_operations
-from rne_dynamics.dynamics.nasser import nasser_batch
-from rne_dynamics.dynamics.nasser_geared import geared_batch
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
-from rne_dynamics.dynamics.operator_blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
-from rne_dynamics.dynamics.walker_orin import walker_orin_batch
+from rne_dynamics.dynamics.articulated.nasser import nasser_batch
+from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
+from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
+from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
+from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
+from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.operations import OperationCounter, Operations

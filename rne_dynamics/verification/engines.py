@@ -8,25 +8,25 @@ from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
-from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
-from rne_dynamics.dynamics.lagrange import lagrange_terms
-from rne_dynamics.dynamics.lagrange_engines import lagrange_forward, lagrange_inverse
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.nasser import nasser_forward
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
-from rne_dynamics.dynamics.newton_euler_dae import (
-    newton_euler_dae_forward,
-    newton_euler_dae_inverse,
-    newton_euler_dae_reactions,
-)
-from rne_dynamics.dynamics.operator_form import (
+from rne_dynamics.dynamics.articulated.nasser import nasser_forward
+from rne_dynamics.dynamics.block_operators.operator_form import (
     operator_form,
     operator_forward,
     operator_inverse,
     operator_reactions,
 )
-from rne_dynamics.dynamics.reduced_equations import reduced_equations
-from rne_dynamics.dynamics.walker_orin import walker_orin_columns_forward, walker_orin_forward
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_columns_forward, walker_orin_forward
+from rne_dynamics.dynamics.free_bodies.newton_euler_dae import (
+    newton_euler_dae_forward,
+    newton_euler_dae_inverse,
+    newton_euler_dae_reactions,
+)
+from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations
+from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
+from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
+from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.robot import RobotModel

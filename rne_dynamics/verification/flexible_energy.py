@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.dynamics.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import EquationsOfMotion
 from rne_dynamics.model.assembly import align_z

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.spatial.plain import PlainKernels
+from rne_dynamics.compiling.plain import PlainKernels
 
 
 @dataclass

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
-from rne_dynamics.dynamics.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.kinematics import forward_kinematics
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm

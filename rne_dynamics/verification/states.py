@@ -10,10 +10,10 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
-from rne_dynamics.dynamics.arguments import bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree

@@ -18,7 +18,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.dynamics.kinematics import LinkPoses, forward_kinematics
+from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses, forward_kinematics
 from rne_dynamics.errors import ModelError, SimulationError
 from rne_dynamics.flexible import (
     BendingRangeWarning,
@@ -32,12 +32,12 @@ from rne_dynamics.flexible.theory_range import PLAIN, STIFFENED, deflections, ra
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
-from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.rollouts.rollout import simulate
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import step
 from rne_dynamics.verification.segments import motion, segmented, settled
 
 

@@ -10,7 +10,7 @@ from support.errors import relative_error
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.arguments import bodies_wrenches
+from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about

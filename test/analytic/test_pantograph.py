@@ -24,9 +24,9 @@ from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.log import Log
-from rne_dynamics.simulation.plant import ArmPlant
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.log import Log
 
 PAPER = cut_as_the_paper()
 RNG = np.random.default_rng(2)

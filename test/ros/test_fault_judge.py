@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from rne_dynamics.ros.faults.judge import Heard, Promise, breaches
+from rne_dynamics.faults.judge import Heard, Promise, breaches
 
 PROMISE = Promise(("j1", "j2"), np.array([60.0, 25.0]), np.array([1200.0, 500.0]))
 

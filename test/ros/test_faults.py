@@ -9,10 +9,10 @@ import pytest
 
 pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pip install 'rne_dynamics[ros]'")
 
-from rne_dynamics.ros.faults import campaign
-from rne_dynamics.ros.faults.campaign import ALL, FAULTS, Campaign, tried
-from rne_dynamics.ros.faults.robots import ROBOTS
-from rne_dynamics.ros.faults.table import inserted
+from rne_dynamics.faults import campaign
+from rne_dynamics.faults.campaign import ALL, FAULTS, Campaign, tried
+from rne_dynamics.faults.robots import ROBOTS
+from rne_dynamics.faults.table import inserted
 
 #: Each fault on its usual arm and controller, and what is tried on others besides.
 NAMES = {fault.name for fault in FAULTS}
@@ -72,8 +72,8 @@ def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
 
 def test_a_failure_is_told_and_spoils_no_other() -> None:
     """A reaction that does not come, and one that raises: the campaign goes on."""
-    from rne_dynamics.ros.faults.fault import Faults
-    from rne_dynamics.ros.faults.rig import Rig
+    from rne_dynamics.faults.fault import Faults
+    from rne_dynamics.faults.rig import Rig
 
     faults = Faults("test")
 
@@ -96,8 +96,8 @@ def test_a_failure_is_told_and_spoils_no_other() -> None:
 
 
 def test_an_error_of_the_campaign_itself_is_raised_and_leaves_no_process() -> None:
-    from rne_dynamics.ros.faults.fault import Faults
-    from rne_dynamics.ros.faults.rig import Rig
+    from rne_dynamics.faults.fault import Faults
+    from rne_dynamics.faults.rig import Rig
 
     faults, rigs = Faults("test"), []
 

@@ -12,12 +12,12 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension, MultiArrayLayout
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.state_reader import StateReader, says
-from rne_dynamics.spatial.jit import COMPILED
 
 JOINTS = ("a", "elbow", "c")
 SOME = np.random.default_rng(5)

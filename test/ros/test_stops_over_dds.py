@@ -9,16 +9,16 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 from lifecycle_msgs.msg import Transition
 
+from rne_dynamics.faults import campaign
+from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STOP, STOP_SLACK
+from rne_dynamics.faults.driver import RATE
+from rne_dynamics.faults.falsify import silence
+from rne_dynamics.faults.fault import Faults
+from rne_dynamics.faults.rig import Rig
+from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.faults import campaign
-from rne_dynamics.ros.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION, STOP, STOP_SLACK
-from rne_dynamics.ros.faults.driver import RATE
-from rne_dynamics.ros.faults.falsify import silence
-from rne_dynamics.ros.faults.fault import Faults
-from rne_dynamics.ros.faults.rig import Rig
-from rne_dynamics.ros.faults.robots import ROBOTS
-from rne_dynamics.simulation.drive_faults import felt_inertia
+from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
 ROUNDS = 50
 #: Natural frequency of an end stop that yields, 1/s.

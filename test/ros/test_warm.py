@@ -8,9 +8,9 @@ from lifecycle_msgs.msg import Transition
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
+from rne_dynamics.compiling.first_start import EXPECTED
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
-from rne_dynamics.spatial.first_start import EXPECTED
-from rne_dynamics.spatial.jit import COMPILED
 
 from .conftest import START, STEP, SteppedPeer
 

@@ -13,12 +13,12 @@ from rne_dynamics.control.gate_settings import GateEffort, GateMode, GateSetting
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.dynamics.gravity import gravity_torque
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: Largest change of the effort in these tests, of the effort limit per second.
 RATE = 60.0

@@ -18,8 +18,8 @@ from rne_dynamics.plants import mass_matrix
 from rne_dynamics.ros import computed_torque_controller, gravity_compensation
 from rne_dynamics.ros.controller_parameters import controller_settings
 from rne_dynamics.ros.parameters import JOINT, Value, Values, per_joint
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 NODES = {"hand guiding": computed_torque_controller.SCHEMA, "gravity compensation": gravity_compensation.SCHEMA}
 #: Longest step of the simulated arm, s.

@@ -10,7 +10,7 @@ import numpy as np
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models
-from rne_dynamics.dynamics.kinematics import forward_kinematics
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 
 #: m and rad, rad/s, rad

@@ -26,12 +26,12 @@ from rne_dynamics.control.supervision.settings import Settings, StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.control.supervision.supervisor import Supervisor
-from rne_dynamics.dynamics.rotations import rotation_quaternions
+from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 #: Largest change of the effort in these tests, of the effort limit per second.
 RATE = 60.0

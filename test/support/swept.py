@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from rne_dynamics.simulation.closed_loop import closed_loops
-from rne_dynamics.simulation.rollout import Rollout
-from rne_dynamics.simulation.variation import Variation
+from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.rollouts.variation import Variation
 
 
 def worst_error(case: tuple[Rollout, int]) -> tuple[float, int, int]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.compiling.jit import COMPILED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -24,7 +24,7 @@ if "blocked" in sys.argv:
 import numpy as np
 from support.supervised import Rig, settings
 import rne_dynamics as rne
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.compiling.jit import COMPILED
 
 robot = rne.load_urdf("planar2")
 rig = Rig(robot, np.array([0.4, -0.7]), settings(robot), period=4e-3)

@@ -13,8 +13,8 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from rne_dynamics.control.checks import frozen_vector
-from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.rotations import quaternion_matrices, rotation_quaternions
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, rotation_quaternions
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt

@@ -34,12 +34,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import frozen_vector, joint_name
 from rne_dynamics.control.guards import effort_limits as rows
 from rne_dynamics.control.guards.effort_limits import DAMPER_RAMP, EffortLimits
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, kernel
 
 #: Bits of `Limited.flags`: what changed a joint's effort.
 EFFORT, RATE, STOP, VELOCITY = 1, 2, 4, 8

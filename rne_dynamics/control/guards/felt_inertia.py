@@ -11,7 +11,7 @@ from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.control.checks import joint_name
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism

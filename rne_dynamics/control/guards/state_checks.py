@@ -11,6 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ARRIVAL,
@@ -39,7 +40,6 @@ from rne_dynamics.control.guards.state_motion import (
 from rne_dynamics.control.guards.state_senders import same_sender
 from rne_dynamics.control.guards.state_time import remember_time, stamp_follows
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, kernel
 
 #: Positions and velocities beyond this are no arm's, rad or m, rad/s or m/s.
 FARTHEST = 1e6

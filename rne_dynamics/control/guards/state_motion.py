@@ -41,6 +41,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ASKED,
@@ -83,7 +84,6 @@ from rne_dynamics.control.guards.state_memory import (
 )
 from rne_dynamics.control.guards.velocity_estimate import low_passed, weights
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper
 
 #: How many times the velocity limit positions may move, and velocities may read.
 MOVE_FACTOR, SPEED_FACTOR = 2.0, 5.0

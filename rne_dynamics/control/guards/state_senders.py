@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.guards.state_memory import (
     BEGAN,
     CHANGES,
@@ -34,7 +35,6 @@ from rne_dynamics.control.guards.state_memory import (
     TURN,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper
 
 #: How long a sender must have been alone to be followed on when a second one comes, and how long a sender must be alone
 #: to be taken after there were two, s. That is longer than a stop takes: where the arm's own sender falls silent, the

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.control.guards.state_memory import (
     ALLOWED,
     ARRIVAL,
@@ -44,7 +45,6 @@ from rne_dynamics.control.guards.state_memory import (
     STRICT,
 )
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper
 
 #: A stamp further back than this against the arrival is another time, s.
 TIME_JUMP = 0.5

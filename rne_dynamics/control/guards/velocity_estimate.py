@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 
-from rne_dynamics.spatial.jit import helper
+from rne_dynamics.compiling.jit import helper
 
 
 @helper

@@ -10,17 +10,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.motion.takeover import BlendedPath
-from rne_dynamics.dynamics.base_motion import BaseMotion
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.jit import kernel
 
 #: Multiple of the effort limit that is accepted, and multiple of the rate limit. Up to these arms in simulation stay
 #: well below 1.5 times their velocity limits with any random trajectory; above them some do not. A loop that is limited

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.path import ORDER, Path
 from rne_dynamics.control.motion.path_check import PathCheck, check_start
@@ -17,7 +18,6 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import kernel
 
 
 class Motion:

@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import Departure, first_departure
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
-from rne_dynamics.spatial.jit import helper, kernel
 
 #: Coefficients of a piece: degree five and below.
 ORDER = 6

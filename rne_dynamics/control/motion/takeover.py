@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
 from rne_dynamics.control.motion.path import ORDER, Path, evaluate, evaluate_path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, kernel
 
 #: Least rate in terms of which a motion under way is written in path time.
 LEAST_RATE = 0.05

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.checks import every_joint_driven, frozen_vector
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.causes import Cause, Evidence
@@ -31,7 +32,6 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.spatial.jit import kernel
 
 #: Movement from where the check began that starts it anew, rad or m. A hand exceeds it at once; an arm that nearly
 #: floats may drift less, which changes gravity by less than tolerances are.

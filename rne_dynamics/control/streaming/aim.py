@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.streaming.jerk_limited import LOWER, UPPER, VELOCITY
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 #: Fraction of the period after which a setpoint says anything about velocity and acceleration.
 LEAST_STEP = 0.25

@@ -20,8 +20,8 @@ import math
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import helper, in_place_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import helper, in_place_kernel
 
 #: Rows of the limits: lower and upper position, velocity, acceleration, jerk.
 LOWER, UPPER, VELOCITY, ACCELERATION, JERK = range(5)

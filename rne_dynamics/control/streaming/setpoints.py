@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming import aim, jerk_limited
@@ -15,7 +16,6 @@ from rne_dynamics.control.streaming.problems import SetpointError, SetpointProbl
 from rne_dynamics.control.streaming.send_times import SendTimes
 from rne_dynamics.control.streaming.stream import NANOSECONDS, Stream
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.spatial.jit import in_place_kernel
 
 #: Messages of one sender that may be lost in a row: so many, and more by the time since the last one, in periods.
 LOST, LOST_PERIODS = 20, 4.0

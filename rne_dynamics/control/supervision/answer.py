@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.computed_torque import ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
@@ -20,7 +21,6 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.spatial.jit import kernel
 
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
 RUNAWAY = 256

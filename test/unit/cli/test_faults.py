@@ -10,8 +10,8 @@ pytest.importorskip("rclpy", reason="ROS 2's client library is not installed: pi
 
 from rne_dynamics.cli.faults import figures
 from rne_dynamics.cli.main import main
-from rne_dynamics.ros.faults.campaign import FAULTS, Result
-from rne_dynamics.ros.faults.table import BEGIN, END, inserted
+from rne_dynamics.faults.campaign import FAULTS, Result
+from rne_dynamics.faults.table import BEGIN, END, inserted
 
 
 def test_list_shows_every_fault_and_how_many_of_each_kind(capsys):

@@ -9,7 +9,7 @@ import pytest
 
 from rne_dynamics.cli.main import main
 from rne_dynamics.cli.warmup_task import TASKS
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.compiling.jit import COMPILED
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)

@@ -19,7 +19,7 @@ from rne_dynamics.closed_chain.mass_matrix import (
     closed_mass_matrix,
     closed_potential_energy,
 )
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ArgumentError, ModelError, SingularPostureError
 from rne_dynamics.model.loop import LoopKind
 from rne_dynamics.model.mechanism import Mechanism

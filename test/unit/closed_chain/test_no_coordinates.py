@@ -38,11 +38,11 @@ from rne_dynamics.model.assembly import assemble as assemble_tree
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import TreeLink
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
-from rne_dynamics.simulation.state import checked_state
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import checked_state
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.stepping.stepping import step
 
 
 def moving(mechanism: Mechanism, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -15,8 +15,8 @@ from rne_dynamics.control.input_shaper import SHAPERS, InputShaper
 from rne_dynamics.control.shaped import Shaped, shaped_points
 from rne_dynamics.control.trajectory import Hold, Quintic, SampledTrajectory
 from rne_dynamics.errors import ControlError, TrajectoryError
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
 
 OMEGA = 2.0 * np.pi * 2.18
 A, B = np.array([0.3, -1.0]), np.array([1.5, 2.0])

@@ -8,6 +8,7 @@ import pytest
 from analytic.systems import Pendulum
 from support.arms import MASS, chain, floating_arm, gripper, slider
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.computed_torque import ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
@@ -17,20 +18,19 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.configuration import random_configuration
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.gravity import gravity_torque
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler import bias_torque, inverse_dynamics
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque, inverse_dynamics
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.tree import Friction
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
-from rne_dynamics.simulation.state import State
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.rollouts.rollout import simulate
+from rne_dynamics.simulation.stepping.adaptive import integrate
 
 
 def random_state(robot, seed=0):

@@ -15,8 +15,8 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import AssemblyError
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
 
 Q, QD = np.radians([10.0, -80.0, 12.0]), np.array([0.3, -0.5, 0.7])
 REST = Reference(Q, np.zeros(3), np.zeros(3))

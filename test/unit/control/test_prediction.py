@@ -18,9 +18,9 @@ from rne_dynamics.control.prediction import LONGEST_DELAY, Predictor
 from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import ControlError
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.stepping import step
 
 MS = 1_000_000
 

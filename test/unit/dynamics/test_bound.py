@@ -13,9 +13,9 @@ from support.errors import relative_error
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.dynamics.bound import QUANTITIES
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
-from rne_dynamics.spatial.jit import COMPILED
 
 ROBOTS = {
     "puma560": lambda: rne.load_urdf("puma560"),

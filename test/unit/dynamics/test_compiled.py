@@ -8,8 +8,8 @@ from support.errors import relative_error
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.spatial.jit import COMPILED
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)

@@ -12,7 +12,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
+from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia, skew

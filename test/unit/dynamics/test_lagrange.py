@@ -12,10 +12,10 @@ from support.errors import relative_error
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics import lagrange_engines
-from rne_dynamics.dynamics.arguments import bodies_wrenches
-from rne_dynamics.dynamics.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.lagrange_engines import lagrange_forward, lagrange_inverse
+from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.lagrange import engines as lagrange_engines
+from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model import layout
 from rne_dynamics.model.assembly import assemble

@@ -20,9 +20,9 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.adaptive import integrate
 
 FIRST = {1: 3 / 4, 2: -3 / 20, 3: 1 / 60}
 MODELS = (

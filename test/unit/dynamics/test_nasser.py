@@ -20,7 +20,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.dynamics import walker_orin
+from rne_dynamics.dynamics.composite import walker_orin
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX

@@ -7,16 +7,16 @@ from support.errors import relative_error
 from support.robots import CASES, robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.arguments import bodies_wrenches
-from rne_dynamics.dynamics.base_motion import packed_base
-from rne_dynamics.dynamics.kinematics import POSE_COLUMNS, body_poses_batch
-from rne_dynamics.dynamics.maximal_pattern import maximal_pattern
-from rne_dynamics.dynamics.maximal_system import MaximalSystem
-from rne_dynamics.dynamics.newton_euler_dae import (
+from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
+from rne_dynamics.dynamics.declared.base_motion import packed_base
+from rne_dynamics.dynamics.free_bodies.newton_euler_dae import (
     newton_euler_dae_forward,
     newton_euler_dae_inverse,
     newton_euler_dae_reactions,
 )
+from rne_dynamics.dynamics.free_bodies.pattern import maximal_pattern
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Inertia

@@ -9,8 +9,7 @@ from support.errors import relative_error
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.joint_reactions import joint_reactions_bodies
-from rne_dynamics.dynamics.operator_blocks import (
+from rne_dynamics.dynamics.block_operators.blocks import (
     inward,
     joint_map,
     matrix_operations,
@@ -19,13 +18,14 @@ from rne_dynamics.dynamics.operator_blocks import (
     transfer_kernel,
     velocity_terms_kernel,
 )
-from rne_dynamics.dynamics.operator_form import (
+from rne_dynamics.dynamics.block_operators.operator_form import (
     operator_form,
     operator_forward,
     operator_inverse,
     operator_matrices,
     operator_reactions,
 )
+from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia

@@ -16,9 +16,9 @@ from support.mechanisms import four_bar
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_ENGINES
-from rne_dynamics.dynamics.inertia_scale import inertia_scale
-from rne_dynamics.dynamics.maximal_state import body_states
+from rne_dynamics.dynamics.free_bodies.state import body_states
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -26,9 +26,9 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink, rotation_about
-from rne_dynamics.simulation.maximal import simulate_maximal
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.maximal import simulate_maximal
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 BODY = Inertia(1.0, np.array([0.1, 0.2, 0.3]), np.diag([0.02, 0.03, 0.04]))
 TURN = rotation_about(np.array([1.0, 2.0, 2.0]) / 3.0, 0.7)

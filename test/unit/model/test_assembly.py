@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support.errors import relative_error
 
-from rne_dynamics.dynamics.kinematics import forward_kinematics
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import align_z, assemble, with_lock, with_payload
 from rne_dynamics.model.inertia import Inertia

@@ -9,9 +9,9 @@ import rne_dynamics as rne
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.drive_faults import FaultySimulator, Hand, felt_inertia
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.drive_faults import FaultySimulator, Hand, felt_inertia
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 ROBOT = rne.load_urdf("puma560")
 HOME = np.array([0.2, 0.3, -0.5, 0.3, 0.4, 0.2])

@@ -17,11 +17,11 @@ from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction, Limits, Payload
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
-from rne_dynamics.simulation.simulator import Simulator
-from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import step, step_methods
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.rollouts.rollout import simulate
+from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.stepping.stepping import step, step_methods
 
 Q = np.array([0.3, 0.8])
 METHODS = step_methods(two_link_arm())

@@ -15,11 +15,11 @@ from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import step
 
 
 @pytest.fixture(scope="module")

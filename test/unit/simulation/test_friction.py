@@ -10,14 +10,14 @@ from analytic.systems import PlanarTwoLink
 from support.arms import MASS, chain, gripper, slider
 
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.energy import kinetic_energy
-from rne_dynamics.dynamics.gravity import gravity_torque
-from rne_dynamics.dynamics.newton_euler import inverse_dynamics
+from rne_dynamics.dynamics.composite.energy import kinetic_energy
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.stepping import step
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from support.arms import chain
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
@@ -20,12 +21,11 @@ from rne_dynamics.model.assembly import assemble, with_payload
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MASS
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.simulation.closed_loop import closed_loops
-from rne_dynamics.simulation.many import Outcome
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout
-from rne_dynamics.simulation.variation import Variation
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.closed_loop import closed_loops
+from rne_dynamics.simulation.rollouts.many import Outcome
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.simulation.rollouts.variation import Variation
 
 S, SECONDS = 4, 0.12
 

@@ -8,11 +8,11 @@ from support.arms import floating_arm, gripper
 from support.robots import robot
 
 import rne_dynamics as rne
-from rne_dynamics.dynamics.maximal_projection import consistent
-from rne_dynamics.dynamics.maximal_state import body_states, constraint_errors
+from rne_dynamics.dynamics.free_bodies.projection import consistent
+from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
-from rne_dynamics.simulation.maximal import simulate_maximal
-from rne_dynamics.simulation.open_arm import configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.runs.maximal import simulate_maximal
+from rne_dynamics.simulation.stepping.open_arm import configuration_rate, normalize_quaternions
 
 
 def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effort=0.0, wrenches=None):

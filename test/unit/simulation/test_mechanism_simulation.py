@@ -12,11 +12,11 @@ from rne_dynamics.closed_chain.assembly import assemble, assembled
 from rne_dynamics.closed_chain.coordinates import motion_map, tree_velocity
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
-from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.stepping.stepping import step
 
 
 @pytest.fixture(scope="module")

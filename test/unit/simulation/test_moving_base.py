@@ -19,19 +19,19 @@ from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import share_file
-from rne_dynamics.dynamics.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.base_trajectory import check_base_trajectory
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout, simulate
-from rne_dynamics.simulation.simulator import Simulator
-from rne_dynamics.simulation.state import State, checked_state
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.runs.simulator import Simulator
+from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.stepping import step
 
 SWELL = Swell()
 PUMA = rne.load_urdf("puma560")

@@ -14,9 +14,9 @@ from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.tree import Limits
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import simulate
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import simulate
+from rne_dynamics.simulation.runs.free_motion import free_motion
 
 
 def move(robot, duration=1.0, **options):

@@ -20,13 +20,13 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.cycle_by_cycle import cycle_by_cycle
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.rollout import Rollout, simulate
-from rne_dynamics.simulation.state import checked_state
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import checked_state
+from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
+from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 
 
 def integral_law(robot, kind=ComputedTorque, bandwidth=40.0, compensation=True):

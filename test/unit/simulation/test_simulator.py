@@ -6,8 +6,8 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.tree import Limits
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 DT = 1e-3
 

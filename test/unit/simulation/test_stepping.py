@@ -6,21 +6,21 @@ import numpy as np
 import pytest
 from support.arms import MASS, chain, floating_arm, gripper, slider
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.configuration import random_configuration
-from rne_dynamics.dynamics.energy import center_of_mass, kinetic_energy, potential_energy
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.energy import center_of_mass, kinetic_energy, potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.errors import SimulationError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, TreeJoint, TreeLink
-from rne_dynamics.simulation.adaptive import integrate
-from rne_dynamics.simulation.events import step_with_events
-from rne_dynamics.simulation.free_motion import free_motion
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.stepping import step
-from rne_dynamics.spatial.jit import COMPILED
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.simulation.stepping.adaptive import integrate
+from rne_dynamics.simulation.stepping.events import step_with_events
+from rne_dynamics.simulation.stepping.stepping import step
 
 NOTHING = {"friction": False, "stops": False}
 

@@ -9,15 +9,15 @@ from support.arms import MASS, chain, slider
 
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.configuration import random_configuration
-from rne_dynamics.dynamics.energy import kinetic_energy, potential_energy
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.energy import kinetic_energy, potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, Limits
-from rne_dynamics.simulation.events import step_with_events
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.state import State
-from rne_dynamics.simulation.stepping import step
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.events import step_with_events
+from rne_dynamics.simulation.stepping.stepping import step
 
 BOTH = pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rne_dynamics.spatial.jit import kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.spatial.vector import cos_sin, cross
 from rne_dynamics.straight_line.graph import Graph, Guard
 from rne_dynamics.straight_line.symbol import Symbol, symbolic_kernels, zeros

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from support.arms import gripper
 
-from rne_dynamics.dynamics.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
 from rne_dynamics.model.generated import chain, tree
-from rne_dynamics.spatial.jit import helper, kernel
 from rne_dynamics.spatial.vector import cross, dot, rotate
 from rne_dynamics.verification.counting import count_operations, published
 from rne_dynamics.verification.engines import ENGINES

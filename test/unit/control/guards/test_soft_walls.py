@@ -12,12 +12,12 @@ from rne_dynamics.control.guards.effort_limiter import EFFORT, OVERSPEED, RATE, 
 from rne_dynamics.control.guards.effort_limits import STOPPING, EffortLimits
 from rne_dynamics.control.guards.felt_inertia import felt_inertia
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.gravity import gravity_torque
-from rne_dynamics.dynamics.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.tree import Limits
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 STOPS = Limits(-1.0, 1.0)
 MARGIN, FREQUENCY = 0.1, 20.0

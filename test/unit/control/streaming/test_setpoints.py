@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support.streams import EPOCH, Followed, limits
 
+from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.streaming.problems import SetpointError, SetpointProblem
 from rne_dynamics.control.streaming.send_times import SendTimes
 from rne_dynamics.errors import ControlError
-from rne_dynamics.spatial.jit import COMPILED
 
 Q = np.zeros(3)
 

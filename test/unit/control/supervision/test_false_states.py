@@ -13,8 +13,8 @@ import rne_dynamics as rne
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.errors import StateProblem
-from rne_dynamics.simulation.plant import ArmPlant
-from rne_dynamics.simulation.simulator import Simulator
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.simulator import Simulator
 
 HOMES = {
     "planar2": [0.3, 0.8], "puma560": [0.2, 0.6, -0.6, 0.3, 0.5, 0.2], "panda": [0.1, -0.5, 0.1, -2.0, 0.1, 1.6, 0.5],

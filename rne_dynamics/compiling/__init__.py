@@ -1,0 +1,1 @@
+"""Layer 0: compilation of kernels by numba, and kernels on disk."""

@@ -1,0 +1,1 @@
+"""Articulated bodies: Nasser's O(n) forward dynamics (document 000)."""

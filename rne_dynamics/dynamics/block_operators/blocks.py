@@ -1,0 +1,210 @@
+"""The blocks of the operator form: what fills Γ, H and 𝓜, and substitution along the tree (see `operator_form`)."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    FLOATING,
+    KIND,
+    MULTIPLIER,
+    PARENT,
+    PRISMATIC,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
+
+
+@in_place_kernel
+def transfer_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, transfer: Array, arm: Array) -> None:
+    """The blocks X_i for one state.
+
+    Fills transfer (bodies, 6, 6), and arm (bodies, 3) with p of every body in its parent's axes.
+    """
+    for i in range(topology.shape[0]):
+        R, p = joint_placement(topology, parameters, i, q)
+        for row in range(3):
+            axis = (R[row], R[row + 3], R[row + 6])  # a row of Rᵀ
+            swing = cross(p, axis)  # the same row of −Rᵀ p̃
+            arm[i, row] = p[row]
+            for k in range(3):
+                transfer[i, row, k] = axis[k]
+                transfer[i, row, k + 3] = swing[k]
+                transfer[i, row + 3, k] = 0.0
+                transfer[i, row + 3, k + 3] = axis[k]
+
+
+@in_place_kernel
+def velocity_terms_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    qd: Array,
+    transfer: Array,
+    arm: Array,
+    velocity: Array,
+    acceleration: Array,
+    force: Array,
+) -> None:
+    """What squared velocities add: α to the accelerations, β to the forces, from the bodies' velocities V.
+
+    Parameters
+    ----------
+    topology, parameters
+        Packed model.
+    base
+        Packed base motion, shape (12,).
+    qd
+        Shape (n,).
+    transfer, arm, velocity
+        X (bodies, 6, 6), p (bodies, 3) and V (bodies, 6).
+    acceleration, force
+        Filled with α and β, each (bodies, 6).
+    """
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iv = topology[i, VELOCITY_INDEX]
+        X = transfer[i]
+        Rt = (X[0, 0], X[1, 0], X[2, 0], X[0, 1], X[1, 1], X[2, 1], X[0, 2], X[1, 2], X[2, 2])
+        w_parent = slice_vector(base, 3) if parent < 0 else slice_vector(velocity[parent], 3)
+        w = slice_vector(velocity[i], 3)
+        a = rotate_back(Rt, cross(w_parent, cross(w_parent, slice_vector(arm[i], 0))))
+        dw = (0.0, 0.0, 0.0)
+        if kind == FLOATING:
+            v_joint, w_joint = slice_vector(qd, iv), slice_vector(qd, iv + 3)
+            w_before = rotate_back(Rt, w_parent)
+            a = add(a, cross(add(scale(2.0, w_before), w_joint), v_joint))
+            dw = cross(w_before, w_joint)
+        else:
+            rate = parameters[i, MULTIPLIER] * qd[iv]
+            if kind == PRISMATIC:
+                a = (a[0] + 2.0 * w[1] * rate, a[1] - 2.0 * w[0] * rate, a[2])
+            else:
+                dw = (w[1] * rate, -w[0] * rate, 0.0)
+        _, h, J = inertia_of(parameters, i)
+        f = cross(w, cross(w, h))
+        n = cross(w, times(J, w))
+        for k in range(3):
+            acceleration[i, k] = a[k]
+            acceleration[i, k + 3] = dw[k]
+            force[i, k] = f[k]
+            force[i, k + 3] = n[k]
+
+
+def outward(parents: NDArray[np.int64], transfer: Array, right: Array) -> Array:
+    """Solve Γ Z = Y from the base to the tips: every body's value is its own and what its parent hands on.
+
+    Parameters
+    ----------
+    parents
+        λ(i), shape (bodies,).
+    transfer
+        The blocks X, shape (B, bodies, 6, 6).
+    right
+        Y, shape (B, bodies, 6, columns).
+    """
+    solution = np.empty_like(right)
+    for i, parent in enumerate(parents.tolist()):
+        solution[:, i] = right[:, i] if parent < 0 else right[:, i] + transfer[:, i] @ solution[:, parent]
+    return solution
+
+
+def inward(parents: NDArray[np.int64], transfer: Array, right: Array) -> Array:
+    """Solve Γᵀ Z = Y from the tips to the base, by the same blocks transposed; shapes as for `outward`."""
+    solution: Array = right.copy()
+    for i, parent in reversed(list(enumerate(parents.tolist()))):
+        if parent >= 0:
+            solution[:, parent] += transfer[:, i].transpose(0, 2, 1) @ solution[:, i]
+    return solution
+
+
+class JointMap(NamedTuple):
+    """H by its entries: velocity `row` (of 6·bodies) is `value` times coordinate `column`. No row has two.
+
+    A constant of the robot, because each body's axes hold its joint's axis still: 1 for each of a floating joint's six,
+    the multiplier for the one axis of others, so that joints which mimic share a column.
+    """
+
+    row: NDArray[np.int64]
+    column: NDArray[np.int64]
+    value: Array
+
+    def times(self, rates: Array, bodies: int) -> Array:
+        """H ẋ: (B, n) to (B, bodies, 6)."""
+        product = np.zeros((len(rates), 6 * bodies))
+        product[:, self.row] = self.value * rates[:, self.column]
+        return product.reshape(len(rates), bodies, 6)
+
+    def transposed_times(self, forces: Array, n: int) -> Array:
+        """Hᵀ F: (B, bodies, 6, columns) to (B, n, columns)."""
+        rows, bodies, _, columns = forces.shape
+        efforts = np.zeros((n, rows, columns))
+        along = forces.reshape(rows, 6 * bodies, columns)[:, self.row] * self.value[:, None]
+        np.add.at(efforts, self.column, along.transpose(1, 0, 2))
+        return np.ascontiguousarray(efforts.transpose(1, 0, 2))
+
+    def dense(self, bodies: int, n: int) -> Array:
+        """H as (bodies, 6, n)."""
+        H = np.zeros((6 * bodies, n))
+        H[self.row, self.column] = self.value
+        return H.reshape(bodies, 6, n)
+
+
+def joint_map(robot: RobotModel) -> JointMap:
+    """H of a robot."""
+    entries: list[tuple[int, int, float]] = []
+    for i, (_, kind, _, iv) in enumerate(robot.topology.tolist()):
+        if kind == FLOATING:
+            entries.extend((6 * i + k, iv + k, 1.0) for k in range(6))
+        else:
+            entries.append((6 * i + (2 if kind == PRISMATIC else 5), iv, robot.parameters[i, MULTIPLIER]))
+    table = np.array(entries).reshape(-1, 3)
+    return JointMap(table[:, 0].astype(np.int64), table[:, 1].astype(np.int64), table[:, 2])
+
+
+
+
+class BlockOperations(NamedTuple):
+    """Counted floating-point operations."""
+
+    multiplications: int
+    additions: int
+
+
+def solve_operations(robot: RobotModel, columns: int) -> BlockOperations:
+    """What one `outward` or `inward` solve costs: each off-diagonal block of Γ once, as a dense 6×6 block.
+
+    A block times a column is 36 multiplications and 30 additions, and 6 more to add it; the zeros in a block (its lower
+    left quarter) and in the columns of H are multiplied too, because the arrays as run hold them.
+    """
+    blocks = int((robot.topology[:, PARENT] >= 0).sum())
+    return BlockOperations(36 * blocks * columns, 36 * blocks * columns)
+
+
+def matrix_operations(robot: RobotModel, problem: Literal["inverse", "forward"]) -> BlockOperations:
+    """Multiplications and additions of one state outside the kernels: solves, block and matrix products.
+
+    To be added for the whole: one run of `transfer_kernel` and of `velocity_terms_kernel`, and for ``"forward"``
+    one of `cholesky_solve`. H is counted by its entries, 𝓜 by dense blocks.
+    """
+    bodies, n = robot.bodies, robot.n
+    entries = len(joint_map(robot).row)
+    roots = bodies - int((robot.topology[:, PARENT] >= 0).sum())
+    # V, A and F by one solve each, with H q̇ and H q̈, the base's share twice, 𝓜 A + (β − W), Hᵀ F + I_rotor q̈
+    solves = solve_operations(robot, 3)
+    multiplications = solves.multiplications + 3 * entries + 72 * roots + 36 * bodies + n
+    additions = solves.additions + entries + 72 * roots + 6 * bodies + 36 * bodies + n
+    if problem == "forward":
+        columns = solve_operations(robot, 2 * n)  # Γ⁻¹ H and Γ⁻ᵀ, then the entries of Hᵀ
+        multiplications += columns.multiplications + 36 * bodies * n + entries * n
+        additions += columns.additions + 30 * bodies * n + entries * n + n + n
+    return BlockOperations(multiplications, additions)

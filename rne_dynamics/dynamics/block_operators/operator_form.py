@@ -1,0 +1,288 @@
+"""The equations of motion in operator form (document 001, section 4.8, equations 4.71 to 4.78).
+
+Write the velocities of all bodies, (v, ω) each at its own joint in its own axes, one below the other in V, the
+accelerations A (gravity taken off) and the joints' forces and moments F likewise. One block matrix then relates bodies
+to their parents: Γ is the identity less a block X_i in row i and column λ(i) that carries a velocity from the parent's
+joint to body i's,
+
+    X_i = [Rᵀ  −Rᵀ p̃]
+          [0    Rᵀ   ],
+
+and with the constant joint map H (a column for every coordinate), the block-diagonal generalized inertia 𝓜, the
+velocity terms α of the accelerations, β of Euler's laws, and the loads W
+
+    Γ V  = H q̇ + (base)            (4.71)
+    Γ A  = H q̈ + α + (base)        (4.72)
+    Γᵀ F = 𝓜 A + β − W             (4.73)
+    τ    = Hᵀ F + I_rotor q̈        (4.78)
+
+The same Γ carries velocities outward and, transposed, forces inward. Eliminating A and F (4.76) leaves
+
+    M = Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor,   bias = Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ (α + base) + β − W).
+
+The document has a chain of one-axis joints; here rows have their parent's block wherever it stands (trees), a floating
+joint has six columns in H, and joints that mimic share a column, their multipliers in it. Γ is unit lower triangular
+with one block a row, so solving with it is substitution along the tree: `outward` and `inward`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.block_operators.blocks import (
+    inward,
+    joint_map,
+    outward,
+    transfer_kernel,
+    velocity_terms_kernel,
+)
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.errors import ArgumentError, no_inertia
+from rne_dynamics.model.generalized_inertia import generalized_inertia, rotor_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+#: Largest number of floats in one array of Γ⁻¹ H; the mass matrices of larger batches are made piece by piece.
+_CHUNK = 1 << 21
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorForm:
+    """The blocks of equations 4.71 to 4.73 over B states.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    transfer
+        X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it stands outside Γ.
+    velocity
+        V, shape (B, bodies, 6).
+    acceleration
+        α and the base's share, the right side of 4.72 without H q̈, shape (B, bodies, 6).
+    force
+        β − W, the right side of 4.73 without 𝓜 A, shape (B, bodies, 6).
+    """
+
+    robot: RobotModel
+    transfer: Array
+    velocity: Array
+    acceleration: Array
+    force: Array
+
+    def reactions(self, qdd: Array) -> Array:
+        """F, what every joint carries (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
+        parents = self.robot.topology[:, PARENT]
+        moved = joint_map(self.robot).times(qdd, self.robot.bodies) + self.acceleration
+        A = outward(parents, self.transfer, moved[..., None])
+        loaded = generalized_inertia(self.robot) @ A + self.force[..., None]
+        return inward(parents, self.transfer, loaded)[..., 0]
+
+    @property
+    def bias(self) -> Array:
+        """Hᵀ F without accelerations: velocity, gravity, base and loads; shape (B, n)."""
+        return self.efforts(np.zeros((len(self.transfer), self.robot.n)))
+
+    def efforts(self, qdd: Array) -> Array:
+        """τ = Hᵀ F + I_rotor q̈ (4.78); shapes (B, n)."""
+        projected = joint_map(self.robot).transposed_times(self.reactions(qdd)[..., None], self.robot.n)[..., 0]
+        return projected + rotor_inertia(self.robot) * qdd
+
+    @property
+    def mass_matrix(self) -> Array:
+        """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (B, n, n)."""
+        bodies, n, parents = self.robot.bodies, self.robot.n, self.robot.topology[:, PARENT]
+        H, inertia = joint_map(self.robot), generalized_inertia(self.robot)
+        unit = H.dense(bodies, n)
+        M = np.empty((len(self.transfer), n, n))
+        step = max(1, _CHUNK // max(1, unit.size))
+        for first in range(0, len(M), step):
+            transfer = self.transfer[first : first + step]
+            # how every coordinate moves every body, and the force that this asks of every joint
+            moves = outward(parents, transfer, np.broadcast_to(unit, (len(transfer), *unit.shape)))
+            M[first : first + step] = H.transposed_times(inward(parents, transfer, inertia @ moves), n)
+        M[:, np.arange(n), np.arange(n)] += rotor_inertia(self.robot)
+        return M
+
+
+def operator_form(robot: RobotModel, base: Array, q: Array, qd: Array, wrenches: Array) -> OperatorForm:
+    """The operator form over checked rows, shapes as for the engines: base (1 or B, 12), wrenches (1 or B, …, 6)."""
+    rows, bodies = q.shape[0], robot.bodies
+    transfer, arm = np.empty((rows, bodies, 6, 6)), np.empty((rows, bodies, 3))
+    for b in range(rows):
+        transfer_kernel(robot.topology, robot.parameters, q[b], transfer[b], arm[b])
+    parents = robot.topology[:, PARENT]
+    on_base = parents < 0
+    right = joint_map(robot).times(qd, bodies)
+    right[:, on_base] += (transfer[:, on_base] @ base[:, None, :6, None])[..., 0]
+    velocity = np.ascontiguousarray(outward(parents, transfer, right[..., None])[..., 0])
+    acceleration, force = np.empty((rows, bodies, 6)), np.empty((rows, bodies, 6))
+    for b in range(rows):
+        velocity_terms_kernel(
+            robot.topology,
+            robot.parameters,
+            base[b if base.shape[0] > 1 else 0],
+            qd[b],
+            transfer[b],
+            arm[b],
+            velocity[b],
+            acceleration[b],
+            force[b],
+        )
+    acceleration[:, on_base] += (transfer[:, on_base] @ base[:, None, 6:, None])[..., 0]
+    if wrenches.shape[1] > 0:
+        force -= wrenches
+    return OperatorForm(robot, transfer, velocity, acceleration, force)
+
+
+def operator_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
+    """Joint accelerations (B, n) over checked rows; `SingularInertiaError` names a joint that moves no inertia."""
+    form = operator_form(robot, base, q, qd, wrenches)
+    left, qdd, scale = tau - form.bias, np.empty_like(tau), inertia_scale(robot, q)
+    for b, M in enumerate(form.mass_matrix):
+        coordinate = scaled_cholesky_solve(M, left[b], scale[b], qdd[b])
+        if coordinate >= 0:
+            raise no_inertia(robot.joint_names[coordinate], robot.name)
+    return qdd
+
+
+def operator_inverse(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """Joint efforts (B, n) over checked rows."""
+    return operator_form(robot, base, q, qd, wrenches).efforts(qdd)
+
+
+def operator_reactions(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """What the parent exerts on every body through its joint, at its origin in its axes; shape (B, bodies, 6)."""
+    return operator_form(robot, base, q, qd, wrenches).reactions(qdd)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatorMatrices:
+    """The matrices of section 4.8 for one state, to read, print and compute with; sparse ones are SciPy's.
+
+    Parameters
+    ----------
+    gamma
+        Γ, sparse (6·bodies, 6·bodies), unit lower triangular.
+    joint_map
+        H, sparse (6·bodies, n).
+    inertia
+        𝓜, sparse block-diagonal (6·bodies, 6·bodies).
+    rotor
+        Rotor inertia by coordinate, shape (n,).
+    velocity_of_base, acceleration, force
+        The right sides of 4.71 to 4.73 without their first terms, each (6·bodies,): what a moving base gives to V;
+        α and the base's share, gravity in it; β − W.
+    """
+
+    gamma: csr_array
+    joint_map: csr_array
+    inertia: csr_array
+    rotor: Array
+    velocity_of_base: Array
+    acceleration: Array
+    force: Array
+
+    @cached_property
+    def _substitution(self) -> Any:
+        # SuperLU without reordering or pivoting finds L = Γ, U = 1: what is left is substitution. (SciPy's
+        # spsolve_triangular gives NaN for the transpose of a unit triangular matrix in version 1.17.)
+        from scipy.sparse.linalg import splu  # here: importing the package must not load SciPy
+
+        return splu(self.gamma.tocsc(), permc_spec="NATURAL", diag_pivot_thresh=0.0)
+
+    def outward(self, right: Array) -> Array:
+        """Γ⁻¹ y: from the base to the tips; y (6·bodies,) or (6·bodies, columns)."""
+        solution: Array = self._substitution.solve(right)
+        return solution
+
+    def inward(self, right: Array) -> Array:
+        """Γ⁻ᵀ y: from the tips to the base."""
+        solution: Array = self._substitution.solve(right, "T")
+        return solution
+
+    @property
+    def mass_matrix(self) -> Array:
+        """Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor; shape (n, n)."""
+        forces = self.inward(self.inertia @ self.outward(self.joint_map.toarray()))
+        M: Array = self.joint_map.T @ forces + np.diag(self.rotor)
+        return M
+
+    @property
+    def bias(self) -> Array:
+        """Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ α + β − W); shape (n,)."""
+        tau: Array = self.joint_map.T @ self.inward(self.inertia @ self.outward(self.acceleration) + self.force)
+        return tau
+
+
+def operator_matrices(
+    robot: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> OperatorMatrices:
+    """The equations of motion of one state as the block matrices of section 4.8. Needs SciPy.
+
+    Parameters
+    ----------
+    robot
+        The model, with at least one moving body.
+    q, qd
+        Positions (nq,) and velocities (n,).
+    wrenches, base_motion
+        As for `inverse_dynamics`.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, more than one state, or a robot without joints that move.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    from scipy.sparse import bsr_array, csr_array  # here: importing the package must not load SciPy
+
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    if lead:
+        raise ArgumentError(f"q and qd hold states of shape {lead}; operator_matrices takes one: (nq,) and (n,)")
+    if robot.bodies == 0:
+        raise ArgumentError(f"robot {robot.name!r} has no joint that moves, so it has no operator form")
+    base = packed_base(robot, base_motion, lead)
+    form = operator_form(robot, base, positions, velocities, bodies_wrenches(robot, wrenches, lead))
+    bodies, size = robot.bodies, 6 * robot.bodies
+    blocks, columns, start = [], [], [0]
+    for i, parent in enumerate(robot.topology[:, PARENT].tolist()):
+        if parent >= 0:
+            blocks.append(-form.transfer[0, i])
+            columns.append(parent)
+        blocks.append(np.eye(6))
+        columns.append(i)
+        start.append(len(columns))
+    gamma = csr_array(bsr_array((np.array(blocks), columns, start), shape=(size, size)))
+    gamma.eliminate_zeros()
+    H = joint_map(robot)
+    on_base = robot.topology[:, PARENT] < 0
+    of_base = np.zeros((bodies, 6))
+    of_base[on_base] = form.transfer[0, on_base] @ base[0, :6]
+    return OperatorMatrices(
+        gamma=gamma,
+        joint_map=csr_array((H.value, (H.row, H.column)), shape=(size, robot.n)),
+        inertia=csr_array(bsr_array((generalized_inertia(robot), np.arange(bodies), np.arange(bodies + 1)))),
+        rotor=rotor_inertia(robot),
+        velocity_of_base=of_base.ravel(),
+        acceleration=form.acceleration.ravel(),
+        force=form.force.ravel(),
+    )

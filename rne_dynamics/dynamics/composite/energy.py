@@ -1,0 +1,162 @@
+"""Kinetic and potential energy, and the mass centre."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_helper, kernel
+from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
+from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
+from rne_dynamics.errors import ModelError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    FLOATING,
+    KIND,
+    MASS,
+    MOMENT,
+    MULTIPLIER,
+    PARENT,
+    PRISMATIC,
+    ROTOR,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.rows import put, slice_vector, vector_at
+from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
+
+# columns of the work array, one row a body: v, ω
+_V, _W, WORK_COLUMNS = columns(3, 3)
+
+
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    q: Array,
+    qd: Array,
+    energy: Array,
+    work: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        twice = 0.0
+        for i in range(topology.shape[0]):
+            parent = topology[i, PARENT]
+            iv = topology[i, VELOCITY_INDEX]
+            R, p = joint_placement(topology, parameters, i, q[b])
+            v = (0.0, 0.0, 0.0)
+            w = (0.0, 0.0, 0.0)
+            if parent >= 0:
+                w = vector_at(work, parent, _W)
+                v = rotate_back(R, add(vector_at(work, parent, _V), cross(w, p)))
+                w = rotate_back(R, w)
+            if topology[i, KIND] == FLOATING:
+                v = add(v, slice_vector(qd[b], iv))
+                w = add(w, slice_vector(qd[b], iv + 3))
+            else:
+                rate = parameters[i, MULTIPLIER] * qd[b, iv]
+                twice += parameters[i, ROTOR] * rate * rate
+                if topology[i, KIND] == PRISMATIC:
+                    v = (v[0], v[1], v[2] + rate)
+                else:
+                    w = (w[0], w[1], w[2] + rate)
+            m, h, J = inertia_of(parameters, i)
+            twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
+            put(work, i, _V, v)
+            put(work, i, _W, w)
+        energy[b] = 0.5 * twice
+
+
+@kernel
+def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, energy: Array) -> None:
+    """Kinetic energy over rows: q (B, nq), qd (B, n), energy (B,)."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    _rows(topology, parameters, q, qd, energy, work)
+
+
+def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
+    """Kinetic energy of links and rotors, J; shape (…).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, qd
+        Positions (…, nq) and velocities (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    energy = np.empty(positions.shape[0])
+    kinetic_energy_batch(robot.topology, robot.parameters, positions, velocities, energy)
+    return energy.reshape(lead)
+
+
+def moving_base_energies(
+    robot: RobotModel, position: Array, rotation: Array, velocity: Array, q: Array, qd: Array
+) -> tuple[Array, Array]:
+    """Kinetic energy of links and rotors and potential energy of the links on a moving base, in the world, J; (B,).
+
+    The root link, which is part of the base, has none of it. Nothing is checked.
+
+    Parameters
+    ----------
+    robot
+        The model, with a fixed base.
+    position, rotation, velocity
+        The root link's origin and axes in the world, and (v, ω) in these axes; shapes (B, 3), (B, 3, 3), (B, 6).
+    q, qd
+        Shapes (B, nq), (B, n).
+    """
+    rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
+    kinetic = np.empty(rows)
+    kinetic_energy_batch(
+        *with_floating_root(robot), np.hstack([np.tile(pose, (rows, 1)), q]), np.hstack([velocity, qd]), kinetic
+    )
+    moment = _first_moment(robot, np.ascontiguousarray(q)) - robot.root_inertia.first_moment
+    mass = float(robot.parameters[:, MASS].sum())
+    potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity
+    return kinetic, potential
+
+
+def _first_moment(robot: RobotModel, positions: Array) -> Array:
+    """Sum of m·c of everything, the fixed base included, in world axes; shape (batch, 3)."""
+    poses = np.empty((positions.shape[0], robot.bodies, POSE_COLUMNS))
+    body_poses_batch(robot.topology, robot.parameters, positions, poses)
+    R = poses[:, :, :9].reshape(*poses.shape[:2], 3, 3)
+    moment = robot.parameters[:, MOMENT : MOMENT + 3]
+    moving = np.einsum("bijk,ik->bj", R, moment) + np.einsum("bij,i->bj", poses[:, :, 9:], robot.parameters[:, MASS])
+    total: Array = moving + robot.root_inertia.first_moment
+    return total
+
+
+def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
+    """Energy in the gravity field, J, zero where the mass centre is at the world's origin; shape (…).
+
+    Parameters and errors as for `gravity_torque`, which is its gradient.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    energy: Array = -_first_moment(robot, positions) @ robot.gravity
+    return energy.reshape(lead)
+
+
+def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
+    """Mass centre of the whole robot, the base included, in world axes, m; shape (…, 3).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    ModelError
+        A robot without mass.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    if not robot.mass > 0.0:
+        raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")
+    return (_first_moment(robot, positions) / robot.mass).reshape((*lead, 3))

@@ -1,0 +1,85 @@
+"""How large the inertia behind each coordinate is: what round-off in the mass matrix is relative to.
+
+A mass that lies on its joint's axis leaves nothing on the diagonal of M, but as the difference of numbers as large as
+its inertia across the axis: what is left is round-off, 1e-36 or 1e-17, and an engine that compares a pivot with that
+diagonal alone takes it for an inertia. Nasser's recursion compares with the trace of A*; the engines that have a mass
+matrix compare with the numbers here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import in_place_kernel, kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    FLOATING,
+    INERTIA,
+    KIND,
+    MASS,
+    MULTIPLIER,
+    OFFSET,
+    PARENT,
+    PLACEMENT,
+    POSITION_INDEX,
+    PRISMATIC,
+    ROTOR,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.robot import RobotModel
+
+
+@in_place_kernel
+def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, work: Array, scale: Array) -> None:
+    """Fill `scale` (n,) for one state; work has shape (bodies, at least 2).
+
+    For a composite body of mass m, the trace of its inertia about the joint's origin, or 3 m; rotors included, joints
+    that share a coordinate together. The trace is an upper bound: with g² = ∫ r² dm, moving the point of reference by p
+    gives at most g + |p| √m (Minkowski's inequality), whatever the directions.
+    """
+    bodies = topology.shape[0]
+    for j in range(scale.shape[0]):
+        scale[j] = 0.0
+    for i in range(bodies):
+        work[i, 0] = parameters[i, MASS]
+        trace = parameters[i, INERTIA] + parameters[i, INERTIA + 3] + parameters[i, INERTIA + 5]
+        work[i, 1] = 0.5 * max(trace, 0.0)
+    for i in range(bodies - 1, -1, -1):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iq = topology[i, POSITION_INDEX]
+        iv = topology[i, VELOCITY_INDEX]
+        m, square = work[i, 0], work[i, 1]
+        travel = 0.0
+        if kind == FLOATING:
+            for k in range(3):
+                scale[iv + k] += 3.0 * m
+                scale[iv + 3 + k] += 2.0 * square
+                travel += abs(q[iq + k])
+        else:
+            gear = parameters[i, MULTIPLIER]
+            size = 3.0 * m if kind == PRISMATIC else 2.0 * square
+            scale[iv] += gear * gear * (size + parameters[i, ROTOR])
+            if kind == PRISMATIC:
+                travel = abs(gear * q[iq] + parameters[i, OFFSET])
+        if parent >= 0:
+            for k in range(3):
+                travel += abs(parameters[i, PLACEMENT + k])
+            moved = np.sqrt(square) + travel * np.sqrt(m)
+            work[parent, 0] += m
+            work[parent, 1] += moved * moved
+
+
+@kernel
+def _rows(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    work = np.empty((topology.shape[0], 2))
+    for b in range(q.shape[0]):
+        inertia_scale_kernel(topology, parameters, q[b], work, scale[b])
+
+
+def inertia_scale(robot: RobotModel, q: Array) -> Array:
+    """`inertia_scale_kernel` over rows: q (B, nq); shape (B, n)."""
+    scale = np.empty((len(q), robot.n))
+    _rows(robot.topology, robot.parameters, q, scale)
+    return scale

@@ -1,0 +1,263 @@
+"""Linear and angular momentum of links (document 001, sections 4.1 and 4.2), and the centroidal momentum matrix.
+
+Theorem 4.2 moves angular momentum from one point to another; theorems 4.3 to 4.5 write it with the inertia matrix. What
+`momentum` computes is definition 4.3 for all links at once: of every body its share about its own joint, moved to the
+point that was asked for, and summed.
+
+The matrix is found the other way about, from what each joint carries as one rigid body, so that the two check each
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
+from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, LINEAR, WORK_COLUMNS, body_motions_kernel
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_batch
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+
+
+class Momentum(NamedTuple):
+    """Linear momentum, kg·m/s, and angular momentum, kg·m²/s, in world axes; each of shape (…, 3)."""
+
+    linear: Array
+    angular: Array
+
+
+class BodySums(NamedTuple):
+    """Mass, m·c and inertia about the body's origin of the chosen links, by body; the base stands last."""
+
+    mass: Array
+    moment: Array
+    inertia: Array
+
+
+def momentum(
+    robot: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    point: ArrayLike | Literal["com"] | None = None,
+    *,
+    links: Iterable[str] | None = None,
+    point_velocity: ArrayLike | None = None,
+) -> Momentum:
+    """Linear and angular momentum of a set of links.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, qd
+        Positions (…, nq) and velocities (…, n). Leading dimensions broadcast.
+    point
+        About what the angular momentum is taken: a point of the world, shape (…, 3), in world axes, m; ``"com"``, the
+        mass centre of the links; the world's origin where not given.
+    links
+        Names of the links; all of them where not given. Links fixed to one another count each for itself.
+    point_velocity
+        Velocity of a moving `point`, shape (…, 3), in world axes, m/s. The answer is then the *relative* angular
+        momentum: of the velocities seen by an observer who travels with the point and does not turn.
+
+    Returns
+    -------
+    Momentum
+        ``linear`` and ``angular``, each (…, 3), in world axes. The reflected inertia of rotors is none of it: where a
+        rotor turns, and about which axis, a model of this kind does not know.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, or a `point_velocity` without a point given in numbers.
+    ModelError
+        An unknown link, or the mass centre asked of links without mass.
+
+    Notes
+    -----
+    With r_P from P to a particle dm of velocity v, C the mass centre and h = m v_C:
+
+    - fixed point (definition 4.3), H_P = ∫ r_P × v dm = H_C + r_PC × h (theorem 4.2). It does not matter whether P
+      moves, because only velocities relative to the world enter.
+    - moving point, relative momentum, H_P^rel = ∫ r_P × (v − v_P) dm = H_P − m r_PC × v_P. For a point P of one rigid
+      body this is I_P ω alone: theorem 4.4 reads H_P = I_P ω + m r_PC × v_P. Both are the same where P stands still,
+      where P is the mass centre (theorem 4.5), and where v_P points along r_PC.
+
+    Euler's second law reads Ḣ_P = M_P for a fixed point or the mass centre (theorems 4.12, 4.14),
+    Ḣ_P = M_P − v_P × h and Ḣ_P^rel = M_P − m r_PC × a_P for a moving one.
+    """
+    check_point(point, point_velocity)
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    given, shape = world_vectors(lead, point=point, point_velocity=point_velocity)
+    bodies = chosen_links(robot, links)
+    mass = float(bodies.mass.sum())
+    p, h, linear, own = (x.reshape((*lead, robot.bodies, 3)) for x in _of_bodies(robot, bodies, positions, velocities))
+
+    def lever(about: Array) -> Array:
+        """Σ m c from a point, mass times the way to the mass centre; small where that is near."""
+        from_point = bodies.mass[:-1, None] * (p - about[..., None, :]) + h
+        total: Array = from_point.sum(axis=-2) + bodies.moment[-1] - bodies.mass[-1] * about
+        return total
+
+    about = given.get("point", np.zeros(3))
+    if isinstance(point, str):
+        check_mass(robot, mass)
+        about = lever(about) / mass
+    # about P directly: by way of the world's origin, theorem 4.2, links far from it would lose digits
+    angular = (own + np.cross(p - about[..., None, :], linear)).sum(axis=-2)
+    if "point_velocity" in given:
+        angular = angular - np.cross(lever(about), given["point_velocity"])
+    return Momentum(np.broadcast_to(linear.sum(axis=-2), shape).copy(), np.broadcast_to(angular, shape).copy())
+
+
+def check_point(point: ArrayLike | Literal["com"] | None, point_velocity: ArrayLike | None) -> None:
+    """Refuse with `ArgumentError` a word that is not "com", and the velocity of a point that is not given."""
+    if isinstance(point, str) and point != "com":
+        raise ArgumentError(f'point is {point!r}; it must be "com", a point in the world, or None for its origin')
+    if point_velocity is not None and (point is None or isinstance(point, str)):
+        raise ArgumentError(f"point_velocity is given, but point is {point!r}; give the moving point in numbers too")
+
+
+def check_mass(robot: RobotModel, mass: float) -> None:
+    """Refuse with `ModelError` the mass centre of links without mass."""
+    if not mass > 0.0:
+        raise ModelError(
+            f"the chosen links of robot {robot.name!r} have no mass, so they have no mass centre; give a point (m)"
+        )
+
+
+def world_vectors(
+    lead: tuple[int, ...], **values: ArrayLike | str | None
+) -> tuple[dict[str, Array], tuple[int, ...]]:
+    """Those that are given in numbers, and the shape (…, 3) of the answer; `ArgumentError` where they do not fit."""
+    given = {name: _vectors(name, v) for name, v in values.items() if v is not None and not isinstance(v, str)}
+    try:
+        return given, np.broadcast_shapes((*lead, 3), *(x.shape for x in given.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {x.shape}" for name, x in given.items())
+        raise ArgumentError(f"{shapes} do not broadcast with states of leading shape {lead}") from None
+
+
+def _vectors(name: str, value: ArrayLike) -> Array:
+    array = as_floats(name, value)
+    if array.ndim == 0 or array.shape[-1] != 3 or not np.isfinite(array).all():
+        raise ArgumentError(f"{name} is {array.tolist()}; it must be finite, shape (..., 3)")
+    return array
+
+
+def chosen_links(robot: RobotModel, links: Iterable[str] | None) -> BodySums:
+    """The chosen links' inertia body by body."""
+    body, mass, moment, inertia = robot.link_inertias
+    if isinstance(links, str):
+        raise ArgumentError(f"links is the text {links!r}; it must be a list of link names, [{links!r}]")
+    names = robot.link_names if links is None else tuple(links)
+    for name in names:
+        robot.link(name)
+    wanted = set(names)
+    chosen = np.array([name in wanted for name in robot.link_names])
+    total = BodySums(np.zeros(robot.bodies + 1), np.zeros((robot.bodies + 1, 3)), np.zeros((robot.bodies + 1, 3, 3)))
+    for sums, terms in zip(total, (mass, moment, inertia), strict=True):
+        np.add.at(sums, body[chosen], terms[chosen])  # body −1, the base, is the last place
+    return total
+
+
+def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tuple[Array, Array, Array, Array]:
+    """Of every moving body its origin, m c from there, linear momentum and angular momentum about its origin.
+
+    Each (B, bodies, 3), world axes; velocities from `body_motions_kernel`.
+    """
+    work = np.empty((len(q), robot.bodies, WORK_COLUMNS))
+    for b in range(len(q)):
+        body_motions_kernel(robot.topology, robot.parameters, q[b], qd[b], work[b])
+    m, moment, inertia = (x[:-1] for x in bodies)  # the base does not move
+    R = work[..., ROTATION:POSITION].reshape(*work.shape[:2], 3, 3)
+    v, w = work[..., LINEAR], work[..., ANGULAR]
+    h = (R @ moment[..., None])[..., 0]
+    linear = m[:, None] * v + np.cross(w, h)
+    # ∫ r × (v + ω × r) dm, in which ∫ r × (ω × r) dm = R I Rᵀ ω
+    spin = (R @ (inertia @ (R.transpose(0, 1, 3, 2) @ w[..., None])))[..., 0]
+    return work[..., POSITION:POSE_COLUMNS], h, linear, np.cross(h, v) + spin
+
+
+def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:
+    """The matrix A with A q̇ = (linear momentum, angular momentum about the mass centre) of the whole robot.
+
+    Column by column: what a joint carries is one rigid body (a composite), and its momentum for a unit velocity of the
+    joint is the column. For a floating base, A is the first six rows of the mass matrix seen from the mass centre in
+    world axes, so its rank is six.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+
+    Returns
+    -------
+    ndarray
+        Shape (…, 6, n), linear rows first, world axes. Rotors are left out, as in `momentum`.
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    ModelError
+        A robot without mass.
+    """
+    lead, (positions,) = state_arrays(robot, q=q)
+    if not robot.mass > 0.0:
+        raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")
+    R, p, m, h, J = _composites(robot, positions)
+    A = np.zeros((len(positions), 6, robot.n))
+
+    def add(column: int, gear: float, i: int, axis: int, turns: bool) -> None:
+        e = R[:, i, :, axis]
+        if turns:  # velocities e × (r − p)
+            linear = np.cross(e, h[:, i] - m[i] * p[:, i])
+            angular = (J[:, i] @ e[..., None])[..., 0] - np.cross(h[:, i], np.cross(e, p[:, i]))
+        else:
+            linear = m[i] * e
+            angular = np.cross(h[:, i], e)
+        A[:, :3, column] += gear * linear
+        A[:, 3:, column] += gear * angular
+
+    for i in range(robot.bodies):
+        kind, iv = robot.topology[i, KIND], robot.topology[i, VELOCITY_INDEX]
+        if kind == FLOATING:
+            for axis in range(3):
+                add(iv + axis, 1.0, i, axis, turns=False)
+                add(iv + 3 + axis, 1.0, i, axis, turns=True)
+        else:
+            add(iv, robot.parameters[i, MULTIPLIER], i, 2, turns=kind != PRISMATIC)
+    return A.reshape((*lead, 6, robot.n))
+
+
+def _composites(robot: RobotModel, q: Array) -> tuple[Array, Array, Array, Array, Array]:
+    """Poses R, p of all bodies, and of each with all it carries m, m c and inertia; from and about the mass centre."""
+    poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
+    body_poses_batch(robot.topology, robot.parameters, q, poses)
+    R, p = poses[..., ROTATION:POSITION].reshape(*poses.shape[:2], 3, 3), poses[..., POSITION:]
+    bodies = chosen_links(robot, None)
+    m, inertia = bodies.mass[:-1].copy(), bodies.inertia[:-1]
+    own = (R @ bodies.moment[:-1, :, None])[..., 0]
+    p = p - ((m[:, None] * p + own).sum(axis=1, keepdims=True) + bodies.moment[-1]) / robot.mass
+    h = m[:, None] * p + own
+    # parallel axes for an inertia about the joint: R I Rᵀ + (2 p·h + m p·p) 1 − p hᵀ − h pᵀ − m p pᵀ with h = R m c
+    square = p[..., :, None] * (own + 0.5 * m[:, None] * p)[..., None, :]
+    square = square + square.transpose(0, 1, 3, 2)
+    trace = np.trace(square, axis1=2, axis2=3)[..., None, None]
+    J = R @ inertia @ R.transpose(0, 1, 3, 2) + trace * np.eye(3) - square
+    for i in range(robot.bodies - 1, -1, -1):
+        parent = robot.topology[i, PARENT]
+        if parent >= 0:
+            m[parent] += m[i]
+            h[:, parent] += h[:, i]
+            J[:, parent] += J[:, i]
+    return R, p, m, h, J

@@ -1,0 +1,1 @@
+"""Arguments of public dynamics functions and prescribed motion of the base."""

@@ -1,0 +1,173 @@
+"""Checks that every public dynamics function makes once, before the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.packed_arm import OK
+from rne_dynamics.model.robot import RobotModel
+
+#: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
+Wrenches = Mapping[str, ArrayLike]
+
+
+def quick(function: Sealed, *arguments: object) -> bool:
+    """Whether a compiled function has filled its output, its last argument.
+
+    It has where the arguments are what a control loop gives: one state in contiguous float64 arrays, all finite. Where
+    it has not, the caller goes the long way, which converts what can be converted and tells what is wrong.
+    """
+    try:
+        return function.call(*arguments) == OK
+    except ODD_ARGUMENTS:
+        return function.prepare() and quick(function, *arguments)
+
+
+def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+    """Broadcast joint vectors to one leading shape and flatten it.
+
+    Parameters
+    ----------
+    robot
+        The model, or a mechanism, whose vectors hold its actuated joints.
+    arguments
+        ``q`` is taken to hold positions (…, nq), everything else velocity-like vectors (…, n).
+
+    Returns
+    -------
+    tuple
+        The leading shape, and C-contiguous float64 arrays of shape (batch, nq) or (batch, n).
+
+    Raises
+    ------
+    ArgumentError
+        Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
+    """
+    rows = []
+    for name, value in arguments.items():
+        row = _plain_row(value, robot.nq if name == "q" else robot.n)
+        if row is None:
+            return _broadcast_state(robot, arguments)
+        rows.append(row)
+    return (), rows
+
+
+def _plain_row(value: ArrayLike, width: int) -> Array | None:
+    """`value` as one row where it needs no conversion at all, which is the case in a control loop."""
+    if type(value) is not np.ndarray or value.dtype != np.float64 or value.shape != (width,):
+        return None
+    return value.reshape(1, width) if value.flags.carray and _all_finite(value) else None
+
+
+@in_place_kernel
+def _all_finite(values: Array) -> bool:
+    finite = True
+    for k in range(values.shape[0]):
+        finite &= np.isfinite(values[k])
+    return finite
+
+
+def _broadcast_state(robot: Machine, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
+    arrays = []
+    for name, value in arguments.items():
+        width = robot.nq if name == "q" else robot.n
+        array = as_floats(name, value)
+        if array.ndim == 0 or array.shape[-1] != width:
+            raise ArgumentError(
+                f"{name} has shape {array.shape}; robot {robot.name!r} wants (..., {width}), "
+                f"in the order of robot.joint_names"
+            )
+        if not np.isfinite(array).all():
+            where = tuple(int(k) for k in np.argwhere(~np.isfinite(array))[0])
+            raise ArgumentError(
+                f"{name}[{', '.join(map(str, where))}] is {array[where]}"
+                f"{_joint_of(robot, name, where[-1])}; every number must be finite"
+            )
+        arrays.append(array)
+    lead = arrays[0].shape[:-1]
+    if any(a.shape[:-1] != lead for a in arrays):
+        try:
+            lead = np.broadcast_shapes(*(a.shape[:-1] for a in arrays))
+        except ValueError:
+            shapes = ", ".join(f"{n} {a.shape}" for n, a in zip(arguments, arrays, strict=True))
+            raise ArgumentError(f"leading dimensions do not broadcast: {shapes}") from None
+        arrays = [np.broadcast_to(a, (*lead, a.shape[-1])) for a in arrays]
+    count = int(np.prod(lead, dtype=np.int64))
+    return lead, [_writable_rows(a, count) for a in arrays]
+
+
+def as_floats(name: str, value: ArrayLike) -> Array:
+    """`value` as a float64 array; `ArgumentError` where it is not made of real numbers."""
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind not in "fiub":
+            raise TypeError(f"its type is {array.dtype}")
+        return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ArgumentError(f"{name} is not an array of real numbers: {error}") from None
+
+
+def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[int, ...]) -> Array:
+    """External loads moved to the body frames.
+
+    Returns
+    -------
+    ndarray
+        (force, moment) at every body frame's origin in body axes; shape (batch or 1, bodies, 6), or (1, 0, 6)
+        where there are none. Loads on links fixed to the base reach no joint and are dropped.
+
+    Raises
+    ------
+    ArgumentError
+        A wrench of a wrong shape or not finite.
+    ModelError
+        An unknown link.
+    """
+    if not wrenches:
+        return np.empty((1, 0, 6))
+    arrays = {}
+    for link, value in wrenches.items():
+        array = as_floats(f"wrenches[{link!r}]", value)
+        if array.ndim == 0 or array.shape[-1] != 6:
+            raise ArgumentError(f"wrenches[{link!r}] has shape {array.shape}; it must be (..., 6): force, moment")
+        if not np.isfinite(array).all():
+            raise ArgumentError(f"wrenches[{link!r}] holds NaN or infinity; every number must be finite")
+        try:
+            np.broadcast_to(array, (*lead, 6))
+        except ValueError:
+            raise ArgumentError(
+                f"wrenches[{link!r}] has shape {array.shape}, which does not broadcast to {(*lead, 6)}"
+            ) from None
+        arrays[link] = array
+    batched = any(a.ndim > 1 for a in arrays.values())
+    count = int(np.prod(lead, dtype=np.int64)) if batched else 1
+    out = np.zeros((count, robot.bodies, 6))
+    for link, array in arrays.items():
+        frame = robot.link(link)
+        if frame.body < 0:
+            continue
+        rows = np.broadcast_to(array, (*lead, 6)).reshape(count, 6) if batched else array.reshape(1, 6)
+        force = rows[:, :3] @ frame.rotation.T
+        out[:, frame.body, :3] += force
+        out[:, frame.body, 3:] += rows[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+    return out
+
+
+def _joint_of(robot: Machine, name: str, k: int) -> str:
+    if name == "q" and robot.nq != robot.n:
+        return ""
+    return f" (joint {robot.joint_names[k]!r})"
+
+
+def _writable_rows(array: Array, count: int) -> Array:
+    # kernels are compiled for writable contiguous arrays only; anything else would compile them anew
+    rows = np.ascontiguousarray(array.reshape(count, array.shape[-1]))
+    return rows if rows.flags.writeable else rows.copy()

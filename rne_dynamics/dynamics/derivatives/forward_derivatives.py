@@ -1,0 +1,242 @@
+"""Derivatives of forward dynamics with respect to q, q̇ and τ in closed form.
+
+Where τ is held, 0 = ∂τ/∂q δq + ∂τ/∂q̇ δq̇ + M δq̈ with the derivatives of inverse dynamics at the acceleration that τ
+gives (J. Carpentier and N. Mansard, Analytical derivatives of rigid body dynamics algorithms, Robotics: Science and
+Systems 2018), so that ∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹.
+
+M is factored once, as LᵀL from the free ends to the base: then L is zero wherever M is (Featherstone, Rigid Body
+Dynamics Algorithms, section 6.5), and a branched robot costs O(n·depth) for each column. Robots with mimic joints
+couple coordinates across branches; `_elimination_tree` finds what then has to be filled.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.compiling.views import shaped
+from rne_dynamics.dynamics.articulated.nasser import nasser_forward
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_derivatives_batch, inverse_derivatives_packed
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed, forward_function
+from rne_dynamics.errors import no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    NO_INERTIA,
+    OK,
+    topology_of,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.cholesky import SINGULAR
+
+
+class ForwardDynamicsDerivatives(NamedTuple):
+    """Derivatives of the accelerations, each of shape (…, n, n): row = acceleration, column = coordinate.
+
+    Parameters
+    ----------
+    q
+        ∂q̈/∂q, along displacements in velocity coordinates (`integrate_configuration`).
+    qd
+        ∂q̈/∂q̇.
+    tau
+        ∂q̈/∂τ, which is the inverse of the mass matrix.
+    """
+
+    q: Array
+    qd: Array
+    tau: Array
+
+
+@helper
+def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
+    """Change the tree `before` so that coordinate `inner` < `outer` lies on the way from `outer` to the base."""
+    while inner >= 0:
+        while before[outer] > inner:
+            outer = before[outer]
+        if before[outer] == inner:
+            return
+        # between `outer` and what came next: which must then lie on the way from `inner`
+        following = before[outer]
+        before[outer] = inner
+        outer, inner = inner, following
+
+
+@helper
+def _elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> None:
+    """The next coordinate towards the base for each of `before` (n,), −1 where there is none.
+
+    Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
+    tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
+    """
+    for k in range(before.shape[0]):
+        before[k] = -1
+    for i in range(topology.shape[0]):
+        iv = topology[i, VELOCITY_INDEX]
+        last = iv + (5 if topology[i, KIND] == FLOATING else 0)
+        for k in range(iv, last):
+            _couple(before, k, k + 1)
+        j = topology[i, PARENT]
+        while j >= 0:
+            jv = topology[j, VELOCITY_INDEX]
+            if jv < iv:
+                _couple(before, jv + (5 if topology[j, KIND] == FLOATING else 0), iv)
+            elif jv > iv:  # joint j mimics a later one
+                _couple(before, last, jv)
+            j = topology[j, PARENT]
+
+
+@helper
+def _factor(M: Array, before: NDArray[np.int64]) -> int:
+    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite."""
+    n = M.shape[0]
+    size = np.empty(n)
+    for k in range(n):
+        size[k] = M[k, k]
+    for k in range(n - 1, -1, -1):
+        if not M[k, k] > SINGULAR * size[k]:
+            return k
+        root = np.sqrt(M[k, k])
+        M[k, k] = root
+        i = before[k]
+        while i >= 0:
+            M[k, i] /= root
+            i = before[i]
+        i = before[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                M[i, j] -= M[k, i] * M[k, j]
+                j = before[j]
+            i = before[i]
+    return -1
+
+
+@helper
+def _solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
+    """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        s = 1.0 / L[i, i]
+        for c in range(n):
+            X[i, c] *= s
+        j = before[i]
+        while j >= 0:
+            s = L[i, j]
+            for c in range(n):
+                X[j, c] -= s * X[i, c]
+            j = before[j]
+    for i in range(n):
+        j = before[i]
+        while j >= 0:
+            s = L[i, j]
+            for c in range(n):
+                X[i, c] -= s * X[j, c]
+            j = before[j]
+        s = 1.0 / L[i, i]
+        for c in range(n):
+            X[i, c] *= s
+
+
+@kernel
+def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
+    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
+    n = out.shape[2]
+    before = np.empty(n, np.int64)
+    _elimination_tree(topology, before)
+    L = np.empty((n, n))
+    for b in range(out.shape[1]):
+        for i in range(n):
+            for k in range(n):
+                L[i, k] = out[2, b, i, k]
+                out[0, b, i, k] = -out[0, b, i, k]
+                out[1, b, i, k] = -out[1, b, i, k]
+                out[2, b, i, k] = 1.0 if i == k else 0.0
+        singular = _factor(L, before)
+        if singular >= 0:
+            return singular
+        for part in range(3):
+            _solve_rows(L, before, out[part, b])
+    return -1
+
+
+@kernel
+def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
+    """`forward_derivatives_packed` where the acceleration that the efforts give is known."""
+    code = inverse_derivatives_packed(arm, q, qd, qdd, out)
+    if code == OK:
+        n = out.shape[1]
+        if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
+            code = NO_INERTIA
+    return code
+
+
+@kernel
+def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array, out: Array) -> int:
+    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `inverse_derivatives_packed`."""
+    code = forward_dynamics_packed(arm, q, qd, tau, qdd)
+    if code != OK:
+        return code
+    return derivatives_at_acceleration(arm, q, qd, qdd, out)
+
+
+DERIVATIVES_AT_ACCELERATION = Sealed(derivatives_at_acceleration, 1, 1, 1, 1, 3)
+
+
+def forward_dynamics_derivatives(
+    robot: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> ForwardDynamicsDerivatives:
+    """Derivatives of `forward_dynamics` with respect to q, q̇ and τ, analytic.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, qd, tau
+        Positions (…, nq), velocities and efforts (…, n). Leading dimensions broadcast.
+    wrenches, base_motion
+        As for `inverse_dynamics`; the loads are held constant in their links' axes.
+
+    Returns
+    -------
+    ForwardDynamicsDerivatives
+        ``q``, ``qd``, ``tau``, each of shape (…, n, n). A displacement of q has n components: for a floating joint
+        (linear, angular) in the moving frame's axes, as in `integrate_configuration`.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, or a base motion for a floating base.
+    SingularInertiaError
+        A joint that moves no inertia (massless links, no rotor); the message names it.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    if wrenches is None and base_motion is None:
+        qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
+        arm = robot.packed
+        found = quick(forward_function(robot), arm, q, qd, tau, qdd)
+        if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
+            return ForwardDynamicsDerivatives(out[0], out[1], out[2])
+    lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
+    base = packed_base(robot, base_motion, lead)
+    loads = bodies_wrenches(robot, wrenches, lead)
+    accelerations = nasser_forward(robot, base, positions, velocities, efforts, loads)
+    out = np.empty((3, positions.shape[0], robot.n, robot.n))
+    inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
+    coordinate = accelerations_from_efforts(robot.topology, out)
+    if coordinate >= 0:
+        raise no_inertia(robot.joint_names[coordinate], robot.name)
+    return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))

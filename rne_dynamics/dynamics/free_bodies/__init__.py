@@ -1,0 +1,1 @@
+"""Free bodies in maximal coordinates and their differential-algebraic equations (document 001)."""

@@ -1,0 +1,221 @@
+"""The state of a robot in maximal coordinates: pose and twist of every body, and what the joints demand of them.
+
+From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do
+not fit together: `constraint_errors` says by how much, `maximal_projection.consistent` mends them. The base is at rest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.free_bodies.blocks import (
+    ANGULAR,
+    MOTION_COLUMNS,
+    POSITION,
+    RELATIVE_ANGULAR,
+    RELATIVE_LINEAR,
+    ROTATION,
+)
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem, factorised
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_kernel
+from rne_dynamics.dynamics.kinematics.rotations import (
+    rotation_quaternions,
+    rotation_vectors,
+    wrapped,
+)
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.rows import put, put_matrix, vector_at
+from rne_dynamics.spatial.vector import add, compose, cross, from_quaternion, rotate_back, subtract, transpose
+
+
+@dataclass(frozen=True, eq=False)
+class BodyStates:
+    """Pose and twist of every body, in the order of `robot.body_names`.
+
+    Parameters
+    ----------
+    position
+        Origins of the body frames in world axes, m; shape (bodies, 3).
+    quaternion
+        Orientations in the world, x y z w; shape (bodies, 4).
+    twist
+        Velocity of the origin and angular velocity in the body's own axes; shape (bodies, 6).
+    near
+        Joint positions once read off; angles are told apart by full turns as those nearest to these; shape (nq,).
+    """
+
+    position: Array
+    quaternion: Array
+    twist: Array
+    near: Array
+
+
+def body_states(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> BodyStates:
+    """Consistent poses and twists from joint positions (nq,) and velocities (n,).
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity.
+    """
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    if lead:
+        raise ArgumentError(f"q has leading shape {lead}; one state at a time: q ({robot.nq},), qd ({robot.n},)")
+    poses = np.empty((robot.bodies, POSE_COLUMNS))
+    body_poses_kernel(robot.topology, robot.parameters, positions[0], poses)
+    quaternion = rotation_quaternions(poses[:, :9].reshape(-1, 3, 3))
+    states = BodyStates(poses[:, 9:], quaternion, np.zeros((robot.bodies, 6)), positions[0].copy())
+    if robot.bodies == 0:
+        return states
+    system = MaximalSystem.of(robot)
+    blocks = system.blocks(robot.base_at_rest, positions[0], velocities[0], np.empty((0, 6)))
+    right = system.along_axes(velocities[0]).ravel()
+    return replace(states, twist=factorised(system.constraint_matrix(blocks.transfer)).solve(right).reshape(-1, 6))
+
+
+@kernel
+def relative_motion_kernel(
+    topology: NDArray[np.int64], position: Array, quaternion: Array, twist: Array, motion: Array
+) -> None:
+    """Fill `motion`, shape (bodies, MOTION_COLUMNS), as `free_body_kernel` takes it, from poses and twists."""
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R = from_quaternion(quaternion[i, 0], quaternion[i, 1], quaternion[i, 2], quaternion[i, 3])
+        p, v, w = vector_at(position, i, 0), vector_at(twist, i, 0), vector_at(twist, i, 3)
+        put(motion, i, ANGULAR, w)
+        if parent >= 0:
+            world = from_quaternion(
+                quaternion[parent, 0], quaternion[parent, 1], quaternion[parent, 2], quaternion[parent, 3]
+            )
+            p = rotate_back(world, subtract(p, vector_at(position, parent, 0)))
+            R = compose(transpose(world), R)
+            w_parent = vector_at(twist, parent, 3)
+            v = subtract(v, rotate_back(R, add(vector_at(twist, parent, 0), cross(w_parent, p))))
+            w = subtract(w, rotate_back(R, w_parent))
+        put_matrix(motion, i, ROTATION, R)
+        put(motion, i, POSITION, p)
+        put(motion, i, RELATIVE_LINEAR, v)
+        put(motion, i, RELATIVE_ANGULAR, w)
+
+
+def check_states(robot: RobotModel, states: BodyStates) -> None:
+    """`ArgumentError` where an array is not of the robot's size or not finite; names the body."""
+    bodies = robot.bodies
+    shapes = {"position": (bodies, 3), "quaternion": (bodies, 4), "twist": (bodies, 6), "near": (robot.nq,)}
+    for name, shape in shapes.items():
+        array = getattr(states, name)
+        if array.shape != shape:
+            raise ArgumentError(f"{name} of the bodies has shape {array.shape}; robot {robot.name!r} needs {shape}")
+        if not np.isfinite(array).all():
+            where = np.argwhere(~np.isfinite(array))[0]
+            body = "" if name == "near" else f" of body {robot.body_names[where[0]]!r}"
+            raise ArgumentError(f"{name}{body} is {array[tuple(where)]}; every number must be finite")
+    if bodies and not np.linalg.norm(states.quaternion, axis=1).min() > 0.0:
+        body = robot.body_names[int(np.linalg.norm(states.quaternion, axis=1).argmin())]
+        raise ArgumentError(f"quaternion of body {body!r} is zero; it must have length 1")
+
+
+def joint_motion(robot: RobotModel, states: BodyStates) -> Array:
+    """Placement and velocity of every body in its parent, as `free_body_kernel` takes them."""
+    motion = np.empty((robot.bodies, MOTION_COLUMNS))
+    relative_motion_kernel(robot.topology, states.position, states.quaternion, states.twist, motion)
+    return motion
+
+
+def joint_coordinates(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
+    """Joint positions (nq,) and velocities (n,) read off poses and twists; of mimic joints the leader counts."""
+    return _coordinates(robot, joint_motion(robot, states), states.near)
+
+
+def _coordinates(robot: RobotModel, motion: Array, near: Array) -> tuple[Array, Array]:
+    turned, shifted = _in_joint_frames(robot, motion)
+    angles = _angles(turned)
+    q, qd = np.empty(robot.nq), np.empty(robot.n)
+    for i, (_, kind, iq, iv) in enumerate(robot.topology.tolist()):
+        if kind == layout.FLOATING:
+            quaternion = rotation_quaternions(turned[i : i + 1])[0]
+            sign = -1.0 if quaternion @ near[iq + 3 : iq + 7] < 0.0 else 1.0
+            q[iq : iq + 3], q[iq + 3 : iq + 7] = shifted[i], sign * quaternion
+            qd[iv : iv + 6] = motion[i, RELATIVE_LINEAR : RELATIVE_LINEAR + 6]
+        elif robot.body_names[i] != robot.joint_names[iv]:
+            continue
+        elif kind == layout.PRISMATIC:
+            q[iq], qd[iv] = shifted[i, 2], motion[i, RELATIVE_LINEAR + 2]
+        else:
+            q[iq] = near[iq] + wrapped(angles[i] - near[iq])
+            qd[iv] = motion[i, RELATIVE_ANGULAR + 2]
+    return q, qd
+
+
+def constraint_errors(robot: RobotModel, states: BodyStates) -> tuple[Array, Array]:
+    """How far the bodies are from what their joints allow.
+
+    Returns
+    -------
+    tuple
+        Errors of position (m, rad) and of velocity, each (bodies, 6): (linear, angular) in the body's axes, zero along
+        what a joint leaves free. A mimic joint's axis shows its lag behind the gear ratio.
+    """
+    return motion_errors(MaximalSystem.of(robot), joint_motion(robot, states), states.near)
+
+
+def motion_errors(system: MaximalSystem, motion: Array, near: Array) -> tuple[Array, Array]:
+    """`constraint_errors` where the joints' placements and velocities are at hand."""
+    robot = system.robot
+    q, qd = _coordinates(robot, motion, near)
+    turned, shifted = _in_joint_frames(robot, motion)
+    angles = _angles(turned)
+    kind = robot.topology[:, layout.KIND]
+    position = np.zeros((robot.bodies, 6))
+    position[:, :3] = (turned.transpose(0, 2, 1) @ shifted[:, :, None])[:, :, 0]
+    position[:, 3:] = np.where((kind == layout.PRISMATIC)[:, None], rotation_vectors(turned), _tilts(turned))
+    position[kind == layout.FLOATING] = 0.0
+    one_axis = kind != layout.FLOATING
+    iq = robot.topology[:, layout.POSITION_INDEX]
+    target = robot.parameters[:, layout.MULTIPLIER] * q[iq] + robot.parameters[:, layout.OFFSET]
+    sliding, turning = kind == layout.PRISMATIC, kind == layout.REVOLUTE
+    position[sliding, 2] = (shifted[:, 2] - target)[sliding]
+    position[turning, 5] = wrapped(angles - target)[turning]
+    leads = one_axis & np.array(
+        [robot.body_names[i] == robot.joint_names[iv] for i, iv in enumerate(robot.topology[:, layout.VELOCITY_INDEX])],
+        dtype=bool,
+    )
+    position[leads & sliding, 2] = 0.0
+    position[leads & turning, 5] = 0.0
+    velocity = motion[:, RELATIVE_LINEAR : RELATIVE_LINEAR + 6] - system.along_axes(qd)
+    return position, velocity
+
+
+def _in_joint_frames(robot: RobotModel, motion: Array) -> tuple[Array, Array]:
+    """Rotation (bodies, 3, 3) and shift (bodies, 3) of every body from its joint's frame at q = 0."""
+    back = robot.parameters[:, layout.ROTATION : layout.ROTATION + 9].reshape(-1, 3, 3).transpose(0, 2, 1)
+    shift = motion[:, POSITION : POSITION + 3] - robot.parameters[:, layout.PLACEMENT : layout.PLACEMENT + 3]
+    turned: Array = back @ motion[:, ROTATION : ROTATION + 9].reshape(-1, 3, 3)
+    return turned, (back @ shift[:, :, None])[:, :, 0]
+
+
+def _angles(turned: Array) -> Array:
+    """Turn about z that a rotation is nearest to; shape (bodies,)."""
+    angles: Array = np.arctan2(turned[:, 1, 0] - turned[:, 0, 1], turned[:, 0, 0] + turned[:, 1, 1])
+    return angles
+
+
+def _tilts(turned: Array) -> Array:
+    """Rotation vector in the body's axes, z zero, by which its z axis leans from the joint's; shape (bodies, 3).
+
+    Turned over, the axis leans by π about any direction across it: x is taken.
+    """
+    x, y = turned[:, 2, 1], -turned[:, 2, 0]
+    sine = np.hypot(x, y)
+    angle = np.arctan2(sine, turned[:, 2, 2])
+    along_x, along_y = (v / np.where(sine > 0.0, sine, 1.0) for v in (x, y))
+    return np.stack([angle * np.where(sine > 0.0, along_x, 1.0), angle * along_y, np.zeros_like(x)], axis=1)

@@ -1,0 +1,1 @@
+"""Configurations, forward kinematics and Jacobians."""

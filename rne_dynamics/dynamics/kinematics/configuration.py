@@ -1,0 +1,135 @@
+"""Configurations as a space of their own: a floating joint's orientation is a unit quaternion, not three numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    OK,
+    OVERLAPPING,
+    POSITIONS,
+    WRONG_SHAPE,
+    head_of,
+    refusal,
+    shared,
+    topology_of,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.rows import slice_vector
+from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
+
+
+@in_place_kernel
+def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: Array, out: Array) -> None:
+    """One state: q (nq,), step (n,), out (nq,), which must not be q."""
+    for i in range(topology.shape[0]):
+        iq = topology[i, POSITION_INDEX]
+        iv = topology[i, VELOCITY_INDEX]
+        if topology[i, KIND] != FLOATING:
+            out[iq] = q[iq] + step[iv]
+            continue
+        # the twist (v, φ) held for unit time: p += R V(φ) v, R := R exp(φ̃)
+        v, phi = slice_vector(step, iv), slice_vector(step, iv + 3)
+        x, y, z, w = q[iq + 3], q[iq + 4], q[iq + 5], q[iq + 6]
+        angle = np.sqrt(dot(phi, phi))
+        if angle < 1e-4:  # series, exact to round-off here
+            half_sinc = 0.5 - angle * angle / 48.0
+            b = 1.0 / 6.0 - angle * angle / 120.0
+        else:
+            half_sinc = np.sin(0.5 * angle) / angle
+            b = (angle - np.sin(angle)) / angle**3  # times angle² below, so that its lost digits do not count
+        a = 2.0 * half_sinc * half_sinc  # (1 − cos φ)/φ², whose difference would lose half of the digits
+        swept = cross(phi, v)
+        moved = add(v, add(scale(a, swept), scale(b, cross(phi, swept))))
+        p = add(slice_vector(q, iq), rotate(from_quaternion(x, y, z, w), moved))
+        c = np.cos(0.5 * angle)
+        s = scale(half_sinc, phi)
+        X = w * s[0] + x * c + y * s[2] - z * s[1]
+        Y = w * s[1] + y * c + z * s[0] - x * s[2]
+        Z = w * s[2] + z * c + x * s[1] - y * s[0]
+        W = w * c - x * s[0] - y * s[1] - z * s[2]
+        norm = np.sqrt(X * X + Y * Y + Z * Z + W * W)
+        for k in range(3):
+            out[iq + k] = p[k]
+        out[iq + 3], out[iq + 4], out[iq + 5], out[iq + 6] = X / norm, Y / norm, Z / norm, W / norm
+
+
+@in_place_kernel
+def integrate_configuration_packed(arm: Array, q: Array, step: Array, out: Array) -> int:
+    """Fill `out` (nq,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal(arm, q, step, step)
+    if code != OK:
+        return code
+    if out.shape[0] != head_of(arm, POSITIONS):
+        return WRONG_SHAPE
+    if shared(out, arm, q, step, step):
+        return OVERLAPPING
+    integrate_configuration_kernel(topology_of(arm), q, step, out)
+    return OK
+
+
+INTEGRATE_CONFIGURATION = Sealed(integrate_configuration_packed, 1, 1, 1, 1)
+
+
+def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) -> Array:
+    """The configuration reached from `q` by a displacement in velocity coordinates (velocity times time).
+
+    Plain addition for one-axis joints; floating joints follow the screw motion of (v, ω) held constant.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, step
+        Positions (…, nq) and displacements (…, n).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    out = np.empty(robot.nq)
+    if quick(INTEGRATE_CONFIGURATION, robot.packed, q, step, out):
+        return out
+    lead, (positions, steps) = state_arrays(robot, q=q, step=step)
+    out = np.empty_like(positions)
+    for b in range(len(positions)):
+        integrate_configuration_kernel(robot.topology, positions[b], steps[b], out[b])
+    return out.reshape((*lead, robot.nq))
+
+
+def random_configuration(robot: RobotModel, rng: np.random.Generator, count: int | None = None) -> Array:
+    """Configurations drawn evenly inside the joint limits (±π rad, ±1 m where there are none).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    rng
+        Source of randomness.
+    count
+        Number of configurations; `None` gives one of shape (nq,), otherwise (count, nq).
+    """
+    rows = 1 if count is None else count
+    out = np.empty((rows, robot.nq))
+    for i in range(robot.bodies):
+        iq, iv = robot.topology[i, POSITION_INDEX], robot.topology[i, VELOCITY_INDEX]
+        if robot.topology[i, KIND] == FLOATING:
+            out[:, iq : iq + 3] = rng.uniform(-1.0, 1.0, (rows, 3))
+            quaternion = rng.normal(size=(rows, 4))
+            out[:, iq + 3 : iq + 7] = quaternion / np.linalg.norm(quaternion, axis=1, keepdims=True)
+            continue
+        reach = np.pi if robot.topology[i, KIND] == REVOLUTE else 1.0
+        lower, upper = max(robot.lower[iv], -reach), min(robot.upper[iv], reach)
+        if lower > upper:  # the limits lie outside ±reach
+            lower, upper = robot.lower[iv], robot.upper[iv]
+        if np.isinf(lower) or np.isinf(upper):
+            lower, upper = -reach, reach
+        out[:, iq] = rng.uniform(lower, upper, rows)
+    return out[0] if count is None else out

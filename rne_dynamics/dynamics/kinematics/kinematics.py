@@ -1,0 +1,154 @@
+"""Where every body and link is: forward kinematics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.compiling.views import shaped
+from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.packed_arm import (
+    FRAME_POSITION,
+    FRAME_ROTATION,
+    LINKS,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    head_of,
+    link_bodies_of,
+    link_frames_of,
+    parameters_of,
+    refusal_of_position,
+    shared,
+    topology_of,
+    work_part,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.vector import add, compose, rotate
+
+# columns of a pose: R_WB row after row, then p_WB
+ROTATION, POSITION, POSE_COLUMNS = columns(9, 3)
+_poses_of = work_part(POSE_COLUMNS)
+
+
+@in_place_kernel
+def body_poses_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
+    """Fill the pose of every body in the world for one state; `poses` has shape (bodies, POSE_COLUMNS)."""
+    put_joint_turns(topology, parameters, q, poses, POSITION)  # where the positions will be
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R, p = placement_at_turn(topology, parameters, i, q, (poses[i, POSITION], poses[i, POSITION + 1]))
+        if parent >= 0:
+            R_parent = matrix_at(poses, parent, ROTATION)
+            p = add(vector_at(poses, parent, POSITION), rotate(R_parent, p))
+            R = compose(R_parent, R)
+        put_matrix(poses, i, ROTATION, R)
+        put(poses, i, POSITION, p)
+
+
+@in_place_kernel
+def body_poses_batch(topology: NDArray[np.int64], parameters: Array, q: Array, poses: Array) -> None:
+    """`body_poses_kernel` over rows: q (B, nq), poses (B, bodies, POSE_COLUMNS)."""
+    for b in range(q.shape[0]):
+        body_poses_kernel(topology, parameters, q[b], poses[b])
+
+
+@in_place_kernel
+def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: Array) -> int:
+    """Fill rotation (links, 3, 3) and position (links, 3) of all links as `compiled` says."""
+    code = refusal_of_position(arm, q)
+    if code != OK:
+        return code
+    links = head_of(arm, LINKS)
+    if rotation.shape != (links, 3, 3) or position.shape != (links, 3):
+        return WRONG_SHAPE
+    if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
+        return OVERLAPPING
+    poses, bodies, frames = _poses_of(arm), link_bodies_of(arm), link_frames_of(arm)
+    body_poses_kernel(topology_of(arm), parameters_of(arm), q, poses)
+    turns = shaped(rotation, (links, 9))
+    for k in range(links):
+        R, p = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
+        body = bodies[k]
+        if body >= 0:
+            R_body = matrix_at(poses, body, ROTATION)
+            p = add(vector_at(poses, body, POSITION), rotate(R_body, p))
+            R = compose(R_body, R)
+        put_matrix(turns, k, 0, R)
+        put(position, k, 0, p)
+    return OK
+
+
+FORWARD_KINEMATICS = Sealed(forward_kinematics_packed, 1, 1, 3, 2)
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPoses:
+    """Poses of all links in the world.
+
+    Parameters
+    ----------
+    robot
+        The model; gives the names.
+    rotation, position
+        ``R_WL`` (…, links, 3, 3) and ``p_WL`` (…, links, 3), in the order of `robot.link_names`; m.
+    """
+
+    robot: RobotModel
+    rotation: Array
+    position: Array
+
+    def __getitem__(self, link: str) -> Array:
+        """Homogeneous transformation of a link, shape (…, 4, 4); `ModelError` for an unknown one."""
+        self.robot.link(link)
+        k = self.robot.link_names.index(link)
+        pose = np.zeros((*self.position.shape[:-2], 4, 4))
+        pose[..., :3, :3] = self.rotation[..., k, :, :]
+        pose[..., :3, 3] = self.position[..., k, :]
+        pose[..., 3, 3] = 1.0
+        return pose
+
+
+def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
+    """Poses of all links in the world (for a fixed base: in the root link's frame).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    count = len(robot.links)
+    rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
+    if quick(FORWARD_KINEMATICS, robot.packed, q, rotation, position):
+        return LinkPoses(robot, rotation, position)
+    lead, (positions,) = state_arrays(robot, q=q)
+    batch = positions.shape[0]
+    poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
+    body_poses_batch(robot.topology, robot.parameters, positions, poses)
+    # a body −1 at the end stands for the world, which python's indexing finds by itself
+    R = np.concatenate([poses[:, :, :9].reshape(batch, -1, 3, 3), np.broadcast_to(np.eye(3), (batch, 1, 3, 3))], axis=1)
+    p = np.concatenate([poses[:, :, 9:], np.zeros((batch, 1, 3))], axis=1)
+    frames = robot.links.values()
+    body = [frame.body for frame in frames]
+    turn = np.array([frame.rotation for frame in frames])
+    shift = np.array([frame.position for frame in frames])
+    rotation = R[:, body] @ turn
+    position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)
+    links = len(body)
+    return LinkPoses(robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))

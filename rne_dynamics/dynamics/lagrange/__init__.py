@@ -1,0 +1,1 @@
+"""Recursive Lagrange (document 004)."""

@@ -1,0 +1,323 @@
+"""Lagrange's equations W q̈ = P + V, built link by link (Vukobratović and Potkonjak, document 004).
+
+Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇, less ṡ
+on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints
+with a rotation and a translation; here they stand in any tree. O(n³), and independent of every other engine of the
+package.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import helper, in_place_kernel, kernel
+from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.lagrange.columns import (
+    ALPHA,
+    ALPHA_RATE,
+    BETA,
+    BETA_RATE,
+    CENTRE,
+    LINK_COLUMNS,
+    TABLE_COLUMNS,
+    V_PARTIAL,
+    W_PARTIAL,
+    A,
+    V,
+    W,
+    add_link,
+    freedom,
+    inertia_about_centre,
+)
+from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
+from rne_dynamics.spatial.vector import Symmetric, Vector, add, cross, dot, rotate, rotate_back, scale, subtract, times
+
+# columns of `pairs`, one row a coordinate on the present link's path: (α, B), (α̇, Ḃ), and (m α, J B), (m α̇, J Ḃ)
+_U, _U_RATE, _F, _F_RATE, PAIR_COLUMNS = columns(6, 6, 6, 6)
+
+
+class LagrangeTerms(NamedTuple):
+    """The terms of W q̈ = P + V, P being the joint efforts, and what V is made of: V = Y + ∂T/∂q − Ẇ q̇ − ṡ (29).
+
+    Parameters
+    ----------
+    W
+        Inertia matrix, rotor inertia on its diagonal; (…, n, n).
+    V
+        Velocity-dependent and gravity efforts with the sign of driving ones, N·m or N; (…, n).
+    W_dot
+        Time derivative of W along the motion; (…, n, n).
+    dT_dq
+        Partial derivatives of the kinetic energy, with q̇ held; for a floating joint, displacements along its
+        velocity components with its twist relative to the parent held fixed in the parent; (…, n).
+    Y
+        Generalised forces of the weights; (…, n).
+    s_dot
+        Time derivative of s = ∂T/∂q̇ − W q̇, the generalised momenta that the prescribed motion of the base alone gives
+        the joints; zero for a base at rest; (…, n).
+    """
+
+    W: Array
+    V: Array
+    W_dot: Array
+    dT_dq: Array
+    Y: Array
+    s_dot: Array
+
+
+@helper
+def _derivatives_and_forces(
+    m: float,
+    J: Symmetric,
+    i: int,
+    field: Array,
+    wrenches: Array,
+    path: NDArray[np.int64],
+    links: Array,
+    table: Array,
+    pairs: Array,
+    dT_dq: Array,
+    Y: Array,
+) -> None:
+    """∂T_i/∂q, the weight and load of link i, and the factors of Z_i and Ż_i."""
+    room = path.shape[1] - 1
+    A_i, w, v = matrix_at(links, i, A), vector_at(links, i, W), vector_at(links, i, V)
+    p = scale(m, v)
+    L = rotate(A_i, times(J, rotate_back(A_i, w)))
+    force = scale(m, slice_vector(field, 0))
+    moment: Vector = (0.0, 0.0, 0.0)
+    if wrenches.shape[0] > 0:
+        load = rotate(A_i, vector_at(wrenches, i, 0))
+        r = rotate(A_i, vector_at(links, i, CENTRE))
+        moment = subtract(rotate(A_i, vector_at(wrenches, i, 3)), cross(r, load))
+        force = add(force, load)
+    for k in range(path[i, 0]):
+        coordinate = path[i, 1 + k]
+        row = i * room + k
+        beta, alpha = vector_at(table, row, BETA), vector_at(table, row, ALPHA)
+        turned = cross(w, beta)  # −∂A_i/∂q A_i⁻¹ ω_i, (45)
+        # (41), (42): mᵢ v·∂v/∂q + ω̃ᵀ J ∂ω̃/∂q, the second product formed in the base's axes
+        dT_dq[coordinate] += dot(p, vector_at(table, row, V_PARTIAL))
+        dT_dq[coordinate] += dot(L, add(vector_at(table, row, W_PARTIAL), turned))
+        Y[coordinate] += dot(force, alpha) + dot(moment, beta)  # (52)–(54)
+        alpha_rate = vector_at(table, row, ALPHA_RATE)
+        B = rotate_back(A_i, beta)  # (23)
+        B_rate = rotate_back(A_i, subtract(vector_at(table, row, BETA_RATE), turned))  # (34)
+        put(pairs, k, _U, alpha)
+        put(pairs, k, _U + 3, B)
+        put(pairs, k, _U_RATE, alpha_rate)
+        put(pairs, k, _U_RATE + 3, B_rate)
+        put(pairs, k, _F, scale(m, alpha))
+        put(pairs, k, _F + 3, times(J, B))
+        put(pairs, k, _F_RATE, scale(m, alpha_rate))
+        put(pairs, k, _F_RATE + 3, times(J, B_rate))
+
+
+@helper
+def _add_inertia(i: int, path: NDArray[np.int64], pairs: Array, W_sum: Array, W_dot: Array) -> None:
+    """W += Z_i and Ẇ += Ż_i, (31)–(33)."""
+    for k in range(path[i, 0]):
+        row = path[i, 1 + k]
+        for j in range(k + 1):
+            z = pairs[k, _F] * pairs[j, _U]
+            z_rate = pairs[k, _F_RATE] * pairs[j, _U] + pairs[k, _F] * pairs[j, _U_RATE]
+            for c in range(1, 6):
+                z += pairs[k, _F + c] * pairs[j, _U + c]
+                z_rate += pairs[k, _F_RATE + c] * pairs[j, _U + c] + pairs[k, _F + c] * pairs[j, _U_RATE + c]
+            column = path[i, 1 + j]
+            W_sum[row, column] += z
+            W_dot[row, column] += z_rate
+            if j != k:
+                W_sum[column, row] += z
+                W_dot[column, row] += z_rate
+
+
+@in_place_kernel
+def lagrange_kernel(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    field: Array,
+    q: Array,
+    qd: Array,
+    wrenches: Array,
+    path: NDArray[np.int64],
+    links: Array,
+    table: Array,
+    pairs: Array,
+    W_sum: Array,
+    W_dot: Array,
+    dT_dq: Array,
+    Y: Array,
+    V_sum: Array,
+) -> None:
+    """The terms of Lagrange's equations for one state.
+
+    Parameters
+    ----------
+    topology, parameters
+        Packed model (`rne_dynamics.model.layout`).
+    field
+        Acceleration that gravity gives, in base axes, shape (3,); the base does not turn.
+    q, qd
+        Shapes (nq,), (n,).
+    wrenches
+        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
+    path, links, table, pairs
+        Scratch for d coordinates on the longest path (or more): int64 (bodies, 1 + d), then (bodies, LINK_COLUMNS),
+        (bodies · d, TABLE_COLUMNS), (d, PAIR_COLUMNS).
+    W_sum, W_dot, dT_dq, Y, V_sum
+        Filled; shapes (n, n), (n, n), (n,), (n,), (n,). External loads count in Y.
+    """
+    n = V_sum.shape[0]
+    for j in range(n):
+        dT_dq[j] = 0.0
+        Y[j] = 0.0
+        for k in range(n):
+            W_sum[j, k] = 0.0
+            W_dot[j, k] = 0.0
+    for i in range(topology.shape[0]):
+        m, centre, J = inertia_about_centre(parameters, i)
+        add_link(topology, parameters, i, centre, q, qd, path, links, table)
+        if wrenches.shape[0] > 0 or m > 0.0 or J[0] + J[3] + J[5] > 0.0:
+            _derivatives_and_forces(m, J, i, field, wrenches, path, links, table, pairs, dT_dq, Y)
+            _add_inertia(i, path, pairs, W_sum, W_dot)
+        if topology[i, KIND] != FLOATING:
+            iv = topology[i, VELOCITY_INDEX]
+            W_sum[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
+    for j in range(n):  # (29)
+        V_sum[j] = Y[j] + dT_dq[j]
+        for k in range(n):
+            V_sum[j] -= W_dot[j, k] * qd[k]
+
+
+@kernel
+def lagrange_batch(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    field: Array,
+    q: Array,
+    qd: Array,
+    wrenches: Array,
+    W_sum: Array,
+    W_dot: Array,
+    dT_dq: Array,
+    Y: Array,
+    V_sum: Array,
+) -> None:
+    """`lagrange_kernel` over rows: field (1 or B, 3), q (B, nq), qd (B, n), wrenches (1 or B, bodies or 0, 6)."""
+    bodies = topology.shape[0]
+    room = 0
+    for i in range(bodies):
+        room += freedom(topology, i)
+    path = np.empty((bodies, 1 + room), dtype=np.int64)
+    links = np.empty((bodies, LINK_COLUMNS))
+    table = np.empty((bodies * room, TABLE_COLUMNS))
+    pairs = np.empty((room, PAIR_COLUMNS))
+    for b in range(q.shape[0]):
+        lagrange_kernel(
+            topology,
+            parameters,
+            field[b if field.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            path,
+            links,
+            table,
+            pairs,
+            W_sum[b],
+            W_dot[b],
+            dT_dq[b],
+            Y[b],
+            V_sum[b],
+        )
+
+
+def form_terms(
+    topology: NDArray[np.int64], parameters: Array, field: Array, q: Array, qd: Array, wrenches: Array
+) -> LagrangeTerms:
+    """The terms over rows, shapes as for `lagrange_batch`; nothing is checked."""
+    rows, n = qd.shape
+    terms = LagrangeTerms(
+        np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
+        np.zeros((rows, n)),
+    )  # fmt: skip
+    lagrange_batch(
+        topology, parameters, field, q, qd, wrenches, terms.W, terms.W_dot, terms.dT_dq, terms.Y, terms.V
+    )  # fmt: skip
+    return terms
+
+
+def form_terms_on_moving_base(
+    robot: RobotModel, base: Array, field: Array, q: Array, qd: Array, wrenches: Array
+) -> LagrangeTerms:
+    """The terms of the joints for a base that moves as `base` (1 or B, 12: v, ω, v̇, ω̇) says; nothing is checked.
+
+    A base in prescribed motion is six coordinates more, a floating joint at the root. The equations are formed for all
+    of them, and the rows of the joints kept: W_qq q̈ + W_qb ż = P + V_q with ż given.
+    """
+    v, w, dv, dw = base[:, 0:3], base[:, 3:6], base[:, 6:9], base[:, 9:12]
+    rows = len(q)
+    origin = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+    velocity = np.broadcast_to(base[:, :6], (rows, 6))
+    whole = form_terms(
+        *with_floating_root(robot),
+        field,
+        np.concatenate([np.broadcast_to(origin, (rows, 7)), q], axis=1),
+        np.concatenate([velocity, qd], axis=1),
+        np.concatenate([np.zeros((len(wrenches), 1, 6)), wrenches], axis=1) if wrenches.size else wrenches,
+    )
+    # the rate of the base's velocity components, whose axes turn with it
+    acceleration = np.broadcast_to(np.concatenate([dv - np.cross(w, v), dw], axis=1), (rows, 6))
+    given = (whole.W[:, 6:, :6] @ acceleration[:, :, None])[:, :, 0]
+    return LagrangeTerms(
+        np.ascontiguousarray(whole.W[:, 6:, 6:]),
+        whole.V[:, 6:] - given,
+        np.ascontiguousarray(whole.W_dot[:, 6:, 6:]),
+        whole.dT_dq[:, 6:],
+        whole.Y[:, 6:],
+        (whole.W_dot[:, 6:, :6] @ velocity[:, :, None])[:, :, 0] + given,
+    )
+
+
+def lagrange_terms(
+    robot: RobotModel, q: ArrayLike, qd: ArrayLike, *, base_motion: BaseMotion | None = None
+) -> LagrangeTerms:
+    """W and V of Lagrange's equations W q̈ = P + V, and Ẇ, ∂T/∂q, Y, ṡ that V is made of (document 004).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, qd
+        Positions (…, nq) and velocities (…, n). Leading dimensions broadcast.
+    base_motion
+        As for `inverse_dynamics`. The kinetic energy is that of the motion in the world then.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, or a base motion for a floating base.
+    """
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    unloaded = np.empty((1, 0, 6))
+    if base_motion is None:
+        field = robot.gravity.reshape(1, 3).copy()
+        terms = form_terms(robot.topology, robot.parameters, field, positions, velocities, unloaded)
+    else:
+        base = packed_base(robot, base_motion, lead)
+        field = robot.gravity @ np.asarray(base_motion.rotation, dtype=np.float64)  # in base axes; checked just now
+        field = np.array(np.broadcast_to(field, (*lead, 3)).reshape(-1, 3))
+        base = np.array(np.broadcast_to(base, (len(field), 12)))
+        base[:, 6:9] += field  # its own acceleration, without −g
+        terms = form_terms_on_moving_base(robot, base, field, positions, velocities, unloaded)
+    return LagrangeTerms(*(term.reshape((*lead, *term.shape[1:])) for term in terms))

@@ -1,0 +1,1 @@
+"""Recursive Newton–Euler: inverse dynamics, gravity, joint reactions."""

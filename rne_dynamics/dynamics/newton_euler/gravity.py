@@ -1,0 +1,154 @@
+"""Efforts that hold the arm still against gravity, O(n).
+
+At rest the recursion of `newton_euler` needs only mass and first moment of what each joint carries: the
+force on body i is −(composite mass) g, its moment about the joint −(composite m·c) × g.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, threaded_kernel
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.base_motion import packed_base
+from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import (
+    FLOATING,
+    KIND,
+    MASS,
+    MOMENT,
+    MULTIPLIER,
+    PARENT,
+    PRISMATIC,
+    VELOCITY_INDEX,
+)
+from rne_dynamics.model.packed_arm import (
+    COORDINATES,
+    OK,
+    OVERLAPPING,
+    WRONG_SHAPE,
+    base_of,
+    head_of,
+    parameters_of,
+    refusal_of_position,
+    shared,
+    topology_of,
+    work_part,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
+
+# columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
+_R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
+_work_of = work_part(WORK_COLUMNS)
+
+
+@in_place_kernel
+def gravity_torque_kernel(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, work: Array, tau: Array
+) -> None:
+    """Gravity efforts for one state; arguments as for `inverse_dynamics_kernel`, work (bodies, WORK_COLUMNS)."""
+    bodies = topology.shape[0]
+    for i in range(tau.shape[0]):
+        tau[i] = 0.0
+    put_joint_turns(topology, parameters, q, work, _H)  # where the first moments will be
+    for i in range(bodies):
+        parent = topology[i, PARENT]
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _H], work[i, _H + 1]))
+        up = slice_vector(base, 6) if parent < 0 else vector_at(work, parent, _G)
+        put_matrix(work, i, _R, R)
+        put(work, i, _P, p)
+        put(work, i, _G, rotate_back(R, up))
+        work[i, _M] = parameters[i, MASS]
+        put(work, i, _H, vector_at(parameters, i, MOMENT))
+    for i in range(bodies - 1, -1, -1):
+        parent = topology[i, PARENT]
+        kind = topology[i, KIND]
+        iv = topology[i, VELOCITY_INDEX]
+        up = vector_at(work, i, _G)
+        m = work[i, _M]
+        h = vector_at(work, i, _H)
+        if kind == FLOATING:
+            f, n = scale(m, up), cross(h, up)
+            for k in range(3):
+                tau[iv + k] = f[k]
+                tau[iv + 3 + k] = n[k]
+        elif kind == PRISMATIC:
+            tau[iv] += parameters[i, MULTIPLIER] * m * up[2]
+        else:
+            tau[iv] += parameters[i, MULTIPLIER] * (h[0] * up[1] - h[1] * up[0])
+        # a floating body hands its weight to its actuators, which stand on the parent, like any joint
+        if parent >= 0:
+            work[parent, _M] += m
+            there = add(rotate(matrix_at(work, i, _R), h), scale(m, vector_at(work, i, _P)))
+            put(work, parent, _H, add(vector_at(work, parent, _H), there))
+
+
+@in_place_helper
+def _rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    tau: Array,
+    work: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
+
+
+@threaded_kernel
+def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
+    """`gravity_torque_kernel` over rows: base (1, 12), q (B, nq), tau (B, n)."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    _rows(topology, parameters, base, q, tau, work)
+
+
+@in_place_kernel
+def gravity_torque_packed(arm: Array, q: Array, tau: Array) -> int:
+    """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
+    code = refusal_of_position(arm, q)
+    if code != OK:
+        return code
+    if tau.shape[0] != head_of(arm, COORDINATES):
+        return WRONG_SHAPE
+    if shared(tau, arm, q, q, q):
+        return OVERLAPPING
+    gravity_torque_kernel(topology_of(arm), parameters_of(arm), base_of(arm), q, _work_of(arm), tau)
+    return OK
+
+
+GRAVITY_TORQUE = Sealed(gravity_torque_packed, 1, 1, 1)
+
+
+def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
+    """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q
+        Positions, shape (…, nq).
+
+    Raises
+    ------
+    ArgumentError
+        A wrong shape, NaN or infinity.
+    """
+    tau = np.empty(robot.n)
+    try:  # `quick` written out, which would be a tenth of this call
+        if GRAVITY_TORQUE.call(robot.packed, q, tau) == OK:
+            return tau
+    except ODD_ARGUMENTS:
+        if GRAVITY_TORQUE.prepare():
+            return gravity_torque(robot, q)
+    lead, (positions,) = state_arrays(robot, q=q)
+    tau = np.empty((positions.shape[0], robot.n))
+    gravity_torque_batch(robot.topology, robot.parameters, packed_base(robot, None, lead), positions, tau)
+    return tau.reshape((*lead, robot.n))

@@ -1,0 +1,262 @@
+"""The force and moment that every joint carries, fixed joints included (document 001, sections 4.5.2 and 4.7.1).
+
+The recursion of figure 4.32, motion outward and then forces from the tips inward, is the one inverse dynamics runs
+(`newton_euler`): at its end every body's row holds the whole reaction at its joint, of which an effort is only the
+component along the axis. So there is no second kernel here. What is added is the walk over links: a fixed joint is no
+joint of the model, for its links are one body, but a force sensor sits exactly there. Its reaction is what the links
+behind it need, each by its own inertia and the motion of the body they share.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.newton_euler.newton_euler import (
+    MOTION,
+    PLACEMENT,
+    REACTION,
+    WORK_COLUMNS,
+    inverse_dynamics_kernel,
+)
+from rne_dynamics.errors import unknown_name
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import LinkFrame, RobotModel
+from rne_dynamics.model.tree import JointKind, TreeJoint
+
+
+@in_place_kernel
+def joint_reactions_batch(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    base: Array,
+    q: Array,
+    qd: Array,
+    qdd: Array,
+    wrenches: Array,
+    tau: Array,
+    work: Array,
+) -> None:
+    """Inverse dynamics over rows that keeps every row's work: work (B, bodies, WORK_COLUMNS), tau (n,), scratch.
+
+    Other shapes as for `inverse_dynamics_batch`.
+    """
+    for b in range(q.shape[0]):
+        inverse_dynamics_kernel(
+            topology,
+            parameters,
+            base[b if base.shape[0] > 1 else 0],
+            q[b],
+            qd[b],
+            qdd[b],
+            wrenches[b if wrenches.shape[0] > 1 else 0],
+            work[b],
+            tau,
+        )
+
+
+def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """Placement, motion and reaction of every body over checked rows, in body axes; (B, bodies, WORK_COLUMNS)."""
+    work = np.empty((q.shape[0], robot.bodies, WORK_COLUMNS))
+    tau = np.empty(robot.n)
+    joint_reactions_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau, work)
+    return work
+
+
+def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
+    """What the parent exerts on every body through its joint, over checked rows (engine).
+
+    Returns
+    -------
+    ndarray
+        (force, moment) at the body frame's origin in body axes, whose z is the joint axis; shape (B, bodies, 6).
+    """
+    return bodies_work(robot, base, q, qd, qdd, wrenches)[:, :, REACTION]
+
+
+@dataclass(frozen=True, eq=False)
+class JointReactions:
+    """What every joint carries: the force and moment that the parent link exerts on the child link through it.
+
+    Theorem 4.17 of document 001: a joint with d degrees of freedom carries 6 − d constraint components, which do no
+    work on its motion, and d actuated ones. `constraint` and `actuated` are these two parts; their sum is the wrench.
+
+    Parameters
+    ----------
+    robot
+        The model; gives the names.
+    wrench
+        (force, moment) at the child link frame's origin in child link axes, shape (…, joints, 6), in the order of
+        `joint_names`; N, N·m.
+    base
+        What the world exerts on the root link, at its frame's origin in its axes, shape (…, 6). For a floating base
+        this is what its six coordinates are driven with: zero where the motion is a free one.
+    """
+
+    robot: RobotModel
+    wrench: Array
+    base: Array
+
+    @cached_property
+    def joint_names(self) -> tuple[str, ...]:
+        """Names of all joints of the description, fixed ones included, in its order."""
+        return tuple(joint.name for joint in self.robot.tree.joints)
+
+    def _index(self, joint: str) -> int:
+        try:
+            return self.joint_names.index(joint)
+        except ValueError:
+            raise unknown_name("joint", joint, self.joint_names, f"robot {self.robot.name!r}") from None
+
+    def __getitem__(self, joint: str) -> Array:
+        """The wrench of one joint, shape (…, 6); `ModelError` for an unknown one."""
+        found: Array = self.wrench[..., self._index(joint), :]
+        return found
+
+    def constraint(self, joint: str) -> Array:
+        """The part of a joint's wrench that does no work on its motion: 6 − d independent components; shape (…, 6).
+
+        All of it for a fixed joint; force and the moment across the axis for a revolute one; moment and the force
+        across the axis for a prismatic one; the force along the normal and the moment across it for a planar one;
+        nothing for a floating one. `ModelError` for an unknown joint.
+        """
+        wrench = self[joint]
+        return wrench @ _constraint_projection(self.robot.tree.joints[self._index(joint)])
+
+    def actuated(self, joint: str) -> Array:
+        """The rest, d independent components along the joint's motion; shape (…, 6).
+
+        Its component along the axis is the effort of `inverse_dynamics` less what the rotor takes, τ − I_rotor q̈.
+        `ModelError` for an unknown joint.
+        """
+        return self[joint] - self.constraint(joint)
+
+
+def _constraint_projection(joint: TreeJoint) -> Array:
+    """The symmetric matrix (6, 6) that keeps the constraint part of a wrench at a joint, in child link axes."""
+    along = np.outer(joint.axis, joint.axis)
+    across = np.eye(3) - along
+    force, moment = {
+        JointKind.FIXED: (np.eye(3), np.eye(3)),
+        JointKind.REVOLUTE: (np.eye(3), across),
+        JointKind.CONTINUOUS: (np.eye(3), across),
+        JointKind.PRISMATIC: (across, np.eye(3)),
+        JointKind.PLANAR: (along, across),
+        JointKind.FLOATING: (np.zeros((3, 3)), np.zeros((3, 3))),
+    }[joint.kind]
+    projection = np.zeros((6, 6))
+    projection[:3, :3], projection[3:, 3:] = force, moment
+    return projection
+
+
+def joint_reactions(
+    robot: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    qdd: ArrayLike,
+    *,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> JointReactions:
+    """Force and moment carried by every joint of the description, fixed joints included.
+
+    What the parent link exerts on the child link through the joint, constraint components and actuated ones
+    together, in the child link's frame: its origin lies on the joint. A fixed joint shows what an ideal force sensor
+    in its place would read.
+
+    The component along a joint's axis is ``τ − I_rotor q̈`` of `inverse_dynamics`: the rotor's inertia is overcome
+    by the motor and never passes through the joint. A mimic joint has a reaction of its own; the effort of its
+    leader's coordinate is the sum of multiplier · (component along the axis + I_rotor · multiplier · q̈) over the
+    joints that share it.
+
+    Parameters
+    ----------
+    robot
+        The model.
+    q, qd, qdd
+        Positions (…, nq), velocities and accelerations (…, n). Leading dimensions broadcast.
+    wrenches, base_motion
+        As for `inverse_dynamics`. A load on a link fixed to the base counts here: it reaches fixed joints and the base.
+
+    Returns
+    -------
+    JointReactions
+        ``["joint"]`` gives (…, 6); `wrench` all of them, `base` what holds the root link.
+
+    Raises
+    ------
+    ArgumentError
+        Wrong shapes, NaN or infinity, or a base motion for a floating base.
+    ModelError
+        An unknown link in `wrenches`.
+    """
+    lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
+    base = packed_base(robot, base_motion, lead)
+    loads = bodies_wrenches(robot, wrenches, lead)
+    work = bodies_work(robot, base, positions, velocities, accelerations, loads)
+    need = _links_need(robot, base, work, wrenches or {}, lead)
+    _gather(robot, work, need)
+    wrench = np.empty((len(positions), len(robot.tree.joints), 6))
+    for k, joint in enumerate(robot.tree.joints):
+        frame = robot.links[joint.child]
+        # the bodies' own recursion for moving joints; a fixed one is found only by gathering
+        held = need[joint.child] if joint.kind is JointKind.FIXED else work[:, frame.body, REACTION]
+        wrench[:, k] = _seen_from(frame, held)
+    held = need[robot.tree.root]
+    return JointReactions(robot, wrench.reshape((*lead, len(robot.tree.joints), 6)), held.reshape((*lead, 6)))
+
+
+def _links_need(
+    robot: RobotModel, base: Array, work: Array, wrenches: Wrenches, lead: tuple[int, ...]
+) -> dict[str, Array]:
+    """The wrench each link needs for its own motion, external load taken off, at its body's origin in body axes."""
+    rows = len(work)
+    body, m, h, J = robot.link_inertias
+    # ω, ω̇, v̇ − g of every body; the base's own stands at the end, where body −1 finds it
+    of_base = np.broadcast_to(base[:, None, [3, 4, 5, 9, 10, 11, 6, 7, 8]], (rows, 1, 9))
+    motion = np.concatenate([work[:, :, MOTION], of_base], axis=1)[:, body]
+    w, dw, dv = motion[..., :3], motion[..., 3:6], motion[..., 6:]
+    # Euler's laws about a point of the body: (2.1.1), (2.1.5) of document 000
+    f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
+    n = _times(J, dw) + np.cross(w, _times(J, w)) + np.cross(h, dv)
+    every = np.concatenate([f, n], axis=2)
+    need = {name: every[:, k] for k, name in enumerate(robot.link_names)}
+    for name, value in wrenches.items():
+        frame = robot.links[name]
+        load = np.broadcast_to(as_floats(name, value), (*lead, 6)).reshape(rows, 6)
+        force = load[:, :3] @ frame.rotation.T
+        need[name][:, :3] -= force
+        need[name][:, 3:] -= load[:, 3:] @ frame.rotation.T + np.cross(frame.position, force)
+    return need
+
+
+def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
+    """From the tips inward, add to every link what the joints it carries hand on to it."""
+    R = work[:, :, PLACEMENT][..., :9].reshape(*work.shape[:2], 3, 3)
+    f = _times(R, work[:, :, REACTION][..., :3])
+    n = _times(R, work[:, :, REACTION][..., 3:]) + np.cross(work[:, :, PLACEMENT][..., 9:], f)
+    handed_on = np.concatenate([f, n], axis=2)
+    for joint in reversed(robot.tree.depth_first):
+        if joint.kind is JointKind.FIXED:  # both links share a body, and with it the frame
+            need[joint.parent] += need[joint.child]
+        else:
+            bodies = 3 if joint.kind is JointKind.PLANAR else 1  # the first of them hangs on the parent
+            need[joint.parent] += handed_on[:, robot.links[joint.child].body - (bodies - 1)]
+
+
+def _times(matrices: Array, vectors: Array) -> Array:
+    product: Array = (matrices @ vectors[..., None])[..., 0]
+    return product
+
+
+def _seen_from(frame: LinkFrame, wrench: Array) -> Array:
+    """A wrench at a body's origin in body axes, moved to a link frame of that body."""
+    f, n = wrench[:, :3], wrench[:, 3:]
+    there = n - np.cross(frame.position, f)
+    return np.concatenate([f @ frame.rotation, there @ frame.rotation], axis=1)

@@ -1,0 +1,136 @@
+"""The arms of the campaign, and how their controllers are set up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.description.share import share_file
+from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.faults.judge import Promise
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.runs.drive_faults import felt_inertia
+
+#: The nodes whose reactions are looked at.
+COMPUTED_TORQUE, GRAVITY_COMPENSATION = "computed_torque_controller", "gravity_compensation"
+GATE = "effort_gate"
+#: Where every fault finds the two-link arm, rad: both motors carry weight there.
+HOME = (0.3, 0.8)
+#: Its largest efforts, N·m, a quarter more than what holds the arm stretched out.
+EFFORT = (60.0, 25.0)
+#: Largest change of the efforts, of the largest effort per second: in the 10 ms that count at most a fifth of it.
+RATE = 20.0
+#: Distance from the position limits at which walls begin, rad.
+MARGIN = 0.1
+#: Times of a stop, s: short, so that the campaign is.
+STOP = {"brake_time": 0.08, "hold_time": 0.12, "ramp_time": 0.15}
+#: How much longer than its times a stop may take, s.
+STOP_SLACK = 0.2
+#: Position limit of the second joint of the two-link arm, rad, either way.
+ELBOW_LIMIT = 2.6179938779914944
+#: Age at which a joint state is stale, s.
+STATE_TIMEOUT = 0.5
+#: Damping of hand guiding and gravity compensation, 1/s times the inertia that each joint feels at home.
+DAMPING = 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Arm:
+    """An arm of the campaign.
+
+    Parameters
+    ----------
+    name
+        Unique, as in ``puma560``.
+    read
+        Gives its URDF.
+    home, far
+        Where every fault finds it, and how far from there the move goes that faults disturb, rad; (n,).
+    tool, payload
+        The link that is pushed, and a load that it can carry, kg.
+    push
+        A push on the tool that it withstands, N.
+    effort
+        Largest efforts where they are not the description's, N·m; (n,).
+    seconds
+        Of the move.
+    """
+
+    name: str
+    read: Callable[[], str]
+    home: tuple[float, ...]
+    far: tuple[float, ...]
+    tool: str
+    payload: float
+    push: float
+    effort: tuple[float, ...] = ()
+    seconds: float = 0.8
+    margin: float = field(default=MARGIN)
+
+    @cached_property
+    def description(self) -> str:
+        """Its URDF."""
+        return self.read()
+
+    @cached_property
+    def robot(self) -> RobotModel:
+        """The arm as the controller knows it."""
+        return load_urdf(self.description)
+
+    @cached_property
+    def limits(self) -> Array:
+        """Largest efforts, N·m; (n,)."""
+        return np.array(self.effort) if self.effort else np.array(self.robot.effort_limit)
+
+    @property
+    def promise(self) -> Promise:
+        """What every effort keeps."""
+        return Promise(self.robot.joint_names, self.limits, RATE * self.limits)
+
+    def parameters(self, node: str) -> dict[str, Any]:
+        """The controller's, for every fault."""
+        joints = self.robot.joint_names
+        limits = {
+            joint: {"effort": float(self.limits[j]), "effort_rate": RATE * float(self.limits[j])}
+            for j, joint in enumerate(joints)
+        }
+        every: dict[str, Any] = {
+            "autostart": False, "use_sim_time": True, "robot_description": self.description, "diagnostics_period": 0.5,
+            "state_timeout": STATE_TIMEOUT,
+        }
+        if node == GATE:
+            return every | {"limits": limits, "stop": {k: STOP[k] for k in ("hold_time", "ramp_time")}}
+        damping = (DAMPING * felt_inertia(self.robot, np.array(self.home))).tolist()
+        damped = {joint: damping[j] for j, joint in enumerate(joints)}
+        law = (
+            {"hand_guiding": {joint: {"damping": damped[joint]} for joint in joints}} if node == COMPUTED_TORQUE
+            else {"gains": {joint: {"d": damped[joint]} for joint in joints}}
+        )
+        return every | {
+            **law,
+            "torque_divisor": 0,
+            "start": {"ramp_time": 0.1},
+            "startup_check": {"duration": 0.0},
+            "stop": STOP,
+            "limits": {joint: {**limits[joint], "position_margin": self.margin} for joint in joints},
+        }
+
+
+def description() -> str:
+    """URDF of the two-link arm that ships, its first joint without limits so that its encoder may wrap around."""
+    text = share_file("urdf/planar2.urdf").read_text(encoding="utf-8")
+    return text.replace('<joint name="joint1" type="revolute">', '<joint name="joint1" type="continuous">')
+
+
+def load_arm(shoulder_friction: float = 0.0) -> RobotModel:
+    """The two-link arm, its first joint with Coulomb friction, N·m."""
+    first, rest = description().split("</joint>", 1)
+    return load_urdf(f'{first}<dynamics friction="{shoulder_friction}"/></joint>{rest}')
+
+
+TWO_LINKS = Arm("two-links", description, HOME, (-0.5, 0.4), "tool0", 1.0, 30.0, EFFORT)

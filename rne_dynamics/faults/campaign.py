@@ -1,0 +1,252 @@
+"""All faults, and how they are run: several controllers beside each other, one fault after the other on each."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from types import TracebackType
+
+import rclpy
+from rclpy.context import Context
+
+from rne_dynamics.advice import rne
+from rne_dynamics.errors import ArgumentError, RneDynamicsError
+from rne_dynamics.faults import (
+    arms,
+    clocks,
+    drives,
+    gate,
+    hands,
+    joint_states,
+    live_changes,
+    motors,
+    other_nodes,
+    processes,
+    simulation,
+    storms,
+    trajectories,
+    walls,
+    wishes,
+)
+from rne_dynamics.faults.fault import Fault
+from rne_dynamics.faults.rig import Rig
+from rne_dynamics.faults.robots import arm_named
+
+#: Every fault, grouped by kind.
+FAULTS: tuple[Fault, ...] = (
+    *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arms.FAULTS, *walls.FAULTS, *drives.FAULTS,
+    *motors.FAULTS, *hands.FAULTS, *wishes.PARAMETERS, *live_changes.FAULTS, *wishes.WISHES, *storms.FAULTS,
+    *other_nodes.FAULTS, *simulation.FAULTS, *processes.FAULTS, *gate.FAULTS,
+)
+#: In place of an arm's name: every arm.
+ALL = "all"
+#: Controllers that run beside each other.
+WORKERS = 3
+
+
+@dataclass(frozen=True)
+class Result:
+    """How the controller reacted to a fault.
+
+    Parameters
+    ----------
+    fault
+        The fault.
+    failure
+        What was seen instead of the reaction that is promised; empty where that was seen.
+    efforts
+        How many efforts were judged.
+    seconds
+        How long it took.
+    """
+
+    fault: Fault
+    failure: str
+    efforts: int
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether the reaction was the one that is promised."""
+        return not self.failure
+
+
+def chosen(words: Sequence[str]) -> tuple[Fault, ...]:
+    """The faults with these names or of these kinds, all where there are no words.
+
+    Raises
+    ------
+    ArgumentError
+        A word that is neither; the message lists the kinds and the names that resemble it.
+    """
+    for word in words:
+        if not any(word in (f.name, f.kind) for f in FAULTS):
+            near = ", ".join(f.name for f in FAULTS if word in f.name) or f"see {rne('faults --list')}"
+            kinds = ", ".join(dict.fromkeys(f.kind for f in FAULTS))
+            raise ArgumentError(f"no fault or kind is called {word!r}; kinds: {kinds}; names that have it: {near}")
+    return tuple(f for f in FAULTS if not words or f.name in words or f.kind in words)
+
+
+def tried(faults: Iterable[Fault], arm: str = "") -> tuple[Fault, ...]:
+    """The faults as they are run: one for each of their controllers, and for each arm that is asked for.
+
+    Parameters
+    ----------
+    faults
+        What to try.
+    arm
+        Name of an arm, `ALL`, or empty for the usual arm of each fault.
+
+    Raises
+    ------
+    ArgumentError
+        There is no such arm.
+    """
+    if arm not in ("", ALL):
+        arm_named(arm)
+    return tuple(
+        replace(fault, name=_case(fault, name, node), arms=(name,), nodes=(node,))
+        for fault in faults for name in (fault.arms[:1] if not arm else fault.arms) if arm in ("", ALL, name)
+        for node in fault.nodes
+    )
+
+
+def _case(fault: Fault, arm: str, node: str) -> str:
+    """The name of a fault on one arm and controller: its own for the usual ones."""
+    usual = (arm, node) == (fault.arms[0], fault.nodes[0])
+    return fault.name if usual else f"{fault.name}@{arm}-{node.replace('_', '-')}"
+
+
+class Campaign:
+    """Runs faults in the background, in threads of this process with a controller process each.
+
+    Faults that leave the controller alive share one; after a failure a new one is started, so that one failure is not
+    the cause of others. Leaving the context ends everything.
+
+    Parameters
+    ----------
+    faults
+        What to run, each on its first arm and controller; see `tried`.
+    workers
+        How many controllers run beside each other.
+    """
+
+    def __init__(self, faults: Iterable[Fault], workers: int = WORKERS) -> None:
+        os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
+        given = tuple(faults)
+        self.results: Mapping[str, Future[Result]] = {fault.name: Future() for fault in given}
+        self._alone = [f for f in given if f.own]
+        self._shared = [f for f in given if not f.own]
+        self._choice = threading.Lock()
+        self._halt, self._warm = threading.Event(), threading.Event()
+        self._first = threading.Lock()
+        self._context = Context()
+        rclpy.init(context=self._context)
+        count = max(1, min(workers, len(given)))
+        self._threads = [
+            threading.Thread(target=self._work, args=(number == 0,), name=f"faults {number}") for number in range(count)
+        ]
+
+    def __enter__(self) -> Campaign:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._halt.set()
+        for thread in self._threads:
+            thread.join()
+        rclpy.try_shutdown(context=self._context)
+
+    def _next(self, alone_first: bool, rig: Rig | None) -> Fault | None:
+        """The next fault: one for the controller at hand, if there is any, else one of the largest group."""
+        with self._choice:
+            queues = (self._alone, self._shared) if alone_first and rig is None else (self._shared, self._alone)
+            for queue in queues:
+                if queue:
+                    groups = [_group(fault) for fault in queue]
+                    here = None if rig is None else (rig.arm.name, rig.module)
+                    group = here if here in groups else max(groups, key=groups.count)
+                    return queue.pop(groups.index(group))
+        return None
+
+    def _work(self, alone_first: bool) -> None:
+        """Run faults until there are none left."""
+        shared: Rig | None = None
+        try:
+            while not self._halt.is_set() and (fault := self._next(alone_first, shared)) is not None:
+                if fault.own:
+                    self._run(fault, None)
+                    continue
+                if shared is not None and _group(fault) != (shared.arm.name, shared.module):
+                    shared.close()
+                    shared = None
+                shared = self._run(fault, shared)
+        finally:
+            if shared is not None:
+                shared.close()
+
+    def _run(self, fault: Fault, rig: Rig | None) -> Rig | None:
+        """Run one fault; the controller if it is fit for more."""
+        began, failure = time.monotonic(), ""
+        try:
+            if rig is None:
+                rig = self._started(fault)
+            rig.begin(fault)
+            fault.inject(rig)
+            rig.end(fault)
+        except RneDynamicsError as error:
+            failure = str(error)
+            if rig is not None:
+                failure = "; ".join(dict.fromkeys((failure, *rig.broken())))
+        except Exception as error:  # noqa: BLE001 raised where the result is asked for; the processes end here
+            failure = repr(error)
+            self.results[fault.name].set_exception(error)
+            return None
+        finally:
+            efforts = len(rig.driver.heard) if rig is not None else 0
+            if rig is not None and (failure or fault.own or self._halt.is_set()):
+                rig.close()
+                rig = None
+        self.results[fault.name].set_result(Result(fault, failure, efforts, time.monotonic() - began))
+        return rig
+
+    def _started(self, fault: Fault) -> Rig:
+        """A controller for a fault; the very first one alone, since it may have to compile kernels for all."""
+        arm, node = arm_named(fault.arms[0]), fault.nodes[0]
+        if self._warm.is_set():
+            return Rig(self._context, arm, node, fault.start, self._halt.is_set)
+        with self._first:
+            rig = Rig(self._context, arm, node, fault.start, self._halt.is_set)
+            if fault.before != "unconfigured" and not self._warm.is_set():
+                try:
+                    rig.configure()
+                except BaseException:
+                    rig.close()  # nobody else knows of it yet
+                    raise
+                self._warm.set()
+            return rig
+
+
+def _group(fault: Fault) -> tuple[str, str]:
+    """Faults of one group can share a controller."""
+    return fault.arms[0], fault.nodes[0]
+
+
+def run(
+    faults: Sequence[Fault], told: Callable[[Result], None], workers: int = WORKERS
+) -> tuple[Result, ...]:
+    """Run faults; `told` hears each result as it comes. The results are in the order of `faults`."""
+    with Campaign(faults, workers) as campaign:
+        waiting = dict(campaign.results)
+        while waiting:
+            for name in [name for name, future in waiting.items() if future.done()]:
+                told(waiting.pop(name).result())
+            time.sleep(0.05)
+        return tuple(campaign.results[fault.name].result() for fault in faults)

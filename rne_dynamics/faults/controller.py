@@ -1,0 +1,216 @@
+"""The controller under test: a process of its own, its services, and what it tells about itself."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import rclpy
+import yaml
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+from lifecycle_msgs.msg import Transition
+from lifecycle_msgs.srv import ChangeState, GetState
+from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue, SetParametersResult
+from rcl_interfaces.srv import GetParameters, SetParametersAtomically
+from rclpy.client import Client
+from rclpy.executors import SingleThreadedExecutor
+from rclpy.node import Node
+from rclpy.parameter import parameter_value_to_python
+from rclpy.qos import QoSProfile
+from rclpy.subscription import Subscription
+
+from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.faults.fault import ReactionError
+from rne_dynamics.ros.processes import NodeProcess
+from rne_dynamics.ros.topic_wait import TakenByHand, take
+
+#: Longest wait for what should come at once, s.
+PATIENCE = 20.0
+#: A service may see a request before it sees who asks, and its answer is lost then: s until it is asked again.
+ANSWER = 3.0
+#: A first start compiles kernels, s.
+START = 180.0
+#: A request that is not answered after so long, s, may need the arm's time to pass.
+STILL = 10.0
+#: Called over and over while an answer is waited for.
+Turn = Callable[[], None]
+
+
+class Controller:
+    """A controller process in a namespace of its own.
+
+    Parameters
+    ----------
+    node
+        The campaign's node in that namespace; no executor may spin it.
+    module
+        Name of the controller, and of its module.
+    parameters
+        Of the controller, as in YAML.
+    turn
+        Lets a period of the arm's time pass.
+    """
+
+    def __init__(self, node: Node, module: str, parameters: Mapping[str, Any], turn: Turn) -> None:
+        self.module, self.name = module, f"{node.get_namespace()}/{module}"
+        self.states: list[str] = []
+        self.report: dict[str, str] = {}
+        self.reports = 0
+        self.message, self.warns = "", False
+        self._turn, self._ready = turn, False
+        self._before: dict[str, ParameterValue] = {}
+        self._stack = contextlib.ExitStack()
+        self.caller = rclpy.create_node("caller", namespace=node.get_namespace(), context=node.context)
+        self._stack.callback(self.caller.destroy_node)
+        self._executor = SingleThreadedExecutor(context=node.context)
+        self._stack.callback(self._executor.shutdown)
+        self._executor.add_node(self.caller)
+        self._clients: dict[str, Client] = {}
+        self._diagnostics = self._heard(node, DiagnosticArray, "/diagnostics", QoSProfile(depth=100))
+        folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
+        file = folder / "parameters.yaml"
+        file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
+        arguments = [
+            "--ros-args", "--params-file", str(file), "-r", f"__ns:={node.get_namespace()}",
+            "-r", f"/clock:={node.get_namespace()}/clock",
+        ]
+        self.process = self._stack.enter_context(NodeProcess(module, arguments))
+
+    def _heard(self, node: Node, kind: type, topic: str, profile: QoSProfile) -> Subscription:
+        """A subscription whose messages `listen` takes."""
+        return node.create_subscription(kind, topic, lambda message: None, profile, callback_group=TakenByHand())
+
+    def close(self) -> None:
+        """End it."""
+        self._stack.close()
+
+    # -- what it tells ------------------------------------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """Take the diagnostics that have come since the last time."""
+        while (taken := take(self._diagnostics, DiagnosticArray)) is not None:
+            for status in taken[0].status:
+                if status.name == self.name:
+                    self.report = {pair.key: pair.value for pair in status.values}
+                    self.message, self.warns = status.message, status.level != DiagnosticStatus.OK
+                    self.reports += 1
+
+    @property
+    def state(self) -> str:
+        """Its mode, as it was acknowledged last."""
+        return self.states[-1] if self.states else "unknown"
+
+    # -- what is asked of it ------------------------------------------------------------------------------------------
+
+    def call(
+        self, kind: type, name: str, request: Any, *, seconds: float = PATIENCE, again: bool = True, still: bool = True
+    ) -> Any:
+        """The answer of a service of the controller.
+
+        The arm's time stands still until it comes, so that it does not matter how long that takes; not for longer than
+        `STILL`, nor at all where `still` is not set: a controller answers some requests only once a stop is over.
+
+        Raises
+        ------
+        ReactionError
+            None came in time.
+        """
+        client = self.client(kind, name)
+        began = time.monotonic()
+        deadline = began + seconds
+        while (left := deadline - time.monotonic()) > 0.0:
+            future = client.call_async(request)
+            patience = time.monotonic() + (min(ANSWER, left) if again else left)
+            while not future.done() and time.monotonic() < patience:
+                if not still or time.monotonic() > began + STILL:
+                    self._turn()
+                    self._executor.spin_once(timeout_sec=0.0)
+                else:
+                    self._executor.spin_once(timeout_sec=0.01)
+            if future.done():
+                return future.result()
+            client.remove_pending_request(future)
+        raise ReactionError(f"no answer from ~/{name} within {seconds:g} s")
+
+    def spin(self) -> None:
+        """Take one answer, if there is any."""
+        self._executor.spin_once(timeout_sec=0.0)
+
+    def answered(self, futures: Iterable[Any]) -> bool:
+        """Take one answer; whether all of these have come."""
+        self.spin()
+        return all(future.done() for future in futures)
+
+    def client(self, kind: type, name: str) -> Client:
+        """A client of one of the controller's services, which is there."""
+        if name not in self._clients:
+            self._clients[name] = self.caller.create_client(kind, f"{self.module}/{name}")
+        deadline = time.monotonic() + (PATIENCE if self._ready else START)
+        while not self._clients[name].service_is_ready():
+            self.process.check()
+            time.sleep(0.002)
+            if time.monotonic() > deadline:
+                raise ReactionError(f"there is no service ~/{name}")
+        self._ready = True
+        return self._clients[name]
+
+    def transition(self, number: int, *, seconds: float = PATIENCE, still: bool = True) -> bool:
+        """Ask for a lifecycle transition; whether it was made. For `still` see `call`."""
+        self.client(ChangeState, "change_state")
+        self.lifecycle_state()  # answers only once both sides know each other
+        request = ChangeState.Request(transition=Transition(id=number))
+        return bool(self.call(ChangeState, "change_state", request, seconds=seconds, again=False, still=still).success)
+
+    def lifecycle_state(self) -> str:
+        """Its lifecycle state, such as ``active``."""
+        return str(self.call(GetState, "get_state", GetState.Request()).current_state.label)
+
+    def set(self, values: Mapping[str, object]) -> SetParametersResult:
+        """Set parameters, all at once; `set_back` makes that undone."""
+        unknown = [name for name in values if name not in self._before]
+        if unknown:
+            answer = self.call(GetParameters, "get_parameters", GetParameters.Request(names=unknown))
+            self._before.update(zip(unknown, answer.values, strict=False))  # none where a name is not known there
+        return self._set({name: _value(value) for name, value in values.items()})
+
+    def get(self, name: str) -> object:
+        """The value of a parameter; a list as a tuple."""
+        value = self.call(GetParameters, "get_parameters", GetParameters.Request(names=[name])).values[0]
+        return parameter_value_to_python(value)
+
+    def set_back(self) -> None:
+        """Every parameter that `set` has changed back to what it was."""
+        if self._before:
+            self._set({n: v for n, v in self._before.items() if v.type != ParameterType.PARAMETER_NOT_SET})
+            self._before.clear()
+
+    @property
+    def changed(self) -> bool:
+        """Whether parameters have been set and not set back."""
+        return bool(self._before)
+
+    def _set(self, values: Mapping[str, ParameterValue]) -> SetParametersResult:
+        parameters = [Parameter(name=name, value=value) for name, value in values.items()]
+        request = SetParametersAtomically.Request(parameters=parameters)
+        return self.call(SetParametersAtomically, "set_parameters_atomically", request).result
+
+
+def parameter(name: str, value: object) -> Parameter:
+    """A parameter's message."""
+    return Parameter(name=name, value=_value(value))
+
+
+def _value(value: object) -> ParameterValue:
+    if isinstance(value, bool):
+        return ParameterValue(type=ParameterType.PARAMETER_BOOL, bool_value=value)
+    if isinstance(value, int):
+        return ParameterValue(type=ParameterType.PARAMETER_INTEGER, integer_value=value)
+    if isinstance(value, float):
+        return ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=value)
+    if isinstance(value, str):
+        return ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=value)
+    raise RneDynamicsError(f"no parameter can be set to {value!r}")

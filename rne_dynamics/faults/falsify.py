@@ -1,0 +1,68 @@
+"""Ways to falsify a stream of joint states."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from sensor_msgs.msg import JointState
+
+from rne_dynamics.faults.driver import Falsify
+from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.messages import stamp_of
+
+#: Changes a joint state in place.
+Change = Callable[[JointState], None]
+
+
+def every(change: Change, nth: int = 1, most: float = math.inf) -> Falsify:
+    """Change each `nth` joint state, `most` of them at most."""
+    seen = changed = 0
+
+    def falsify(message: JointState) -> Iterable[JointState]:
+        nonlocal seen, changed
+        seen += 1
+        if seen % nth == 0 and changed < most:
+            changed += 1
+            change(message)
+        return (message,)
+
+    return falsify
+
+
+def silence(message: JointState) -> Iterable[JointState]:
+    """Nothing at all."""
+    return ()
+
+
+def value(label: str, joint: int, number: float) -> Change:
+    """Another number in the list `label` of the message."""
+
+    def change(message: JointState) -> None:
+        getattr(message, label)[joint] = number
+
+    return change
+
+
+def moved(joint: int, by: float) -> Change:
+    """Another position of one joint, rad."""
+
+    def change(message: JointState) -> None:
+        message.position[joint] += by
+
+    return change
+
+
+def set_stamp(message: JointState, stamp: int) -> None:
+    """Another stamp, ns."""
+    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
+
+
+def later(seconds: float) -> Change:
+    """A stamp so much later, s; earlier where negative."""
+
+    def change(message: JointState) -> None:
+        set_stamp(message, stamp_of(message) + round(seconds * NANOSECONDS))
+
+    return change
+

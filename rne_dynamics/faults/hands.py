@@ -1,0 +1,68 @@
+"""Faults of people around the arm: loads picked up and lost, and a hand that pushes hard."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
+from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
+from rne_dynamics.faults.driver import COMMAND_TIMEOUT
+from rne_dynamics.faults.fault import Faults
+from rne_dynamics.faults.rig import HELD, Rig
+from rne_dynamics.faults.robots import ROBOTS
+from rne_dynamics.model.assembly import with_payload
+from rne_dynamics.model.tree import Payload
+
+FAULTS = Faults("hand")
+fault = FAULTS.fault
+
+ARMS = ("panda", "small", "puma560", "ur10")
+assert set(ARMS) == set(ROBOTS)
+#: Speed of an arm at rest, rad/s.
+REST = 0.1
+
+
+@fault("held, lower by what the feedback lets it sink; back where the load is lost. What sinks further than "
+       "`holding_error` gives way, no faster than its limits", arms=ARMS)
+def load_picked_up_and_lost(rig: Rig) -> None:
+    """A load that nobody was told of is picked up, and lost a second later."""
+    arm = rig.arm
+    loaded = with_payload(rig.robot, Payload(arm.tool, arm.payload, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
+    simulator, place, first = rig.driver.simulator, rig.driver.q, len(rig.driver.speeds)
+    gains = np.array([float(str(rig.controller.get(f"gains.{joint}.p"))) for joint in rig.robot.joint_names])
+    weight = gravity_torque(loaded, place) - gravity_torque(rig.robot, place)
+    sunk = np.abs(np.linalg.solve(mass_matrix(rig.robot, place), weight) / gains).max()
+    simulator.change_robot(loaded)
+    rig.run(1.0)
+    rig.check(rig.controller.state == "holding", "the arm is not held")
+    simulator.change_robot(rig.robot)
+    rig.run(1.0)
+    rig.check(rig.controller.state == "holding", "the arm is not held")
+    away = float(np.abs(rig.driver.q - place).max())
+    rig.check(away < HELD or sunk > HELD, f"the arm is {away:.3f} rad away from where it was held")
+    fast = np.abs(rig.driver.speeds[first:]) > rig.robot.velocity_limit
+    rig.check(not fast.any(), f"a joint was faster than its limit: {fast.any(axis=0).tolist()}")
+
+
+@fault("held or floating again at rest, or stopped for overspeed: zeros, fault", arms=ARMS,
+       nodes=(COMPUTED_TORQUE, GRAVITY_COMPENSATION))
+def hand_pushes_hard(rig: Rig) -> None:
+    """A hand pushes the tool hard for 0.3 s, along each axis in turn."""
+    for axis in range(3):
+        wrench = np.zeros(6)
+        wrench[axis] = rig.arm.push
+        rig.driver.wrenches = {rig.arm.tool: wrench}
+        rig.run(0.3)
+        rig.driver.wrenches = {}
+        rig.until(
+            lambda: rig.controller.state == "fault"
+            or (rig.controller.state == rig.steady and bool(np.abs(rig.driver.qd).max() < REST)),
+            "an arm at rest, held, floating or released", seconds=6.0,
+        )
+        if rig.controller.state == "fault":
+            rig.silent()
+            rig.run(2.0 * COMMAND_TIMEOUT)  # until the brakes hold it
+            rig.recover()
+    rig.run(0.2)
+    rig.check(rig.controller.state in (rig.steady, "fault"), "the arm is neither held nor released")

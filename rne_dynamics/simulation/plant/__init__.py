@@ -1,0 +1,1 @@
+"""The simulated robot: plant, state, loops, bending, motion of the base."""

@@ -1,0 +1,86 @@
+"""The flexible links of an arm as the stepping kernels see them: J and the bias forces of joints and deflections."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.flexible.equations import flexible_terms_kernel
+from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+
+# what became of a step, in `Flex.status`
+DONE, NOT_CONVERGED, NO_INERTIA = range(3)
+
+
+class Flex(NamedTuple):
+    """An arm's flexible links for one step, in which q and q̇ of the kernels are z = [q, δ] and ż.
+
+    Parameters
+    ----------
+    packed, work
+        As the kernels of `flexible/` take them; `work` is written to.
+    stiffness, damping
+        Of all modes; shape (modes, modes).
+    collocation
+        Whether smooth motion is stepped by Gauss and Legendre's method instead of Runge and Kutta's.
+    status
+        What became of the step; shape (1,).
+    """
+
+    packed: Packed
+    work: Work
+    stiffness: Array
+    damping: Array
+    collocation: bool
+    status: NDArray[np.int64]
+
+    @staticmethod
+    def of(arm: FlexibleArm, collocation: bool) -> Flex:
+        """For one step of an arm."""
+        packed = pack(arm)
+        return Flex(
+            packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE])
+        )
+
+
+@helper
+def flexible_mass_and_bias(
+    flex: Flex, base: Array, wrenches: Array, z: Array, zd: Array, implicit: float, J: Array, factor: Array, bias: Array
+) -> None:
+    """J (n + modes, n + modes) and bias forces (n + modes,), gravity, elastic and damping forces among them.
+
+    Where `implicit` is a time h above 0, the damping forces D δ̇ are left out of the bias, and h D + h² K is added to
+    `factor`: with the elastic forces at δ + h δ̇ both are then implicit in the new δ̇.
+    """
+    flexible_terms_kernel(flex.packed, flex.work, base, z, zd, wrenches, J, bias)
+    if implicit > 0.0:
+        n = flex.packed.joints
+        for k in range(flex.stiffness.shape[0]):
+            for m in range(flex.stiffness.shape[0]):
+                factor[n + k, n + m] += implicit * (flex.damping[k, m] + implicit * flex.stiffness[k, m])
+                bias[n + k] -= flex.damping[k, m] * zd[n + m]
+
+
+@helper
+def too_stiff(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
+    """Whether Runge and Kutta's method may grow in a step `dt`: `limit` bounds decay rate and frequency times `dt`.
+
+    Parameters
+    ----------
+    A
+        J⁻¹; shape (n + modes, n + modes).
+    rate
+        Σ D_j (J⁻¹)_jj of the joints' viscous friction, rad/s.
+    """
+    n, squares = flex.packed.joints, 0.0
+    for k in range(flex.stiffness.shape[0]):  # traces bound the largest decay rate and frequency
+        for m in range(flex.stiffness.shape[0]):
+            squares += flex.stiffness[k, m] * A[n + m, n + k]
+            rate += flex.damping[k, m] * A[n + m, n + k]
+    return rate * dt > limit or squares * dt * dt > limit * limit

@@ -1,0 +1,242 @@
+"""A base trajectory through recorded poses: smoothing splines, twice differentiable.
+
+Position and quaternion are splines of time, component by component; the quaternion's is divided by its length.
+"""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.simulation.plant.smoothing_spline import at_time, from_rest, smoothing_spline, to_rest
+
+#: Columns of a CSV file.
+COLUMNS = ("time", "x", "y", "z", "qx", "qy", "qz", "qw")
+#: Time in which the base comes to rest after the last pose, and to motion before the first, s.
+SETTLING = 1.0
+#: Largest turn between two poses, rad: beyond, it is not known which way the base has turned.
+LARGEST_TURN = np.pi / 4.0
+#: Largest accelerations that are taken for motion rather than for noise, m/s² and rad/s².
+LARGEST_ACCELERATION, LARGEST_ANGULAR_ACCELERATION = 50.0, 200.0
+_UNIT = 1e-2  # by how much a quaternion's length may differ from 1
+
+
+@dataclass(frozen=True, eq=False)
+class SampledBase(Rebuilt):
+    """A base that moves through given poses, smoothly, and rests before and after.
+
+    It comes from rest within `SETTLING` before the first pose, and to rest within `SETTLING` after the last one.
+
+    Parameters
+    ----------
+    times
+        Of the poses, s; shape (poses,), at least 4, strictly increasing.
+    positions
+        The root link's origin in the world, m; shape (poses, 3).
+    quaternions
+        Its orientation, x y z w; shape (poses, 4), of length 1 within 1 %; the sign does not matter.
+    smoothing
+        Frequency above which motion counts as noise, Hz: of an oscillation at this frequency half is left. None goes
+        through all poses.
+    source
+        File name for messages.
+
+    Raises
+    ------
+    SimulationError
+        Wrong shapes; numbers that are not finite; times that do not increase; quaternions that are none; more than 45°
+        from one pose to the next; accelerations that no base has, as of noise that is not smoothed.
+    """
+
+    times: Array
+    positions: Array
+    quaternions: Array
+    smoothing: float | None = None
+    source: str = "base motion"
+    #: coefficients of x y z and the quaternion, constant ones first; shape (pieces, ORDER, 7)
+    _pieces: Array = field(init=False, repr=False)
+    _knots: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        t, poses = self._checked()
+        spline = smoothing_spline(t, poses, _penalty(self.smoothing, self.source))
+        (first, start, _), (last, end, _) = at_time(spline[0], 0.0), at_time(spline[-1], t[-1] - t[-2])
+        after = to_rest(last, end, SETTLING)
+        rest = np.zeros_like(after)
+        rest[0] = at_time(after, SETTLING)[0]
+        pieces = np.concatenate([[from_rest(first, start, SETTLING)], spline, [after, rest]])
+        knots = np.concatenate([[t[0] - SETTLING], t, [t[-1] + SETTLING]])
+        for name, value in (("times", t), ("_pieces", pieces), ("_knots", knots)):
+            value.flags.writeable = False
+            object.__setattr__(self, name, value)
+        self._refuse_noise()
+
+    @staticmethod
+    def load(path: str | Path, *, smoothing: float | None = None) -> SampledBase:
+        """A trajectory from a file.
+
+        Parameters
+        ----------
+        path
+            CSV with the columns time, x, y, z, qx, qy, qz, qw in any order, others ignored; or NPZ with the arrays
+            ``time`` (poses,), ``position`` (poses, 3) and ``quaternion`` (poses, 4), x y z w. s and m.
+        smoothing
+            As for the class.
+
+        Raises
+        ------
+        SimulationError
+            A file that cannot be read or holds something else; names the file, and the row or column.
+        """
+        path = Path(path)
+        try:
+            table = _read_npz(path) if path.suffix == ".npz" else _read_csv(path)
+        except OSError as error:
+            raise SimulationError(f"{path}: the base motion cannot be read: {error.strerror or error}") from None
+        return SampledBase(*table, smoothing=smoothing, source=str(path))
+
+    @property
+    def duration(self) -> float:
+        """Time of the last pose, s."""
+        return float(self.times[-1])
+
+    def position(self, t: float) -> Array:
+        """As `BaseTrajectory.position`."""
+        return self._curve(t)[0, :3]
+
+    def motion(self, t: float) -> BaseMotion:
+        """As `BaseTrajectory.motion`."""
+        curve = self._curve(t)
+        velocity, acceleration = curve[1, :3], curve[2, :3]
+        (q, dq, ddq), square = curve[:, 3:], float(curve[0, 3:] @ curve[0, 3:])
+        R = quaternion_matrices(q[None])[0]
+        # of r = |r| q: ω = 2 q̄ q̇ takes the vector part of r̄ ṙ, in which the rate of |r| does not appear
+        E = (2.0 / square) * _vector_part(q)
+        w = E @ dq
+        dw = E @ ddq - 2.0 * float(q @ dq) / square * w
+        return BaseMotion(acceleration @ R, w, dw, velocity @ R, R)
+
+    def _curve(self, t: float) -> Array:
+        """x y z and the quaternion, not normalised, with their first and second derivatives; shape (3, 7)."""
+        k = int(np.searchsorted(self._knots, t, side="right")) - 1
+        if k < 0:
+            return at_time(self._pieces[0], 0.0)
+        return at_time(self._pieces[k], t - float(self._knots[k]))
+
+    def _checked(self) -> tuple[Array, Array]:
+        """Times, and poses with quaternions of length 1 that do not change their sign; (poses,), (poses, 7)."""
+        who = self.source
+        try:
+            t = np.array(self.times, dtype=np.float64)
+            poses = np.hstack([np.array(x, dtype=np.float64) for x in (self.positions, self.quaternions)])
+        except (TypeError, ValueError):
+            raise SimulationError(f"{who}: times, positions and quaternions must be arrays of numbers") from None
+        if t.ndim != 1 or len(t) < 4 or poses.shape != (len(t), 7):
+            raise SimulationError(
+                f"{who}: times have shape {t.shape}, positions {np.shape(self.positions)}, quaternions "
+                f"{np.shape(self.quaternions)}; they must be (poses,), (poses, 3) and (poses, 4), at least 4 poses"
+            )
+        finite = np.isfinite(t) & np.isfinite(poses).all(axis=1)
+        if not finite.all():
+            raise SimulationError(f"{who}: pose {int(np.argmin(finite))} is not finite; every number must be")
+        if not (np.diff(t) > 0.0).all():
+            k = int(np.argmin(np.diff(t) > 0.0))
+            raise SimulationError(
+                f"{who}: the time of pose {k + 1} is {t[k + 1]:.9g} s, after {t[k]:.9g} s; times must increase"
+            )
+        length = np.linalg.norm(poses[:, 3:], axis=1)
+        if np.abs(length - 1.0).max() > _UNIT:
+            k = int(np.argmax(np.abs(length - 1.0)))
+            raise SimulationError(
+                f"{who}: the quaternion of pose {k} has the length {length[k]:.4g}; it must be 1 (order x y z w)"
+            )
+        poses[:, 3:] /= length[:, None]
+        same = np.einsum("ij,ij->i", poses[1:, 3:], poses[:-1, 3:])
+        poses[1:, 3:] *= np.cumprod(np.where(same < 0.0, -1.0, 1.0))[:, None]
+        turn = 2.0 * np.arccos(np.clip(np.abs(same), 0.0, 1.0))
+        if turn.max() > LARGEST_TURN:
+            k = int(np.argmax(turn))
+            raise SimulationError(
+                f"{who}: the base turns by {np.degrees(turn[k]):.3g}° from pose {k} to the next; at most "
+                f"{np.degrees(LARGEST_TURN):g}° is allowed: record more poses a second"
+            )
+        return t, poses
+
+    def _refuse_noise(self) -> None:
+        for t in self._knots.tolist():  # accelerations are greatest at knots, but for the short way from and to rest
+            motion = self.motion(t)
+            for what, value, unit, most in (
+                ("accelerates", motion.linear_acceleration, "m/s^2", LARGEST_ACCELERATION),
+                ("accelerates its turning", motion.angular_acceleration, "rad/s^2", LARGEST_ANGULAR_ACCELERATION),
+            ):
+                size = float(np.linalg.norm(value))
+                if not size <= most:
+                    raise SimulationError(
+                        f"{self.source}: the base {what} by {size:.3g} {unit} at t = {t:.4g} s; at most {most:g} is "
+                        "allowed: poses are noisy, smooth them (a lower smoothing frequency), or units are wrong"
+                    )
+
+
+def _penalty(smoothing: float | None, who: str) -> float:
+    """λ of ∫(y − f)² + λ ∫f″², of which 1/(1 + λ ω⁴) is left of an oscillation, s⁴."""
+    if smoothing is None:
+        return 0.0
+    if not (np.isfinite(smoothing) and smoothing > 0.0):
+        raise SimulationError(f"{who}: the smoothing frequency is {smoothing} Hz; it must be finite and above 0")
+    return float((2.0 * np.pi * smoothing) ** -4)
+
+
+def _vector_part(q: Array) -> Array:
+    """The matrix (3, 4) that gives the vector part of q̄ r for a quaternion r; x y z w."""
+    x, y, z, w = q.tolist()
+    return np.array([[w, z, -y, -x], [-z, w, x, -y], [y, -x, w, -z]])
+
+
+def _read_csv(path: Path) -> tuple[Array, Array, Array]:
+    with path.open(newline="", encoding="utf-8") as file:
+        reader = csv.DictReader(file, skipinitialspace=True)
+        try:
+            names = [name.strip() for name in reader.fieldnames or ()]
+            missing = [name for name in COLUMNS if name not in names]
+            if missing:
+                raise SimulationError(
+                    f"{path}: the first line has no column {', '.join(missing)}; needed are {', '.join(COLUMNS)}"
+                )
+            reader.fieldnames = names
+            rows = [_numbers(path, reader.line_num, row) for row in reader]
+        except (UnicodeDecodeError, csv.Error) as error:
+            raise SimulationError(f"{path}: it is not a CSV file: {error}") from None
+    table = np.array(rows).reshape(-1, len(COLUMNS))
+    return table[:, 0], table[:, 1:4], table[:, 4:]
+
+
+def _numbers(path: Path, line: int, row: Mapping[str, str | None]) -> list[float]:
+    try:
+        return [float(row[name] or "") for name in COLUMNS]
+    except ValueError:
+        raise SimulationError(
+            f"{path}, line {line}: {', '.join(f'{name} {row[name]!r}' for name in COLUMNS)}; every one must be a number"
+        ) from None
+
+
+def _read_npz(path: Path) -> tuple[Array, Array, Array]:
+    names = ("time", "position", "quaternion")
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            missing = [name for name in names if name not in archive]
+            if missing:
+                raise SimulationError(f"{path}: it has no array {', '.join(missing)}; needed are {', '.join(names)}")
+            time, position, quaternion = (archive[name] for name in names)
+    except (ValueError, EOFError, zipfile.BadZipFile):
+        raise SimulationError(f"{path}: it is not an NPZ file of plain arrays; write it by numpy.savez") from None
+    return time, position, quaternion

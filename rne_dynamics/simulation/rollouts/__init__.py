@@ -1,0 +1,1 @@
+"""Whole closed-loop simulations, one or many."""

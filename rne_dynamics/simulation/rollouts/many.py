@@ -1,0 +1,219 @@
+"""Many rollouts at once: over threads, and what becomes of them."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.plant import EFFORT, ArmPlant
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.rollouts import closed_loop
+from rne_dynamics.simulation.rollouts.closed_loop import (
+    CUT,
+    EFFORTS,
+    FINAL,
+    LARGEST,
+    SQUARED,
+    Clock,
+    Course,
+    closed_loops,
+)
+from rne_dynamics.simulation.rollouts.packed_loop import course, frozen
+from rne_dynamics.simulation.rollouts.samples import Samples, faults
+from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
+
+#: Cycles in one call of the kernel, about: progress is told and Ctrl-C heard between calls.
+_CYCLES = 20_000
+
+
+class Outcome(IntEnum):
+    """What became of a sample."""
+
+    DONE = closed_loop.DONE
+    #: its numbers cannot be run: not finite, negative, or a start outside the stops
+    REFUSED = closed_loop.REFUSED
+    #: the law asked for an effort that is not finite
+    BAD_EFFORT = closed_loop.BAD_EFFORT
+    #: a joint moved no inertia
+    NOT_DETERMINED = closed_loop.NOT_DETERMINED
+    #: the motion left the finite numbers
+    NOT_FINITE = closed_loop.NOT_FINITE
+
+
+@dataclass(frozen=True, eq=False)
+class ManyRollouts:
+    """What became of S samples. Figures of samples that were not DONE are NaN, what is kept of them ends with NaN.
+
+    Parameters
+    ----------
+    joint_names
+        Length n.
+    outcome
+        `Outcome` of each; shape (S,).
+    messages
+        Why a sample is not DONE; empty where it is; length S.
+    seconds
+        How far each came, s; shape (S,).
+    q, qd
+        State at the end; shapes (S, nq), (S, n).
+    rms_error, largest_error, final_error
+        Desired less actual position over all control cycles; shape (S, n), rad or m.
+    largest_effort
+        After the limits, N·m or N; shape (S, n).
+    cut
+        Part of the cycles in which the effort was cut at its limit; shape (S, n).
+    time
+        Of the rows that were kept, s; shape (rows,).
+    reference_q
+        Desired there; shape (rows, n).
+    kept_q, kept_qd, kept_effort
+        Kept rows; shapes (S, rows, nq), (S, rows, n), (S, rows, n).
+    """
+
+    joint_names: tuple[str, ...]
+    outcome: NDArray[np.int64]
+    messages: tuple[str, ...]
+    seconds: Array
+    q: Array
+    qd: Array
+    rms_error: Array
+    largest_error: Array
+    final_error: Array
+    largest_effort: Array
+    cut: Array
+    time: Array
+    reference_q: Array
+    kept_q: Array
+    kept_qd: Array
+    kept_effort: Array
+
+    @property
+    def done(self) -> NDArray[np.bool_]:
+        """Which samples ran to the end; shape (S,)."""
+        done: NDArray[np.bool_] = self.outcome == Outcome.DONE
+        return done
+
+    def save_npz(self, path: str | Path) -> None:
+        """The arrays under their own names."""
+        arrays: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        with Path(path).open("wb") as file:
+            np.savez_compressed(
+                file, joint_names=np.array(self.joint_names), messages=np.array(self.messages), **arrays
+            )
+
+    def save_csv(self, path: str | Path) -> None:
+        """One line a sample: outcome, message, and every figure as ``rms_error/<joint>``, …"""
+        figures = ("rms_error", "largest_error", "final_error", "largest_effort", "cut", "qd")
+        with Path(path).open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            labels = [f"{figure}/{joint}" for figure in figures for joint in self.joint_names]
+            writer.writerow(["sample", "outcome", "message", "seconds", *labels])
+            rows = np.hstack([getattr(self, figure) for figure in figures])
+            for s, row in enumerate(rows.tolist()):
+                what = Outcome(int(self.outcome[s])).name.lower()
+                writer.writerow([s, what, self.messages[s], float(self.seconds[s]), *row])
+
+
+def run_many(
+    plant: ArmPlant,
+    samples: Samples,
+    references: Array,
+    clock: Clock,
+    *,
+    threads: int | None,
+    progress: Callable[[int], None] | None,
+) -> ManyRollouts:
+    """`Rollout.run_many`; rows are kept every `clock.every` cycles, none where that is 0."""
+    rows = 0 if clock.every == 0 else clock.cycles // clock.every + 1
+    clock = clock._replace(every=max(clock.every, 1))
+    now = course(samples.q, samples.qd, rows, terms=False)
+    messages = [""] * samples.count
+    for s, why in faults(samples, plant.positions, plant.stops).items():
+        now.status[s], messages[s] = closed_loop.REFUSED, why
+    _run(samples, references, clock, now, _threads(threads), progress)
+    for s in np.flatnonzero(now.status > closed_loop.REFUSED).tolist():
+        now.status[s], messages[s] = _why(plant, samples, clock, now, s)
+    return _results(plant, samples, references, clock, now, messages, rows)
+
+
+def _threads(asked: int | None) -> int:
+    if asked is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if asked < 1:
+        raise ArgumentError(f"threads is {asked}; it must be at least 1")
+    return asked
+
+
+def _run(
+    samples: Samples, references: Array, clock: Clock, now: Course, threads: int, progress: Callable[[int], None] | None
+) -> None:
+    size = max(1, _CYCLES // (clock.cycles + 1))
+
+    def part(begin: int) -> int:
+        end = min(begin + size, samples.count)
+        closed_loops(samples.plants, samples.laws, clock, references, now, begin, end, 0, clock.cycles + 1)
+        return end - begin
+
+    finished, pool = 0, ThreadPoolExecutor(threads, "rollouts")
+    try:
+        waiting = {pool.submit(part, begin) for begin in range(0, samples.count, size)}
+        while waiting:
+            over, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            finished += sum(future.result() for future in over)
+            if progress is not None:
+                progress(finished)
+    finally:  # what has not begun is dropped where the caller is interrupted
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -> tuple[int, str]:
+    """Outcome and message of the step at which a sample failed, taken once more from Python."""
+    cycle, done = now.at[s].tolist()
+    t = cycle * clock.period + done * clock.dt
+    plants = samples.plants
+    base = plants.base[s if len(plants.base) > 1 else 0]
+    parameters = frozen(plants.parameters[s if len(plants.parameters) > 1 else 0])
+    joints = frozen(plants.joints[s if len(plants.joints) > 1 else 0])
+    one = replace(plant, robot=replace(samples.robot, parameters=parameters, gravity=-base[6:9]))
+    try:
+        effort = checked_effort(one, now.asked[s])
+        limit = joints[:, EFFORT]
+        method: StepMethod = "semi_implicit" if clock.semi_implicit else "rk4"
+        given = np.clip(effort, -limit, limit)
+        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, np.zeros((0, 6)), joints)
+    except SingularInertiaError as error:
+        return Outcome.NOT_DETERMINED, f"at t = {t:.6g} s: {error}"
+    except SimulationError as error:
+        bad = now.status[s] == Outcome.BAD_EFFORT
+        return Outcome.BAD_EFFORT if bad else Outcome.NOT_FINITE, f"at t = {t:.6g} s: {error}"
+    return int(now.status[s]), f"the step at t = {t:.6g} s failed"
+
+
+def _results(
+    plant: ArmPlant, samples: Samples, references: Array, clock: Clock, now: Course, messages: list[str], rows: int
+) -> ManyRollouts:
+    nq, n, sums = samples.robot.nq, samples.robot.n, now.sums
+    over = now.status == closed_loop.DONE
+    sums[~over] = np.nan
+    cycles = clock.cycles + 1
+    seconds = np.where(over, clock.cycles * clock.period, now.at[:, 0] * clock.period + now.at[:, 1] * clock.dt)
+    kept = now.states if rows else np.zeros((samples.count, 0, nq + 2 * n))
+    at = np.arange(rows) * clock.every
+    time: Array = clock.period * at.astype(np.float64)
+    q, qd, effort = (part.copy() for part in np.split(kept, [nq, nq + n], axis=2))
+    return ManyRollouts(
+        plant.robot.joint_names, now.status, tuple(messages), seconds, now.q, now.qd,
+        np.sqrt(sums[:, SQUARED] / cycles), sums[:, LARGEST], sums[:, FINAL], sums[:, EFFORTS],
+        sums[:, CUT] / cycles, time, references[at, 0], q, qd, effort,
+    )  # fmt: skip

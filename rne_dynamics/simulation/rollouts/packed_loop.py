@@ -1,0 +1,120 @@
+"""A plant and its controller as the compiled loop takes them.
+
+Kernels compile anew for arrays that differ in whether they may be written to, so each is here as elsewhere: what a
+model holds read-only, bases not.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.errors import ControlError
+from rne_dynamics.model.friction import joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.closed_loop import (
+    COMPUTED_TORQUE,
+    DONE,
+    PD_GRAVITY,
+    SUMS,
+    Course,
+    LawRows,
+    PlantRows,
+)
+from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller
+
+
+class PackedLoop(NamedTuple):
+    """One plant and one law, in rows of length 1, and the law's model."""
+
+    model: RobotModel
+    plants: PlantRows
+    laws: LawRows
+
+
+def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
+    """What the compiled loop needs; None where it cannot run them.
+
+    Raises
+    ------
+    ControlError
+        A controller for another number of joints.
+    """
+    # a subclass may have a law of its own
+    if not (isinstance(plant.robot, RobotModel) and type(controller) in (ComputedTorque, PdGravity)):
+        return None
+    if plant.base_motion is not None:
+        return None
+    assert isinstance(controller, (ComputedTorque, PdGravity))
+    if not isinstance(controller.robot, RobotModel):
+        return None
+    robot, n = plant.robot, controller.robot.n
+    if robot.nq != n:
+        raise ControlError(
+            f"the controller's model {controller.robot.name!r} has {n} joints, robot {robot.name!r} "
+            f"has {robot.nq} positions; the law needs one for each of its joints"
+        )
+    return PackedLoop(controller.robot, plant_rows(plant, robot), law_rows(controller, controller.robot))
+
+
+def plant_rows(plant: ArmPlant, robot: RobotModel) -> PlantRows:
+    """One plant; `robot` is its own."""
+    return PlantRows(
+        robot.topology, plant.positions, robot.has_mimic, shared(robot.parameters), robot.base_at_rest[None],
+        shared(plant.joints),
+    )  # fmt: skip
+
+
+def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:
+    """One law; `robot` is its own."""
+    compensation, smooth = controller.friction_compensation, np.zeros(2)
+    if compensation is not None:
+        smooth[:] = compensation.scale, 1.0 / compensation.velocity_threshold
+    return LawRows(
+        COMPUTED_TORQUE if isinstance(controller, ComputedTorque) else PD_GRAVITY,
+        robot.topology,
+        shared(robot.parameters),
+        robot.base_at_rest[None],
+        shared(gain_rows(controller.gains)),
+        shared(np.array(joint_friction(robot))),
+        shared(smooth),
+    )
+
+
+def gain_rows(gains: Gains) -> Array:
+    """The gains in the order of `closed_loop`'s P, I, D, I_CLAMP; shape (4, n)."""
+    return np.array([gains.p, gains.i, gains.d, gains.i_clamp])
+
+
+def shared(array: Array) -> Array:
+    """One row for all samples: shape (1, …), read-only."""
+    return frozen(array[None])
+
+
+def frozen(array: Array) -> Array:
+    """A read-only, contiguous copy."""
+    copy = np.array(array, dtype=np.float64, order="C")
+    copy.flags.writeable = False
+    return copy
+
+
+def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:
+    """Samples at their starts, shapes (S, nq) and (S, n), with room for `rows` of the log (and of the terms)."""
+    samples, n = qd.shape
+    return Course(
+        np.array(q, dtype=np.float64, order="C"),
+        np.array(qd, dtype=np.float64, order="C"),
+        np.zeros((samples, n)),
+        np.zeros((samples, n)),
+        np.zeros((samples, SUMS, n)),
+        np.full(samples, DONE),
+        np.zeros((samples, 2), dtype=np.int64),
+        np.full((samples if rows else 0, rows, q.shape[1] + 2 * n), np.nan),
+        np.full((samples if rows and terms else 0, rows, 5, n), np.nan),
+    )

@@ -1,0 +1,254 @@
+"""Whole simulations: an arm under a controller along a trajectory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.control.checks import measured
+from rne_dynamics.control.references import references
+from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Course, closed_loops
+from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by_cycle
+from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
+from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, packed_loop
+from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
+from rne_dynamics.simulation.runs.log import Log
+from rne_dynamics.simulation.runs.recorder import count, log_of, whole
+from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
+
+Progress = Callable[[float], None]
+
+#: Cycles that are run without looking at the progress or at Ctrl-C.
+_CYCLES = 500
+_TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+
+
+@dataclass(frozen=True, eq=False)
+class Rollout(Rebuilt):
+    """An arm, its controller and what it is to follow, ready to be run from any start: `run`.
+
+    The torque is held from one control cycle to the next. Under `ComputedTorque` or `PdGravity` a rigid open arm is
+    run by one compiled loop (`compiled`), along a trajectory of any kind; everything else (laws of one's own,
+    mechanisms, flexible links, a moving base) cycle by cycle from Python, with the same result and some tens of
+    microseconds more a cycle.
+
+    Parameters
+    ----------
+    plant
+        The arm; it may differ from the controller's model.
+    controller, trajectory
+        The law and what it is to follow. Of an arm with flexible links the law is given what encoders see: joints.
+    dt
+        Step of the simulation, s.
+    control_dt
+        Period of the controller, s, a whole multiple of `dt`; `dt` by default.
+    seconds
+        How long; the trajectory's duration by default.
+    method
+        See `step`; the robot's own by default.
+    base_known
+        Whether the law is given the motion of the plant's base, where that moves; without, it takes it for a base at
+        rest.
+
+    Raises
+    ------
+    SimulationError
+        Periods that do not fit, a method that there is not, or a base motion that contradicts itself.
+    ControlError
+        A trajectory or a controller for another number of joints.
+    """
+
+    plant: ArmPlant
+    controller: Controller
+    trajectory: Trajectory
+    dt: float = 1e-3
+    control_dt: float | None = None
+    seconds: float | None = None
+    method: StepMethod | None = None
+    base_known: bool = True
+    #: the desired motion at every cycle; shape (cycles + 1, 3, n)
+    references: Array = field(init=False, repr=False)
+    clock: Clock = field(init=False, repr=False)
+    _packed: PackedLoop | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        method = chosen_method(self.plant.robot, self.method)
+        substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
+        period = self.dt if self.control_dt is None else self.control_dt
+        cycles = count(self.trajectory.duration if self.seconds is None else self.seconds, period)
+        clock = Clock(float(period), float(self.dt), substeps, cycles, 1, method == "semi_implicit")
+        if self.plant.base_motion is not None:
+            check_base_trajectory(self.plant.base_motion, 0.0, cycles * period)
+        packed = packed_loop(self.plant, self.controller)
+        rows = np.zeros((0, 3, self.plant.robot.n))
+        if packed is not None:
+            rows = references(self.trajectory, period * np.arange(cycles + 1.0), self.plant.robot.n)
+        for name, value in (("clock", clock), ("_packed", packed), ("references", rows)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def compiled(self) -> bool:
+        """Whether `run` is one compiled loop."""
+        return self._packed is not None
+
+    @property
+    def time(self) -> Array:
+        """When each control cycle begins, s; shape (cycles + 1,)."""
+        time: Array = self.clock.period * np.arange(self.clock.cycles + 1.0)
+        return time
+
+    def run(
+        self,
+        q: ArrayLike | None = None,
+        qd: ArrayLike | None = None,
+        *,
+        delta: ArrayLike | None = None,
+        deltad: ArrayLike | None = None,
+        progress: Progress | None = None,
+    ) -> Log:
+        """One simulation.
+
+        Parameters
+        ----------
+        q, qd
+            Where the arm starts; on the trajectory by default.
+        delta, deltad
+            Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
+        progress
+            Called now and then with the simulated time, s.
+
+        Raises
+        ------
+        SimulationError
+            A start outside the stops, an effort or a motion that is not finite; others as `step` raises them.
+        """
+        plant = self.plant
+        first = self.trajectory.sample(0.0)
+        start = checked_state(
+            plant.robot, first.q if q is None else q, first.qd if qd is None else qd, delta=delta, deltad=deltad
+        )
+        if plant.stops:
+            no_joint_outside(plant.robot, start, plant.positions)
+        clock = self.clock
+        if self._packed is None:
+            return cycle_by_cycle(
+                plant, self.controller, self.trajectory, start, dt=clock.dt, substeps=clock.substeps,
+                cycles=clock.cycles, method=self.method, base_known=self.base_known, progress=progress,
+            )  # fmt: skip
+        rows = clock.cycles + 1
+        now = course(start.q[None], start.qd[None], rows, terms=True)
+        for begin in range(0, rows, _CYCLES):
+            end = min(begin + _CYCLES, rows)
+            closed_loops(self._packed.plants, self._packed.laws, clock, self.references, now, 0, 1, begin, end)
+            if now.status[0] != DONE:
+                self._refuse(now)
+            if progress is not None:
+                progress((end - 1) * clock.period)
+        return self._log(now)
+
+    def samples(self, count: int) -> Samples:
+        """`count` samples for `run_many` that are all alike: as this rollout is, from the trajectory's start.
+
+        Raises
+        ------
+        SimulationError
+            Where the rollout is not `compiled`.
+        ArgumentError
+            A count below 1.
+        """
+        if self._packed is None or not isinstance(self.plant.robot, RobotModel):
+            raise SimulationError(
+                "many samples are run by the compiled loop, for a rigid open arm on a base at rest under "
+                "ComputedTorque or PdGravity; "
+                "run this rollout from each start by itself"
+            )
+        if count < 1:
+            raise ArgumentError(f"the number of samples is {count}; it must be at least 1")
+        robot, model = self.plant.robot, self._packed.model
+        first = self.trajectory.sample(0.0)
+        q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
+        qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")
+        return Samples(robot, model, count, q, qd, self._packed.plants, self._packed.laws)
+
+    def run_many(
+        self,
+        samples: Samples,
+        *,
+        threads: int | None = None,
+        keep_every: int = 0,
+        progress: Callable[[int], None] | None = None,
+    ) -> ManyRollouts:
+        """One simulation for every sample, over the cores; nothing is compiled for them.
+
+        Parameters
+        ----------
+        samples
+            From `samples` of this rollout, changed at will.
+        threads
+            As many as there are cores by default. What comes out does not depend on it.
+        keep_every
+            Keep state and effort every so many control cycles; 0 keeps none.
+        progress
+            Called now and then with the number of samples that are over, from this thread.
+
+        Raises
+        ------
+        ArgumentError
+            Samples of another robot, a number of threads below 1, or a negative `keep_every`.
+        """
+        if self._packed is None or samples.robot.joint_names != self.plant.robot.joint_names:
+            raise ArgumentError("the samples are of another rollout; make them by `samples` of this one")
+        if keep_every < 0:
+            raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
+        clock = self.clock._replace(every=int(keep_every))
+        return run_many(self.plant, samples, self.references, clock, threads=threads, progress=progress)
+
+    def _refuse(self, now: Course) -> None:
+        """Raise for a run that failed: the step that did, once more from Python, tells why."""
+        cycle, done = now.at[0].tolist()
+        t = cycle * self.clock.period + done * self.clock.dt
+        step(self.plant, State(t, now.q[0], now.qd[0]), now.asked[0], self.clock.dt, method=self.method)
+        raise SimulationError(f"the simulation failed at t = {t:.6g} s, and its step does not when taken alone")
+
+    def _log(self, now: Course) -> Log:
+        nq, n = now.q.shape[1], now.qd.shape[1]
+        q, qd, effort = np.split(now.states[0], [nq, nq + n], axis=1)
+        desired, terms = self.references, now.terms[0]
+        arrays = {
+            "q": q, "qd": qd, "effort": effort,
+            "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
+            **{f"torque_{name}": terms[:, row] for name, row in zip(_TERMS, (0, 1, 2, 3, 4), strict=True)},
+        }  # fmt: skip
+        return log_of(self.plant, self.time, {name: rows.copy() for name, rows in arrays.items()})
+
+
+def simulate(
+    plant: ArmPlant,
+    controller: Controller,
+    trajectory: Trajectory,
+    *,
+    dt: float = 1e-3,
+    control_dt: float | None = None,
+    seconds: float | None = None,
+    q: ArrayLike | None = None,
+    qd: ArrayLike | None = None,
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+    method: StepMethod | None = None,
+    base_known: bool = True,
+    progress: Progress | None = None,
+) -> Log:
+    """Follow a trajectory in closed loop: a `Rollout` made and run once. Parameters and errors as there."""
+    rollout = Rollout(plant, controller, trajectory, dt, control_dt, seconds, method, base_known)
+    return rollout.run(q, qd, delta=delta, deltad=deltad, progress=progress)

@@ -1,0 +1,279 @@
+"""What differs between the rollouts of a Monte-Carlo run, one row a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
+from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.plant import BACKWARD, EFFORT, FORWARD, VISCOUS
+from rne_dynamics.simulation.rollouts.closed_loop import LawRows, PlantRows
+from rne_dynamics.simulation.rollouts.packed_loop import frozen
+
+#: Whose model a change is made to: the simulated arm, what the controller believes, or both.
+Of = Literal["plant", "model", "both"]
+_UPPER = np.triu_indices(3)
+
+
+@dataclass(frozen=True, eq=False)
+class Samples(Rebuilt):
+    """Starts, plants and controllers of many rollouts. Made by `Rollout.samples`; every change gives new samples.
+
+    Changes to masses, friction and so on are made to what the samples had before, and recompile nothing. Numbers are
+    not judged here but sample by sample when they are run, so that one bad sample does not stop the others.
+
+    Parameters
+    ----------
+    robot, model
+        The simulated arm and the controller's model, as they are where nothing is changed.
+    count
+        Number of samples S.
+    q, qd
+        Where each starts; shapes (S, nq), (S, n).
+    plants, laws
+        What the compiled loop takes of arms and controllers, with S rows, or with one for all.
+
+    Raises
+    ------
+    ArgumentError
+        All methods, for an array whose shape is not one sample's or S times that.
+    ModelError
+        An unknown link.
+    """
+
+    robot: RobotModel
+    model: RobotModel
+    count: int
+    q: Array
+    qd: Array
+    plants: PlantRows
+    laws: LawRows
+
+    def __post_init__(self) -> None:
+        plants, laws = self.plants, self.laws
+        for array in (
+            plants.topology, plants.positions, plants.parameters, plants.joints, laws.topology, laws.parameters,
+            laws.gains, laws.friction, laws.compensation,
+        ):  # fmt: skip
+            array.flags.writeable = False  # it is not out of a pickle
+
+    def with_start(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Samples:
+        """Positions (S, nq) and velocities (S, n) to start from, or one for all."""
+        return replace(
+            self,
+            q=self.q if q is None else self._rows(q, (self.robot.nq,), "q"),
+            qd=self.qd if qd is None else self._rows(qd, (self.robot.n,), "qd"),
+        )
+
+    def with_mass_scaled(self, factors: ArrayLike | Mapping[str, ArrayLike], *, of: Of = "plant") -> Samples:
+        """Links heavier or lighter by a factor, their inertia with them, their centres of mass where they were.
+
+        `factors` is of all links, shape (S,), of each, (S, links) in the order of `link_names`, or a mapping from
+        links' names to (S,).
+        """
+        names = self.robot.link_names
+        rows = np.ones((self.count, len(names)))
+        if isinstance(factors, Mapping):
+            for name, factor in factors.items():
+                self.robot.link(name)
+                rows[:, names.index(name)] = self._rows(factor, (), f"the mass factor of {name!r}")
+        else:
+            rows = self._rows_or_columns(factors, len(names), "the mass factors")
+        samples = self
+        for owner, robot in self._owners(of):
+            parameters = samples._parameters(owner)
+            for k, (body, mass, moment, inertia) in enumerate(zip(*robot.link_inertias, strict=True)):
+                if body >= 0:
+                    more = rows[:, k] - 1.0
+                    _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
+                         np.multiply.outer(more, inertia))  # fmt: skip
+            samples = samples._with_parameters(owner, parameters)
+        return samples
+
+    def with_payload(
+        self,
+        link: str,
+        mass: ArrayLike,
+        com: ArrayLike = (0.0, 0.0, 0.0),
+        inertia: ArrayLike = 0.0,
+        *,
+        of: Of = "plant",
+    ) -> Samples:
+        """A load fixed to a link, as `with_payload` of a model.
+
+        Mass (S,), kg; centre of mass (S, 3) in the link's frame, m; inertia about it (S, 3, 3), kg·m². Each may be one
+        for all.
+        """
+        m, c = self._rows(mass, (), "the payload's mass"), self._rows(com, (3,), "the payload's com")
+        about = self._rows(np.zeros((3, 3)) if np.ndim(inertia) == 0 else inertia, (3, 3), "the payload's inertia")
+        samples = self
+        for owner, robot in self._owners(of):
+            frame = robot.link(link)
+            if frame.body < 0:
+                continue  # on the base: it moves nothing
+            centre = c @ frame.rotation.T + frame.position
+            square = np.einsum("si,si->s", centre, centre)[:, None, None] * np.eye(3)
+            origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
+                square - centre[:, :, None] * centre[:, None, :]
+            )
+            parameters = samples._parameters(owner)
+            _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
+            samples = samples._with_parameters(owner, parameters)
+        return samples
+
+    def with_rotors_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
+        """Reflected rotor inertias times a factor: of all joints, (S,), or of each body's, (S, bodies)."""
+        samples = self
+        for owner, robot in self._owners(of):
+            rows = self._rows_or_columns(factors, robot.bodies, "the rotor factors")
+            parameters = samples._parameters(owner)
+            parameters[:, :, ROTOR] *= rows
+            samples = samples._with_parameters(owner, parameters)
+        return samples
+
+    def with_friction_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
+        """Viscous and Coulomb friction times a factor: of all joints, (S,), or of each, (S, n).
+
+        The model's friction is what the controller compensates.
+        """
+        rows = self._rows_or_columns(factors, self.robot.n, "the friction factors")
+        samples = self
+        if of in ("plant", "both"):
+            joints = self._all(self.plants.joints)
+            joints[:, :, [VISCOUS, FORWARD, BACKWARD]] *= rows[:, :, None]
+            samples = replace(samples, plants=samples.plants._replace(joints=frozen(joints)))
+        if of in ("model", "both"):
+            friction = self._all(self.laws.friction) * rows[:, None, :]
+            samples = replace(samples, laws=samples.laws._replace(friction=frozen(friction)))
+        self._owners(of)
+        return samples
+
+    def with_effort_limit(self, limit: ArrayLike) -> Samples:
+        """Effort limits of the drives, (S, n), N·m or N; infinite for none."""
+        joints = self._all(self.plants.joints)
+        joints[:, :, EFFORT] = self._rows(limit, (self.robot.n,), "the effort limit")
+        return replace(self, plants=self.plants._replace(joints=frozen(joints)))
+
+    def with_gravity(self, gravity: ArrayLike, *, of: Of = "plant") -> Samples:
+        """Gravity in the base's axes, (S, 3), m/s²: another place, or a base that stands tilted."""
+        rows = self._rows(gravity, (3,), "gravity")
+        samples = self
+        for owner, _ in self._owners(of):
+            base = self._all(self.plants.base if owner == "plant" else self.laws.base)
+            base[:, 6:9] = -rows
+            if owner == "plant":
+                samples = replace(samples, plants=samples.plants._replace(base=base))
+            else:
+                samples = replace(samples, laws=samples.laws._replace(base=base))
+        return samples
+
+    def with_gains(
+        self,
+        p: ArrayLike | None = None,
+        i: ArrayLike | None = None,
+        d: ArrayLike | None = None,
+        i_clamp: ArrayLike | None = None,
+    ) -> Samples:
+        """Gains of the controller, each (S, n), in the units of its law; those left out stay."""
+        gains = self._all(self.laws.gains)
+        for row, (name, value) in enumerate((("p", p), ("i", i), ("d", d), ("i_clamp", i_clamp))):
+            if value is not None:
+                gains[:, row] = self._rows(value, (self.robot.n,), f"gain {name}")
+        return replace(self, laws=self.laws._replace(gains=frozen(gains)))
+
+    def _owners(self, of: Of) -> list[tuple[Literal["plant", "model"], RobotModel]]:
+        if of not in ("plant", "model", "both"):
+            raise ArgumentError(f"of is {of!r}; it must be 'plant', 'model' or 'both'")
+        owners: list[tuple[Literal["plant", "model"], RobotModel]] = [("plant", self.robot), ("model", self.model)]
+        return [owner for owner in owners if of in (owner[0], "both")]
+
+    def _parameters(self, owner: Literal["plant", "model"]) -> Array:
+        return self._all(self.plants.parameters if owner == "plant" else self.laws.parameters)
+
+    def _with_parameters(self, owner: Literal["plant", "model"], parameters: Array) -> Samples:
+        if owner == "plant":
+            return replace(self, plants=self.plants._replace(parameters=frozen(parameters)))
+        return replace(self, laws=self.laws._replace(parameters=frozen(parameters)))
+
+    def _all(self, rows: Array) -> Array:
+        """One row a sample, to be changed."""
+        return _spread(rows, (self.count, *rows.shape[1:]))
+
+    def _rows(self, value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
+        return rows_of(value, self.count, shape, what)
+
+    def _rows_or_columns(self, value: ArrayLike, width: int, what: str) -> Array:
+        """Shape (S, width) from one number, (S,) or (S, width)."""
+        if np.ndim(value) < 2:
+            return np.repeat(self._rows(value, (), what)[:, None], width, axis=1)
+        return self._rows(value, (width,), what)
+
+
+def rows_of(value: ArrayLike, count: int, shape: tuple[int, ...], what: str) -> Array:
+    """A new array (count, *shape) from one like it or from one sample's; `ArgumentError` for another shape."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{what} is not an array of numbers") from None
+    if array.shape not in ((count, *shape), shape):
+        raise ArgumentError(
+            f"{what} has shape {array.shape}; for {count} samples it must be {(count, *shape)}, or {shape} for all"
+        )
+    return _spread(array, (count, *shape))
+
+
+def _spread(array: Array, shape: tuple[int, ...]) -> Array:
+    # in rows, which a copy of a broadcast array is not: kernels would be compiled anew
+    return np.array(np.broadcast_to(array, shape), order="C")
+
+
+def _add(rows: Array, mass: Array, moment: Array, inertia: Array) -> None:
+    """Add to one body's parameters of every sample, (S, COLUMNS)."""
+    rows[:, MASS] += mass
+    rows[:, MOMENT : MOMENT + 3] += moment
+    rows[:, INERTIA : INERTIA + 6] += inertia[:, _UPPER[0], _UPPER[1]]
+
+
+def faults(samples: Samples, positions: NDArray[np.int64], stops: bool) -> dict[int, str]:
+    """Samples that cannot be run, with the reason."""
+    found: dict[int, str] = {}
+    robot, plants, laws, S = samples.robot, samples.plants, samples.laws, samples.count
+
+    def refuse(bad: NDArray[np.bool_], why: str) -> None:
+        rows = bad.reshape(len(bad), -1).any(axis=1)
+        for s in np.flatnonzero(np.broadcast_to(rows, S)).tolist():
+            found.setdefault(s, why)
+
+    limits = plants.joints[:, :, EFFORT:]
+    friction = plants.joints[:, :, [VISCOUS, FORWARD, BACKWARD]]
+    for what, array in (
+        ("q", samples.q), ("qd", samples.qd), ("the plant's inertia", plants.parameters),
+        ("the plant's gravity", plants.base), ("the plant's friction", friction),
+        ("the model's inertia", laws.parameters), ("the model's gravity", laws.base),
+        ("the model's friction", laws.friction), ("a gain", laws.gains[:, :3]),
+    ):  # fmt: skip
+        refuse(~np.isfinite(array), f"{what} is not finite")
+    for whose, parameters in (("plant", plants.parameters), ("model", laws.parameters)):
+        refuse(~(parameters[:, :, MASS] >= 0.0), f"a mass of the {whose} is negative")
+        refuse(~(parameters[:, :, ROTOR] >= 0.0), f"a rotor inertia of the {whose} is negative")
+    for what, array in (
+        ("friction of the plant", friction), ("friction of the model", laws.friction), ("gain", laws.gains),
+        ("effort limit", limits),
+    ):  # fmt: skip
+        refuse(~(array >= 0.0), f"a {what} is negative or not a number")
+    if stops:
+        for j in np.flatnonzero(positions >= 0).tolist():
+            at = samples.q[:, positions[j]]
+            refuse(
+                (at < robot.lower[j]) | (at > robot.upper[j]),
+                f"joint {robot.joint_names[j]!r} starts outside its limits [{robot.lower[j]:g}, {robot.upper[j]:g}]",
+            )
+    return found

@@ -1,0 +1,1 @@
+"""Simulations step by step, their logs, drives and faults."""

@@ -1,0 +1,233 @@
+"""Time integration of the differential-algebraic equations in maximal coordinates (document 001, section 4.6.1).
+
+The state is the pose and twist of every body; nothing but the equations' joint rows keeps the bodies together. Those
+rows hold for accelerations (index 1), so round-off and the integrator's error in them grow as the bodies drift
+apart, linearly in velocity and with the square of time in position. Three answers:
+
+- ``"none"``: let them drift, to see how far;
+- ``"baumgarte"``: the joint rows also ask for −2α·(velocity error) − α²·(position error), which pulls the errors back
+  at the rate α, but never to zero; a large α also fights the errors that the stages of a step are meant to have, and
+  spoils its order;
+- ``"projection"``: after each step the state is put back on the joints' manifold (`maximal_projection.consistent`).
+
+The steps are classical fourth-order Runge–Kutta ones. For an arm that is to be simulated, `simulation.step` with its n
+joint coordinates is the fast way; this one is there to check it, and to see what a formulation without joint
+coordinates costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.free_bodies.projection import consistent
+from rne_dynamics.dynamics.free_bodies.state import (
+    BodyStates,
+    check_states,
+    joint_coordinates,
+    joint_motion,
+    motion_errors,
+)
+from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
+from rne_dynamics.dynamics.kinematics.rotations import quaternion_matrices, quaternion_product
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model import layout
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+Stabilization = Literal["none", "baumgarte", "projection"]
+
+#: Efforts (n,) for time, q and qd as read off the bodies.
+Effort = Callable[[float, Array, Array], ArrayLike]
+
+
+@dataclass(frozen=True, eq=False)
+class MaximalLog:
+    """What happened, one row a recorded step.
+
+    Parameters
+    ----------
+    time
+        s; shape (rows,).
+    q, qd
+        Joint coordinates read off the bodies; shapes (rows, nq), (rows, n).
+    kinetic, potential
+        Energies of the bodies as they are (rotors included), J; shape (rows,).
+    position_error, velocity_error
+        Largest violation of any joint: m or rad, and per s; shape (rows,).
+    final
+        Poses and twists at the end.
+    """
+
+    time: Array
+    q: Array
+    qd: Array
+    kinetic: Array
+    potential: Array
+    position_error: Array
+    velocity_error: Array
+    final: BodyStates
+
+    @property
+    def energy(self) -> Array:
+        """Kinetic and potential energy together, J; shape (rows,)."""
+        return self.kinetic + self.potential
+
+
+def simulate_maximal(
+    robot: RobotModel,
+    start: BodyStates,
+    seconds: float,
+    dt: float,
+    *,
+    effort: Effort | ArrayLike | None = None,
+    wrenches: Wrenches | None = None,
+    stabilization: Stabilization = "projection",
+    baumgarte_rate: float = 20.0,
+    record_every: int = 1,
+) -> MaximalLog:
+    """Motion of the free bodies under their joints; no friction, no stops, the base at rest (or floating).
+
+    Parameters
+    ----------
+    robot
+        The model.
+    start
+        Where the bodies are and how they move; `body_states` makes it from joint coordinates, `consistent` from
+        anything else. It is taken as it is.
+    seconds, dt
+        Time to simulate and step, s; the last step ends at or just after `seconds`.
+    effort
+        Efforts of the drives, N·m or N: constant (n,), or a function of time, q and qd; none by default.
+    wrenches
+        Constant external loads as for `inverse_dynamics`, one each.
+    stabilization
+        What is done about drift, see above.
+    baumgarte_rate
+        α, 1/s; best around 0.05/dt.
+    record_every
+        Steps between rows of the log.
+
+    Raises
+    ------
+    ArgumentError
+        Body states of a wrong shape, NaN or infinity.
+    SimulationError
+        An argument that makes no simulation, or a motion that is not finite any more.
+    SingularInertiaError
+        A joint that moves no inertia; names it.
+    """
+    if stabilization not in get_args(Stabilization):
+        raise SimulationError(
+            f"stabilization is {stabilization!r}; it must be one of {', '.join(map(repr, get_args(Stabilization)))}"
+        )
+    for name, value in (("seconds", seconds), ("dt", dt)):
+        if not (np.isfinite(value) and value > 0.0):
+            raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
+    if record_every < 1:
+        raise SimulationError(f"record_every is {record_every}; it must be at least 1")
+    if not (np.isfinite(baumgarte_rate) and baumgarte_rate > 0.0):
+        raise SimulationError(f"baumgarte_rate is {baumgarte_rate} 1/s; it must be finite and above 0")
+    rate = float(baumgarte_rate) if stabilization == "baumgarte" else 0.0
+    check_states(robot, start)
+    loads = bodies_wrenches(robot, wrenches, ())[0]
+    motion = _Motion(MaximalSystem.of(robot), _effort_function(robot, effort), loads, rate)
+    state, rows = start, [_row(motion.system, 0.0, start)]
+    steps = int(np.ceil(seconds / dt - 1e-9))
+    for k in range(steps):
+        state = motion.step(k * dt, state, dt)
+        if not np.isfinite(state.twist).all():
+            raise SimulationError(
+                f"robot {robot.name!r}: its motion is not finite any more at t = {(k + 1) * dt:.6g} s; "
+                f"take a shorter step than {dt:g} s"
+            )
+        if stabilization == "projection":
+            state = consistent(robot, state)
+        state = replace(state, near=joint_coordinates(robot, state)[0])
+        if (k + 1) % record_every == 0 or k + 1 == steps:
+            rows.append(_row(motion.system, (k + 1) * dt, state))
+    time, q, qd, kinetic, potential, position, velocity = (np.array(column) for column in zip(*rows, strict=True))
+    return MaximalLog(time, q, qd, kinetic, potential, position, velocity, state)
+
+
+@dataclass(frozen=True, eq=False)
+class _Motion:
+    """The equations of one simulation."""
+
+    system: MaximalSystem
+    effort: Callable[[float, BodyStates], Array]
+    loads: Array
+    rate: float
+
+    def rates(self, t: float, state: BodyStates) -> tuple[Array, Array, Array]:
+        """Rates of positions, quaternions and the twists' components."""
+        system, robot = self.system, self.system.robot
+        motion = joint_motion(robot, state)
+        blocks = system.blocks_of_motion(robot.base_at_rest, motion, self.loads)
+        joints = -blocks.drift
+        if self.rate > 0.0:
+            gap, slip = motion_errors(system, motion, state.near)
+            joints += 2.0 * self.rate * slip + self.rate**2 * gap
+        right = system.right_side(blocks.force, joints, self.effort(t, state))
+        acceleration = system.solution(system.solve(system.matrix(blocks.transfer), right, state.near)).acceleration
+        # a is that of the origin as a point, less gravity; the components in turning axes change by ω × v less
+        R = quaternion_matrices(state.quaternion)
+        vx, vy, vz, wx, wy, wz = state.twist.T
+        acceleration[:, :3] += robot.gravity @ R
+        acceleration[:, :3] -= np.stack([wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx], axis=1)
+        # ṗ = R v, and the quaternion's rate ½ q ∘ (ω, 0)
+        turning = np.concatenate([0.5 * state.twist[:, 3:], np.zeros((robot.bodies, 1))], axis=1)
+        position: Array = (R @ state.twist[:, :3, None])[:, :, 0]
+        return position, quaternion_product(state.quaternion, turning), acceleration
+
+    def step(self, t: float, state: BodyStates, dt: float) -> BodyStates:
+        """One Runge–Kutta step."""
+        sums = [np.zeros_like(state.position), np.zeros_like(state.quaternion), np.zeros_like(state.twist)]
+        stage = state
+        for ahead, weight, delay in ((0.5, 1.0, 0.0), (0.5, 2.0, 0.5), (1.0, 2.0, 0.5), (0.0, 1.0, 1.0)):
+            rates = self.rates(t + delay * dt, stage)
+            sums = [total + weight * rate for total, rate in zip(sums, rates, strict=True)]
+            stage = _moved(state, rates, ahead * dt)
+        end = _moved(state, sums, dt / 6.0)
+        return replace(end, quaternion=end.quaternion / np.linalg.norm(end.quaternion, axis=1, keepdims=True))
+
+
+def _moved(state: BodyStates, rates: list[Array] | tuple[Array, ...], h: float) -> BodyStates:
+    position, quaternion, twist = rates
+    return BodyStates(
+        state.position + h * position, state.quaternion + h * quaternion, state.twist + h * twist, state.near
+    )
+
+
+def _row(system: MaximalSystem, t: float, state: BodyStates) -> tuple[float | Array, ...]:
+    robot = system.robot
+    q, qd = joint_coordinates(robot, state)
+    kinetic = 0.5 * np.einsum("bi,bij,bj", state.twist, system.inertia, state.twist) + 0.5 * system.rotor @ qd**2
+    moment = robot.parameters[:, layout.MOMENT : layout.MOMENT + 3, None]
+    weight = robot.parameters[:, layout.MASS] @ state.position
+    weight = weight + (quaternion_matrices(state.quaternion) @ moment)[:, :, 0].sum(axis=0)
+    potential = -(weight + robot.root_inertia.first_moment) @ robot.gravity
+    position, velocity = motion_errors(system, joint_motion(robot, state), state.near)
+    return t, q, qd, kinetic, potential, np.abs(position).max(initial=0.0), np.abs(velocity).max(initial=0.0)
+
+
+def _effort_function(robot: RobotModel, effort: Effort | ArrayLike | None) -> Callable[[float, BodyStates], Array]:
+    if callable(effort):
+        law = effort
+        return lambda t, state: _checked(robot, law(t, *joint_coordinates(robot, state)))
+    constant = np.zeros(robot.n) if effort is None else _checked(robot, effort)
+    return lambda t, state: constant
+
+
+def _checked(robot: RobotModel, effort: ArrayLike) -> Array:
+    array = np.asarray(effort, dtype=np.float64)
+    if array.shape != (robot.n,) or not np.isfinite(array).all():
+        raise SimulationError(
+            f"the effort is {array.tolist()}; robot {robot.name!r} needs {robot.n} finite numbers, shape ({robot.n},)"
+        )
+    return array

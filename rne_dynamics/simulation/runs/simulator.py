@@ -1,0 +1,185 @@
+"""An arm that moves on from moment to moment, for loops that command it as they would command hardware.
+
+The one mutable object of this room: it remembers the state, the last command, and whether the brakes are on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.simulation.plant.plant import LOWER, UPPER, ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.stepping.stepping import (
+    StepMethod,
+    checked_effort,
+    chosen_method,
+    step,
+    step_methods,
+    unchecked_step,
+)
+
+TimeoutReaction = Literal["zero_effort", "brake"]
+
+_NO_WRENCH = np.zeros((0, 6))
+
+
+class Simulator:
+    """A simulated arm with drives and brakes.
+
+    Parameters
+    ----------
+    plant
+        The arm.
+    q, qd
+        Where it starts; shapes (nq,) and (n,), at rest unless `qd` is given.
+    delta, deltad
+        Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
+    dt
+        Step, s.
+    method
+        See `step`.
+    hold_until_command
+        Whether the brakes hold the joints until the first command arrives. Otherwise the drives start at zero effort
+        and the arm falls.
+    command_timeout
+        Simulated seconds after which a command is no longer good; `None` keeps the last one for ever.
+    on_timeout
+        What happens then, until the next command: ``"zero_effort"``, as most drives do (the arm sinks into its
+        friction and falls), or ``"brake"``: brakes bite at once and hold. Flexible links vibrate on with braked joints.
+
+    Raises
+    ------
+    SimulationError
+        A start that is not finite, of a wrong shape or outside the stops; times that are not above 0.
+    """
+
+    def __init__(
+        self,
+        plant: ArmPlant,
+        q: ArrayLike,
+        qd: ArrayLike | None = None,
+        *,
+        dt: float = 1e-3,
+        delta: ArrayLike | None = None,
+        deltad: ArrayLike | None = None,
+        method: StepMethod | None = None,
+        hold_until_command: bool = True,
+        command_timeout: float | None = None,
+        on_timeout: TimeoutReaction = "zero_effort",
+    ) -> None:
+        for name, value in (("dt", dt), ("command_timeout", command_timeout)):
+            if value is not None and not (np.isfinite(value) and value > 0.0):
+                raise SimulationError(f"{name} is {value} s; it must be finite and above 0")
+        if on_timeout not in get_args(TimeoutReaction):
+            known = ", ".join(map(repr, get_args(TimeoutReaction)))
+            raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
+        self.method = chosen_method(plant.robot, method)
+        self._start = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
+        if plant.stops:
+            no_joint_outside(plant.robot, self._start, plant.positions)
+        self.plant = plant
+        self.dt = float(dt)
+        self.hold_until_command = hold_until_command
+        self.command_timeout = command_timeout
+        self.on_timeout: TimeoutReaction = on_timeout
+        self._state = self._start
+        self._zero: Array = np.zeros(plant.robot.n)
+        self._effort: Array = self._zero
+        self._commanded_at: float | None = None
+
+    @property
+    def state(self) -> State:
+        """The present state."""
+        return self._state
+
+    @property
+    def braked(self) -> bool:
+        """Whether the brakes hold the arm: before the first command, or after a timeout where they are asked to."""
+        if self._commanded_at is None:
+            return self.hold_until_command
+        return self.timed_out and self.on_timeout == "brake"
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether the last command is older than `command_timeout`."""
+        if self.command_timeout is None or self._commanded_at is None:
+            return False
+        # a hair less than a step, so that round-off in the time cannot add a step
+        return self._state.t - self._commanded_at >= self.command_timeout - 1e-6 * self.dt
+
+    @property
+    def applied_effort(self) -> Array:
+        """What the motors give now, cut at their limits, N·m or N; zero where brakes hold; shape (n,), a copy."""
+        if self._commanded_at is None or self.timed_out:
+            return np.zeros_like(self._effort)
+        return np.array(self._effort)
+
+    def command(self, effort: ArrayLike) -> None:
+        """Take a new effort, N·m or N, shape (n,); it is held until the next one and releases the brakes.
+
+        Raises
+        ------
+        SimulationError
+            A wrong shape or a number that is not finite; the former command stays in force.
+        """
+        self._effort = self.plant.limited(checked_effort(self.plant, effort))
+        self._commanded_at = self._state.t
+
+    def advance(self, steps: int = 1, wrenches: Wrenches | None = None) -> State:
+        """Let `steps` steps of simulated time pass, with wrenches held as for `step`; returns the new state.
+
+        Raises
+        ------
+        SimulationError, SingularInertiaError, ModelError
+            As for `step`. The state stays that of the last good step.
+        """
+        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
+        for _ in range(steps):
+            now = self._state
+            if self.braked:
+                self._state = self._held(now, loads)
+                continue
+            effort = self._zero if self._commanded_at is None or self.timed_out else self._effort
+            self._state = self._stepped(now, effort, loads)
+        return self._state
+
+    def _stepped(self, now: State, effort: Array, loads: Array) -> State:
+        """One step under `effort`, (n,), with the brakes off."""
+        return unchecked_step(self.plant, now, effort, self.dt, self.method, loads)
+
+    def _held(self, now: State, loads: Array) -> State:
+        """One step with the brakes on."""
+        robot = self.plant.robot
+        loose = isinstance(robot, Mechanism) and generic_rank(robot).loose > 0
+        if not (loose or isinstance(robot, FlexibleArm)):
+            rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
+            return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
+        # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links and
+        # loose passive joints do then is theirs
+        n, held = self.plant.robot.n, self.plant.joints.copy()
+        held[:n, LOWER] = held[:n, UPPER] = now.q
+        held.flags.writeable = False
+        return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
+
+    def reset(self) -> State:
+        """Back to the start, brakes as in the beginning. Time goes on: clocks must not run backwards."""
+        self._state = replace(self._start, t=self._state.t)
+        self._effort = self._zero
+        self._commanded_at = None
+        return self._state
+
+    def warm_up(self) -> None:
+        """Compile everything a step may need, so that no later step stalls. Changes nothing."""
+        for method in step_methods(self.plant.robot):
+            for state in (self._start, replace(self._start, in_tree=isinstance(self.plant.robot, Mechanism))):
+                step(self.plant, state, self._zero, self.dt, method=method)

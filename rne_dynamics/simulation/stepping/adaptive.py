@@ -1,0 +1,228 @@
+"""Integration with an adaptive step by SciPy: for smooth motion, and as a reference for the fixed steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.advice import install
+from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.errors import MissingDependencyError, SimulationError
+from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
+from rne_dynamics.flexible.theory_range import reported_findings
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.simulation.plant.loops import refuse_posture
+from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
+from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.stepping.motion import accelerations
+from rne_dynamics.simulation.stepping.open_arm import configuration_rate, normalize_quaternions
+from rne_dynamics.simulation.stepping.stepping import checked_effort, coordinates_of, refuse_divergence
+
+EffortLaw = Callable[[float, Array, Array], ArrayLike]
+Solver = Literal["DOP853", "Radau", "BDF"]
+
+#: Step of the differences that an implicit solver takes, rad, m or their rates, or as a part of what is larger.
+_DIFFERENCE = 1e-7
+
+
+def integrate(
+    plant: ArmPlant,
+    state: State,
+    effort: ArrayLike | EffortLaw,
+    times: ArrayLike,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    wrenches: Wrenches | None = None,
+    solver: Solver = "DOP853",
+) -> list[State]:
+    """States at the given times.
+
+    Parameters
+    ----------
+    plant
+        The arm. Viscous friction counts; Coulomb friction is not smooth and is refused.
+    state
+        The start.
+    effort
+        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; cut at the plant's limits.
+    times
+        s, increasing, none before ``state.t``.
+    rtol, atol
+        Tolerances of the integrator.
+    wrenches
+        As for `step`.
+    solver
+        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration asks for; ``"Radau"`` and
+        ``"BDF"`` are implicit.
+
+    Raises
+    ------
+    SimulationError
+        Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
+        an integrator that gave up.
+    MissingDependencyError
+        SciPy is not installed.
+
+    Warns
+    -----
+    BendingRangeWarning
+        For flexible links that are bent, or turn, beyond the range of the theory at one of the times.
+    """
+    states = states_at(plant, state, effort, times, rtol=rtol, atol=atol, wrenches=wrenches, solver=solver)
+    if isinstance(plant.robot, FlexibleArm):
+        q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
+        reported_findings(plant.robot, q, delta, qd, times)
+    return states
+
+
+def states_at(
+    plant: ArmPlant,
+    state: State,
+    effort: ArrayLike | EffortLaw,
+    times: ArrayLike,
+    *,
+    rtol: float = 1e-10,
+    atol: float = 1e-12,
+    wrenches: Wrenches | None = None,
+    solver: Solver = "DOP853",
+) -> list[State]:
+    """`integrate` for callers that judge the range of the theory by themselves."""
+    try:
+        from scipy.integrate import solve_ivp
+    except ImportError:
+        raise MissingDependencyError(f"adaptive integration needs SciPy: {install('scipy', 'python3-scipy')}") from None
+    robot, joints = plant.robot, plant.joints
+    _refuse_friction(plant)
+    if solver not in get_args(Solver):
+        raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
+    at = np.asarray(times, dtype=np.float64)
+    if at.ndim != 1 or len(at) == 0 or not np.isfinite(at).all() or (np.diff(at) < 0).any() or at[0] < state.t:
+        raise SimulationError(f"times must be a row of finite numbers that increase from {state.t} s on")
+    law: EffortLaw
+    if callable(effort):
+        law = effort
+    else:
+        constant = checked_effort(plant, effort)
+
+        def law(t: float, q: Array, qd: Array) -> ArrayLike:
+            return constant
+
+    start = checked_state(robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
+    z, zd = coordinates_of(start)
+    nz, n, tree = len(z), robot.n, plant.tree
+    loops, flex = plant.loops(state.posture), plant.flex(collocation=False)
+    loads = bodies_wrenches(tree, wrenches, ())[0]
+    free, drive = np.zeros(len(zd), dtype=np.bool_), np.zeros(len(zd))
+
+    def rate(t: float, x: Array) -> Array:
+        q, qd = x[:nz].copy(), x[nz:].copy()
+        out = np.empty_like(x)
+        moving = None if plant.base_motion is None else plant.base_motion.motion(t)
+        if isinstance(robot, Mechanism | FlexibleArm):
+            drive[:n] = plant.limited(checked_effort(plant, law(t, q[:n], qd[:n])))
+            out[:nz] = qd
+            determined = accelerations(
+                tree.topology, tree.parameters, loops, flex,
+                tree.base_at_rest if moving is None else moving.packed(tree.gravity),
+                tree.has_mimic, joints, loads, q, qd, drive, free, out[nz:],
+            )  # fmt: skip
+            if not determined and isinstance(robot, FlexibleArm):
+                if np.array_equal(q, z):  # names what has no inertia
+                    flexible_forward_dynamics(robot, q[:n], q[n:], qd[:n], qd[n:], drive[:n])
+                out[nz:] = np.nan  # a step tried too long, into bendings that links do not have: a shorter one follows
+            elif not determined and isinstance(robot, Mechanism) and loops is not None:
+                refuse_posture(robot, loops, t)
+            return out
+        given = plant.limited(checked_effort(plant, law(t, q, qd)))
+        configuration_rate(robot.topology, q, qd, out[:nz])
+        out[nz:] = forward_dynamics(
+            robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches, base_motion=moving
+        )
+        return out
+
+    def slopes(t: float, x: Array) -> Array:
+        # SciPy's own differences step ever farther along coordinates that nothing depends on, such as the first joint
+        here, columns = rate(t, x), np.empty((len(x), len(x)))
+        for k in range(len(x)):
+            there, h = x.copy(), _DIFFERENCE * max(1.0, abs(x[k]))
+            there[k] += h
+            columns[:, k] = (rate(t, there) - here) / h
+        return columns
+
+    implicit = {} if solver == "DOP853" else {"jac": slopes}
+    solution = solve_ivp(
+        rate, (start.t, float(at[-1])), np.concatenate([z, zd]), method=solver, t_eval=at,
+        rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
+    )  # fmt: skip
+    _refuse_failure(plant, solution)
+    return _states(plant, start.posture, nz, solution)
+
+
+def _refuse_friction(plant: ArmPlant) -> None:
+    coulomb = plant.joints[:, [FORWARD, BACKWARD]].any(axis=1)
+    if coulomb.any():
+        name = plant.robot.joint_names[int(np.argmax(coulomb))]
+        raise SimulationError(
+            f"joint {name!r} has Coulomb friction, which adaptive integration cannot follow; use step(), or a plant "
+            "without friction"
+        )
+
+
+def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> list[State]:
+    """The rows of SciPy's solution as states; a mechanism is assembled from `posture` on."""
+    robot, n = plant.robot, plant.robot.n
+    states: list[State] = []
+    for t, x in zip(solution.t, solution.y.T, strict=True):
+        q, qd = x[:nz].copy(), x[nz:].copy()
+        if isinstance(robot, FlexibleArm):
+            states.append(State(float(t), q[:n], qd[:n], None, q[n:], qd[n:]))
+            refuse_divergence(plant, states[-1])
+            continue
+        if isinstance(robot, Mechanism):
+            posture = assemble(robot, q, start=posture)
+            states.append(State(float(t), q, qd, posture, tree_qd=starting_velocity(robot, posture, qd)[0]))
+            continue
+        normalize_quaternions(robot.topology, q)
+        states.append(State(float(t), q, qd))
+    return states
+
+
+def _stop_events(plant: ArmPlant) -> list[Any]:
+    """One terminal event a finite stop, with the joint's number on it."""
+    events = []
+    for j, iq in enumerate(plant.positions.tolist()):
+        for column, sign in ((UPPER, 1.0), (LOWER, -1.0)):
+            bound = plant.joints[j, column]
+            if iq < 0 or not np.isfinite(bound):
+                continue
+
+            def event(t: float, x: Array, iq: int = iq, bound: float = bound, sign: float = sign) -> float:
+                return float(sign * (bound - x[iq]))
+
+            event.terminal = True  # type: ignore[attr-defined]  # SciPy's way to mark an event
+            event.direction = -1.0  # type: ignore[attr-defined]
+            event.joint = j  # type: ignore[attr-defined]
+            events.append(event)
+    return events
+
+
+def _refuse_failure(plant: ArmPlant, solution: Any) -> None:
+    if solution.status == 1:
+        hits = [(times[0], k) for k, times in enumerate(solution.t_events) if len(times)]
+        t, k = min(hits)
+        name = plant.robot.joint_names[_stop_events(plant)[k].joint]
+        raise SimulationError(
+            f"joint {name!r} reaches its stop at t = {t:.6g} s, where adaptive integration ends; use step(), "
+            "or a plant without stops"
+        )
+    if solution.status != 0:
+        raise SimulationError(f"adaptive integration gave up: {solution.message}")

@@ -1,0 +1,252 @@
+"""Gauss and Legendre's collocation method with two stages, for links that vibrate faster than one cares to follow.
+
+It is of fourth order, symplectic (energy neither drifts nor is it damped numerically) and A-stable (no frequency and no
+damping limits the step); for the method see Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I, section
+II.7, and for its simplified Newton iteration Hairer, Wanner, volume II, section IV.8.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.flexible.equations import flexible_forces_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.base_course import BASE, base_at
+from rne_dynamics.simulation.plant.bending import DONE, NO_INERTIA, NOT_CONVERGED, Flex, flexible_mass_and_bias
+from rne_dynamics.simulation.plant.plant import VISCOUS
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.cholesky import SINGULAR
+
+_R3 = np.sqrt(3.0)
+# stage times c, and Butcher's coefficients [[1/4, A12], [A21, 1/4]]; those of the positions are its square
+_C1, _C2 = 0.5 - _R3 / 6.0, 0.5 + _R3 / 6.0
+_A12, _A21 = 0.25 - _R3 / 6.0, 0.25 + _R3 / 6.0
+_S11, _S12, _S21 = 1.0 / 24.0, 0.5 * _A12, 0.5 * _A21
+# λ, the eigenvalue of Butcher's matrix (the other one is its conjugate), and what turns two stages into its direction
+_LAMBDA = 0.25 + 1j * _R3 / 12.0
+_IN, _OUT = 2.0 - _R3, 2.0 + _R3
+# weights of the positions: h² Σ b_i (1 − c_i) a_i
+_P1, _P2 = 0.5 * _C2, 0.5 * _C1
+
+# what Newton's method may leave, as a part of the velocities; both measured with the diagonal of J
+_TOLERANCE = 1e-12
+_ITERATIONS = 15
+# how often a step that does not converge is halved
+_HALVINGS = 6
+#: Into how many parts the step is cut at most.
+MOST_PARTS = 2**_HALVINGS
+
+
+@helper
+def gauss_legendre(
+    flex: Flex,
+    base: Array,
+    joints: Array,
+    wrenches: Array,
+    z: Array,
+    zd: Array,
+    drive: Array,
+    locked: NDArray[np.bool_],
+    elapsed: float,
+    h: float,
+    z_new: Array,
+    zd_new: Array,
+) -> bool:
+    """A step of length `h`, halved where Newton's method does not converge; False and `flex.status` where that fails.
+
+    Parameters
+    ----------
+    joints, drive, locked
+        As for `accelerations`; locked joints do not accelerate.
+    base, elapsed
+        As for `runge_kutta`.
+    """
+    at, rate = z.copy(), zd.copy()
+    parts = 1
+    for _halving in range(_HALVINGS + 1):
+        copy_into(at, z)
+        copy_into(rate, zd)
+        for part in range(parts):
+            begun = elapsed + part * (h / parts)
+            flex.status[0] = _stages(
+                flex, base, joints, wrenches, at, rate, drive, locked, begun, h / parts, z_new, zd_new
+            )
+            if flex.status[0] != DONE:
+                break
+            copy_into(at, z_new)
+            copy_into(rate, zd_new)
+        if flex.status[0] != NOT_CONVERGED:
+            break
+        parts *= 2
+    return bool(flex.status[0] == DONE)
+
+
+@helper
+def _stages(
+    flex: Flex,
+    base: Array,
+    joints: Array,
+    wrenches: Array,
+    z: Array,
+    zd: Array,
+    drive: Array,
+    locked: NDArray[np.bool_],
+    elapsed: float,
+    h: float,
+    z_new: Array,
+    zd_new: Array,
+) -> int:
+    """One step with the accelerations a₁, a₂ of both stages as unknowns; the status."""
+    nz = z.shape[0]
+    here = np.empty(BASE) if base.shape[0] > BASE else base
+    if base.shape[0] > BASE:
+        base_at(base, elapsed, here)
+    J, bias, inverse = np.empty((nz, nz)), np.empty(nz), np.empty((nz, nz), dtype=np.complex128)
+    flexible_mass_and_bias(flex, here, wrenches, z, zd, 0.0, J, J, bias)
+    if not _newton_matrix(flex, joints, J, locked, h, inverse):
+        return NO_INERTIA
+    a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
+    z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty(nz, dtype=np.complex128)
+    # the first guess needs no evaluation: the residual of a = 0 linearised about the start
+    _start_residuals(flex, joints, zd, bias, drive, locked, h, r1, r2)
+    scale = _size(J, zd) + h * _size_of_forces(flex, J, z, bias, drive)
+    before = 0.0
+    for iteration in range(_ITERATIONS):
+        if iteration > 0:
+            for stage in range(2):
+                r = r1 if stage == 0 else r2
+                c = _C1 if stage == 0 else _C2
+                if base.shape[0] > BASE:
+                    base_at(base, elapsed + c * h, here)
+                for k in range(nz):
+                    if stage == 0:
+                        z_stage[k] = z[k] + h * (c * zd[k] + h * (_S11 * a1[k] + _S12 * a2[k]))
+                        zd_stage[k] = zd[k] + h * (0.25 * a1[k] + _A12 * a2[k])
+                    else:
+                        z_stage[k] = z[k] + h * (c * zd[k] + h * (_S21 * a1[k] + _S11 * a2[k]))
+                        zd_stage[k] = zd[k] + h * (_A21 * a1[k] + 0.25 * a2[k])
+                a = a1 if stage == 0 else a2
+                flexible_forces_kernel(flex.packed, flex.work, here, z_stage, zd_stage, a, wrenches, r)
+                for k in range(nz):
+                    r[k] = 0.0 if locked[k] else r[k] + joints[k, VISCOUS] * zd_stage[k] - drive[k]
+        for k in range(nz):
+            w[k] = complex(-r1[k], -_IN * r2[k])
+        _solve(inverse, w)
+        for k in range(nz):
+            r1[k], r2[k] = w[k].real, _OUT * w[k].imag
+            a1[k] += r1[k]
+            a2[k] += r2[k]
+        change = h * (_size(J, r1) + _size(J, r2))
+        if not np.isfinite(change):
+            return NOT_CONVERGED
+        # what is left is at most θ/(1 − θ) of the last change, for convergence at the rate θ; near rest changes are
+        # round-off from the first on and have no rate
+        small = _TOLERANCE * scale
+        converges = max(change, before) <= small or (change < before and change * change / (before - change) <= small)
+        if iteration > 0 and converges:
+            for k in range(nz):
+                z_new[k] = z[k] + h * (zd[k] + h * (_P1 * a1[k] + _P2 * a2[k]))
+                zd_new[k] = zd[k] + 0.5 * h * (a1[k] + a2[k])
+            return DONE
+        if iteration > 1 and not change < before:
+            return NOT_CONVERGED
+        before = change
+    return NOT_CONVERGED
+
+
+@helper
+def _start_residuals(
+    flex: Flex,
+    joints: Array,
+    zd: Array,
+    bias: Array,
+    drive: Array,
+    locked: NDArray[np.bool_],
+    h: float,
+    r1: Array,
+    r2: Array,
+) -> None:
+    """The residuals of a₁ = a₂ = 0 but for changes of J and of the other forces than the elastic ones."""
+    n = flex.packed.joints
+    for k in range(zd.shape[0]):
+        r1[k] = 0.0 if locked[k] else bias[k] + joints[k, VISCOUS] * zd[k] - drive[k]
+        r2[k] = r1[k]
+        if k >= n:
+            for m in range(flex.stiffness.shape[0]):
+                elastic = h * flex.stiffness[k - n, m] * zd[n + m]
+                r1[k] += _C1 * elastic
+                r2[k] += _C2 * elastic
+
+
+@helper
+def _size(J: Array, v: Array) -> float:
+    """√(Σ J_kk v_k²), which has one unit whatever the coordinates are."""
+    total = 0.0
+    for k in range(v.shape[0]):
+        total += J[k, k] * v[k] * v[k]
+    return float(np.sqrt(total))
+
+
+@helper
+def _size_of_forces(flex: Flex, J: Array, z: Array, bias: Array, drive: Array) -> float:
+    """√(Σ f_k² / J_kk) of forces added without their signs: how large the terms are that balance each other."""
+    n, total = flex.packed.joints, 0.0
+    for k in range(z.shape[0]):
+        f = abs(bias[k]) + abs(drive[k])
+        if k >= n:
+            for m in range(flex.stiffness.shape[0]):
+                f += abs(flex.stiffness[k - n, m] * z[n + m])
+        total += f * f / J[k, k]
+    return float(np.sqrt(total))
+
+
+@helper
+def _newton_matrix(
+    flex: Flex, joints: Array, J: Array, locked: NDArray[np.bool_], h: float, L: NDArray[np.complex128]
+) -> bool:
+    """L D Lᵀ = J + h λ C + h² λ² K, D on the diagonal of L; False where a joint moves no inertia.
+
+    The real part is positive definite, as Re λ and Re λ² are positive, so that it needs no pivoting (N. J. Higham,
+    Factorizing complex symmetric matrices with positive definite real and imaginary parts, Math. Comp. 67, 1998).
+    """
+    nz, n = J.shape[0], flex.packed.joints
+    first, second = h * _LAMBDA, h * h * _LAMBDA * _LAMBDA
+    for a in range(nz):
+        for b in range(a + 1):
+            x = complex(J[a, b], 0.0)
+            if a == b:
+                x += first * joints[a, VISCOUS]
+            if b >= n:
+                x += first * flex.damping[a - n, b - n] + second * flex.stiffness[a - n, b - n]
+            if locked[a] or locked[b]:
+                x = complex(1.0 if a == b else 0.0, 0.0)
+            L[a, b] = x
+    for a in range(nz):
+        diagonal = L[a, a].real
+        for b in range(a):  # row a of L D, then of L
+            t = L[a, b]
+            for k in range(b):
+                t -= L[a, k] * L[b, k]
+            L[a, b] = t
+        for b in range(a):
+            t = L[a, b]
+            L[a, b] = t / L[b, b]
+            L[a, a] -= t * L[a, b]
+        if not L[a, a].real > SINGULAR * diagonal:
+            return False
+    return True
+
+
+@helper
+def _solve(L: NDArray[np.complex128], x: NDArray[np.complex128]) -> None:
+    """Solve L D Lᵀ x = x in place."""
+    nz = x.shape[0]
+    for a in range(nz):
+        for k in range(a):
+            x[a] -= L[a, k] * x[k]
+    for a in range(nz - 1, -1, -1):
+        x[a] /= L[a, a]
+        for k in range(a + 1, nz):
+            x[a] -= L[k, a] * x[k]

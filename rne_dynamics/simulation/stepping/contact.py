@@ -1,0 +1,270 @@
+"""What joints at rest do: stick, lean on a stop, or start to slide; and what a stop does to a joint that hits it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
+from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
+from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
+from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
+from rne_dynamics.simulation.stepping.motion import mass_and_bias
+from rne_dynamics.spatial.cholesky import cholesky_solve
+
+
+@helper
+def inverse(M: Array, A: Array) -> bool:
+    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. M's lower half is lost."""
+    n = M.shape[0]
+    for column in range(n):
+        x = A[column]  # the inverse is symmetric, so rows serve as columns
+        x[:] = 0.0
+        x[column] = 1.0
+        if column == 0:
+            if cholesky_solve(M, x.copy(), x) >= 0:
+                return False
+            continue
+        # M now holds its Cholesky factor; the unit vector is zero above `column`
+        for i in range(column, n):
+            t = x[i]
+            for k in range(column, i):
+                t -= M[i, k] * x[k]
+            x[i] = t / M[i, i]
+        for i in range(n - 1, -1, -1):
+            t = x[i]
+            for k in range(i + 1, n):
+                t -= M[k, i] * x[k]
+            x[i] = t / M[i, i]
+    return True
+
+
+@helper
+def response(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    loops: Loops | None,
+    flex: Flex | None,
+    base: Array,
+    joints: Array,
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    implicit: float,
+    M: Array,
+    bias: Array,
+    A: Array,
+) -> bool:
+    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined.
+
+    With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
+    """
+    factor = np.zeros_like(M)
+    if flex is not None:
+        flexible_mass_and_bias(flex, base, wrenches, q, qd, implicit, M, factor, bias)
+    elif loops is None:
+        mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
+    else:
+        closed = closed_mass_and_bias(loops, base, wrenches, q, qd, implicit, M, factor, bias)
+        if not closed:
+            return False
+    for j in range(qd.shape[0]):
+        factor[j, j] += implicit * joints[j, VISCOUS]
+        for k in range(qd.shape[0]):
+            factor[j, k] += M[j, k]
+    return bool(inverse(factor, A))
+
+
+@in_place_helper
+def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> int:
+    """1 where joint j is at its upper stop, −1 at its lower one, 2 at both (no play), 0 in between."""
+    iq = positions[j]
+    if iq < 0:
+        return 0
+    up, down = q[iq] >= joints[j, UPPER], q[iq] <= joints[j, LOWER]
+    if up and down:
+        return 2
+    return 1 if up else (-1 if down else 0)
+
+
+@in_place_helper
+def held(joints: Array, positions: NDArray[np.int64], q: Array, qd: Array) -> bool:
+    """Whether any joint rests where friction may hold it, or touches a stop."""
+    for j in range(qd.shape[0]):
+        if stop_side(joints, positions, q, j) != 0:
+            return True
+        if qd[j] == 0.0 and (joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0):
+            return True
+    return False
+
+
+@in_place_helper
+def damped(joints: Array) -> bool:
+    """Whether any joint has viscous friction."""
+    any_damped = False
+    for j in range(joints.shape[0]):
+        any_damped = any_damped or joints[j, VISCOUS] > 0.0
+    return any_damped
+
+
+@in_place_helper
+def directions(qd: Array, locked: NDArray[np.bool_], direction: Array) -> None:
+    """`states_of_joints` where none of them rests."""
+    for j in range(qd.shape[0]):
+        locked[j] = False
+        direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
+
+
+@helper
+def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
+    """Rows and columns `chosen` of A; shape (m, m)."""
+    m = chosen.shape[0]
+    S = np.empty((m, m))
+    for a in range(m):
+        for b in range(m):
+            S[a, b] = A[chosen[a], chosen[b]]
+    return S
+
+
+@helper
+def states_of_joints(
+    joints: Array,
+    positions: NDArray[np.int64],
+    A: Array,
+    bias: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    locked: NDArray[np.bool_],
+    direction: Array,
+) -> None:
+    """Which joints are locked, and which way the others slide.
+
+    A joint at rest whose friction (with its stop) can hold it is locked. The bounds of all such joints meet in one
+    problem through the mass matrix: a joint may well be dragged loose by another one.
+
+    Parameters
+    ----------
+    A, bias
+        M⁻¹ and bias torque at (q, qd), read only where a joint rests.
+    locked, direction
+        Filled; `direction` is +1, −1 or, for joints without a direction, 0; shape (n,).
+    """
+    n = qd.shape[0]
+    resting = np.empty(n, dtype=np.int64)
+    m = 0
+    directions(qd, locked, direction)
+    for j in range(n):
+        if qd[j] == 0.0 and (
+            joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0 or stop_side(joints, positions, q, j) != 0
+        ):
+            resting[m] = j
+            m += 1
+    if m == 0:
+        return
+    resting = resting[:m]
+    push = np.empty(n)
+    for j in range(n):
+        push[j] = effort[j] - bias[j] - sliding_torque(joints, qd, j)
+    b, lo, hi = np.empty(m), np.empty(m), np.empty(m)
+    for a in range(m):
+        j = resting[a]
+        b[a] = 0.0
+        for k in range(n):
+            b[a] += A[j, k] * push[k]
+        side = stop_side(joints, positions, q, j)
+        lo[a] = -np.inf if side > 0 else -joints[j, FORWARD]
+        hi[a] = np.inf if side == -1 or side == 2 else joints[j, BACKWARD]
+    r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    box_lcp(reduced(A, resting), b, lo, hi, r, w, status)
+    for a in range(m):
+        if status[a] == HELD:
+            locked[resting[a]] = True
+        else:
+            direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
+
+
+@in_place_helper
+def sliding_torque(joints: Array, qd: Array, j: int) -> float:
+    """Friction against the motion of joint j, viscous and Coulomb."""
+    torque = joints[j, VISCOUS] * qd[j]
+    if qd[j] > 0.0:
+        torque += joints[j, FORWARD]
+    elif qd[j] < 0.0:
+        torque -= joints[j, BACKWARD]
+    return float(torque)
+
+
+@helper
+def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
+    """Add to qd, in place, what impulses within [lo, hi] do that drive the chosen joints to velocity `target`.
+
+    Parameters
+    ----------
+    A
+        M⁻¹; shape (n, n).
+    chosen
+        Numbers of m joints.
+    target, lo, hi
+        Shape (m,).
+    """
+    m, n = chosen.shape[0], qd.shape[0]
+    b = np.empty(m)
+    for a in range(m):
+        b[a] = qd[chosen[a]] - target[a]
+    r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
+    box_lcp(reduced(A, chosen), b, lo, hi, r, w, status)
+    for k in range(n):
+        for a in range(m):
+            qd[k] += A[k, chosen[a]] * r[a]
+    for a in range(m):
+        qd[chosen[a]] = target[a] + w[a]
+
+
+@helper
+def impact(
+    joints: Array,
+    positions: NDArray[np.int64],
+    A: Array,
+    bias: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    graze: float,
+) -> bool:
+    """Take away, in place, the velocities that lead into stops: fully inelastic. True where there were any.
+
+    All stops that are touched answer together. The impulses project the velocity onto what the stops allow, in the
+    metric of the mass matrix, so kinetic energy can only be lost.
+
+    Parameters
+    ----------
+    A, bias
+        M⁻¹ and bias torque at (q, qd), read only where a stop is touched.
+    graze
+        A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Without
+        this, two joints that lean on stops hand ever smaller impacts to each other without end.
+    """
+    n = qd.shape[0]
+    touching = np.empty(n, dtype=np.int64)
+    lo, hi = np.zeros(n), np.zeros(n)
+    m, hit = 0, False
+    for j in range(n):
+        side = stop_side(joints, positions, q, j)
+        if side == 0:
+            continue
+        outward = 0.0
+        if side != 2 and qd[j] * side < 0.0:  # on its way back in: at what acceleration?
+            for k in range(n):
+                outward += side * A[j, k] * (effort[k] - bias[k] - sliding_torque(joints, qd, k))
+        grazing = outward * graze > 2.0 * abs(qd[j]) > 0.0
+        touching[m] = j
+        lo[m] = -np.inf if side > 0 or grazing else 0.0
+        hi[m] = np.inf if side == -1 or side == 2 or grazing else 0.0
+        m += 1
+        hit = hit or grazing or (side != -1 and qd[j] > 0.0) or (side != 1 and qd[j] < 0.0)
+    if hit:
+        impulses(A, touching[:m], np.zeros(m), lo[:m], hi[:m], qd)
+    return hit

@@ -1,0 +1,131 @@
+"""The semi-implicit Euler step: first order, sturdy; velocities first, then positions with the new velocities."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.bending import Flex
+from rne_dynamics.simulation.plant.loops import Loops
+from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER
+from rne_dynamics.simulation.stepping.contact import impulses, response, stop_side
+from rne_dynamics.spatial.arrays import copy_into
+
+
+@kernel
+def semi_implicit_step(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    loops: Loops | None,
+    flex: Flex | None,
+    base: Array,
+    joints: Array,
+    positions: NDArray[np.int64],
+    wrenches: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    dt: float,
+    q_new: Array,
+    qd_new: Array,
+) -> bool:
+    """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
+    n = qd.shape[0]
+    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
+    if not response(topology, parameters, loops, flex, base, joints, wrenches, q, qd, dt, M, bias, A):
+        return False
+    implicit_velocities(joints, positions, M, bias, A, q, qd, effort, dt, qd_new)
+    if loops is None and flex is None:
+        integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
+    else:
+        for j in range(n):
+            q_new[j] = q[j] + dt * qd_new[j]
+    kept_within_stops(joints, positions, q, q_new)
+    return True
+
+
+@helper
+def implicit_velocities(
+    joints: Array,
+    positions: NDArray[np.int64],
+    M: Array,
+    bias: Array,
+    A: Array,
+    q: Array,
+    qd: Array,
+    effort: Array,
+    dt: float,
+    qd_new: Array,
+) -> None:
+    """The velocities after one step; the positions then move with them for `dt`.
+
+    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), so it is stable however stiff, and so is what
+    holds flexible links, (M + dt D + dt² K). Coulomb
+    friction and stops are impulses found together (Moreau's time stepping): at a stop no velocity leads out,
+    and a joint that would pass a stop within the step is slowed so that it arrives there at the step's end.
+
+    Parameters
+    ----------
+    M, bias, A
+        As `response` gives them for `implicit` = dt.
+    """
+    n = qd.shape[0]
+    momentum = np.empty(n)
+    for j in range(n):
+        momentum[j] = dt * (effort[j] - bias[j])
+        for k in range(n):
+            momentum[j] += M[j, k] * qd[k]
+    for j in range(n):
+        qd_new[j] = 0.0
+        for k in range(n):
+            qd_new[j] += A[j, k] * momentum[k]
+
+    chosen = np.empty(n, dtype=np.int64)
+    lo, hi, target = np.empty(n), np.empty(n), np.zeros(n)
+    m = 0
+    for j in range(n):
+        side = stop_side(joints, positions, q, j)
+        if side != 0 or joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0:
+            chosen[m] = j
+            lo[m] = -np.inf if side > 0 else -dt * joints[j, FORWARD]
+            hi[m] = np.inf if side == -1 or side == 2 else dt * joints[j, BACKWARD]
+            m += 1
+    before = qd_new.copy()
+    inside = np.zeros(n, dtype=np.bool_)
+    for attempt in range(n + 1):
+        if m > 0:
+            copy_into(qd_new, before)
+            impulses(A, chosen[:m], target[:m], lo[:m], hi[:m], qd_new)
+        if attempt == 0:
+            copy_into(before, qd_new)
+            m = 0
+        # stops ahead; slowing one joint may push another into its stop, so the set grows until nothing leads out
+        grown = False
+        for j in range(n):
+            iq = positions[j]
+            if iq < 0 or inside[j]:
+                continue
+            above, below = max((joints[j, UPPER] - q[iq]) / dt, 0.0), min((joints[j, LOWER] - q[iq]) / dt, 0.0)
+            if qd_new[j] > above:
+                chosen[m], target[m], lo[m], hi[m] = j, above, -np.inf, 0.0
+            elif qd_new[j] < below:
+                chosen[m], target[m], lo[m], hi[m] = j, below, 0.0, np.inf
+            else:
+                continue
+            m, inside[j], grown = m + 1, True, True
+        if not grown:
+            break
+
+
+@in_place_helper
+def kept_within_stops(joints: Array, positions: NDArray[np.int64], q: Array, q_new: Array) -> None:
+    """Cut, in place, what round-off let a joint pass its stop; a joint that started beyond one is left alone."""
+    for j in range(positions.shape[0]):
+        iq = positions[j]
+        if iq >= 0 and q[iq] <= joints[j, UPPER]:
+            q_new[iq] = min(q_new[iq], joints[j, UPPER])
+        if iq >= 0 and q[iq] >= joints[j, LOWER]:
+            q_new[iq] = max(q_new[iq], joints[j, LOWER])

@@ -1,0 +1,248 @@
+"""Compiled kernels on disk: never older than what they are made of, never lost for nothing, safe whoever comes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rne_dynamics
+from rne_dynamics.compiling.fingerprint import fingerprint
+from rne_dynamics.compiling.jit import COMPILED
+
+if not COMPILED:
+    pytest.skip("numba is not installed", allow_module_level=True)
+
+PROGRAM = """
+import sys
+import numba
+if "other version" in sys.argv:
+    numba.__version__ = "0.0"
+import numpy as np
+from rne_dynamics.spatial.norms import total
+print(total(np.arange(4.0)), sum(total.stats.cache_hits.values()), int("numba.np.arraymath" in sys.modules))
+"""
+KERNEL = """
+from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.spatial.twice import twice
+
+@kernel
+def total(a):
+    s = 0.0
+    work = 1.0 * a
+    for k in range(a.shape[0]):
+        s += twice(work[k])
+    return s
+"""
+HELPER = """
+from rne_dynamics.compiling.jit import helper
+
+FACTOR = {factor}
+
+@helper
+def twice(x):
+    return FACTOR * x
+"""
+WARM, COLD = ["12.0", "1", "0"], ["12.0", "0", "1"]
+
+
+class Package:
+    """A package of two modules beside the project's own way to compile."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.cache = folder, folder / "cache"
+        self.spatial = folder / "rne_dynamics" / "spatial"
+        self.spatial.mkdir(parents=True)
+        for name in ("__init__.py", "spatial/__init__.py"):
+            (folder / "rne_dynamics" / name).touch()
+        shutil.copytree(Path(rne_dynamics.__file__).parent / "compiling", folder / "rne_dynamics" / "compiling")
+        (self.spatial / "norms.py").write_text(KERNEL)
+        self.helper(2.0)
+
+    def helper(self, factor: float, before: str = "") -> None:
+        (self.spatial / "twice.py").write_text(before + HELPER.format(factor=factor))
+
+    def start(
+        self, *words: str, lead: Sequence[str] = (), **environment: str
+    ) -> subprocess.Popen[str]:
+        paths = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.cache), "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.Popen(
+            [*lead, sys.executable, "-c", PROGRAM, *words], env={**os.environ, **paths, **environment}, text=True,
+            cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )
+
+    def run(self, *words: str, lead: Sequence[str] = (), **environment: str) -> list[str]:
+        child = self.start(*words, lead=lead, **environment)
+        out, err = child.communicate(timeout=120.0)
+        assert child.returncode == 0, err
+        self.said = err
+        return out.split()
+
+    def files(self) -> list[Path]:
+        return sorted(p for p in self.cache.rglob("*") if p.is_file())
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package's cache after a first process."""
+    first = Package(tmp_path_factory.mktemp("first"))
+    assert first.run() == COLD
+    return first.cache
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> Package:
+    """The package without a cache."""
+    return Package(tmp_path)
+
+
+@pytest.fixture
+def package(fresh: Package, compiled: Path) -> Package:
+    """The same package at another place, with the cache of the first."""
+    shutil.copytree(compiled, fresh.cache)
+    return fresh
+
+
+def test_what_the_machine_code_is_made_of_decides(package: Package) -> None:
+    assert package.run() == WARM, "the second process finds the machine code of the first, and needs no compiler for it"
+    old = (package.spatial / "twice.py").stat().st_mtime
+    package.helper(2.0, "# another line, and a later time\n\n")
+    assert package.run() == WARM
+    package.helper(3.0)
+    os.utime(package.spatial / "twice.py", (old - 1e6, old - 1e6))
+    assert package.run()[:2] == ["18.0", "0"], "as long as before, and older: another constant of a helper elsewhere"
+    package.helper(2.0)
+    assert package.run() == WARM, "what was compiled of the former source is still there"
+
+
+def test_files_that_are_not_whole_are_made_again(package: Package) -> None:
+    (file,) = package.files()
+    whole = file.read_bytes()
+    middle = len(whole) // 2
+    for content in (whole[:middle], whole[:middle] + bytes([whole[middle] ^ 1]) + whole[middle + 1 :]):
+        file.write_bytes(content)
+        assert package.run() == COLD
+    assert package.run() == WARM
+
+
+def test_processes_that_start_together_compile_once(fresh: Package) -> None:
+    children = [fresh.start() for _ in range(4)]
+    answers = [child.communicate(timeout=120.0) for child in children]
+    assert [child.returncode for child in children] == [0] * 4, answers
+    assert sorted(out.split()[:2] for out, _ in answers) == [["12.0", "0"], *[["12.0", "1"]] * 3]
+    assert [path.suffix for path in fresh.files()] == [".kernel"], "locks and half-written files are gone"
+
+
+def test_another_machine_or_numba_gets_code_of_its_own(package: Package) -> None:
+    assert package.run(NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="") == COLD
+    assert package.run("other version")[:2] == ["12.0", "0"]
+    assert package.run() == WARM
+    assert len(package.files()) == 3
+
+
+def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
+    lead: list[str] = []
+    if os.geteuid() == 0:  # root may write anywhere, unless it is told not to
+        lead = ["setpriv", "--bounding-set=-dac_override"]
+        if shutil.which("setpriv") is None:
+            pytest.skip("root writes anywhere")
+    (package.cache / "rne_dynamics").chmod(0o555)
+    try:
+        assert package.run(lead=lead) == WARM
+        package.helper(3.0)
+        assert package.run(lead=lead)[:2] == ["18.0", "0"]
+    finally:
+        (package.cache / "rne_dynamics").chmod(0o755)
+    assert len(package.files()) == 1
+    assert len(list((package.spatial.parent / "__pycache__" / "kernels").iterdir())) == 1, "new ones go elsewhere"
+
+
+@pytest.mark.parametrize("of", ["the file", "the folder", "a folder above it"])
+def test_what_others_may_write_is_compiled_again_and_said_once(package: Package, of: str) -> None:
+    (file,) = package.files()
+    place = {"the file": file, "the folder": file.parent, "a folder above it": package.cache}[of]
+    mode = place.stat().st_mode
+    place.chmod(mode | 0o002)
+    assert package.run() == COLD
+    assert package.said.count("compiled kernels are not loaded") == 1, package.said
+    assert str(place) in package.said
+    place.chmod(mode)
+    assert package.run() == WARM
+    assert "compiled kernels" not in package.said
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+def test_what_belongs_to_somebody_else_is_compiled_again(package: Package) -> None:
+    (file,) = package.files()
+    os.chown(file, 54321, -1)
+    assert package.run() == COLD
+    assert "belongs to user 54321" in package.said
+    os.chown(package.cache / "rne_dynamics", 54321, -1)
+    package.cache.chmod(0o755)
+    assert package.run() == COLD
+    assert len(list((package.spatial.parent / "__pycache__" / "kernels").iterdir())) == 1, "new ones go elsewhere"
+    link = package.folder / "link"
+    link.symlink_to(package.cache)
+    package.cache = link
+    assert package.run()[1] == "1", "found in the package's own folder"
+
+
+def test_where_nothing_can_be_written_it_says_so_once(fresh: Package) -> None:
+    fresh.cache = Path("/dev/null/cache")
+    (fresh.spatial.parent / "__pycache__").touch()
+    assert fresh.run(XDG_CACHE_HOME="/dev/null") == COLD
+    assert fresh.said.count("cannot be kept") == 1
+    assert "NUMBA_CACHE_DIR" in fresh.said
+
+
+def test_a_kernel_that_was_loaded_can_be_compiled_into_others(package: Package) -> None:
+    program = PROGRAM + "\n".join((
+        "@numba.njit", "def both(a):", "    return total(a) + total(2.0 * a)", "print(both(np.arange(4.0)))",
+    ))  # fmt: skip
+    child = subprocess.run(
+        [sys.executable, "-c", program], cwd=package.folder, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(package.folder), "NUMBA_CACHE_DIR": str(package.cache)},
+    )
+    assert child.stdout.split() == ["12.0", "1", "0", "36.0"], child.stderr
+
+
+def test_every_value_that_a_function_reads_counts() -> None:
+    def make(a: object, b: object = 1) -> str:
+        def function(x: float) -> object:
+            return (x, a, b, [2.0 * y for y in (a, 2.0)])
+
+        return fingerprint(function)
+
+    values: list[object] = [1, 1.0, True, "1", None, (1,), (1.0,), 0.0, -0.0, np.float32(1), np.float64(1),
+              np.arange(3), np.arange(3.0), np.arange(3)[None], len, max, np.sin, np.cos, np,
+              os, float, {"a": 1}, {"a": 2}]  # fmt: skip
+    marks = [make(value) for value in values]
+    assert len(set(marks)) == len(marks)
+    assert marks == [make(value) for value in values]
+    assert make(1, 2) != make(1, 3)
+
+
+def test_every_kernel_has_the_same_name_in_every_process() -> None:
+    """One that reads what has no text of its own, an address for instance, would be compiled by every process."""
+    program = (
+        "import importlib, pkgutil, rne_dynamics\n"
+        "from rne_dynamics.compiling.kernel_cache import KernelCache\n"
+        "for module in sorted(m.name for m in pkgutil.walk_packages(rne_dynamics.__path__, 'rne_dynamics.')\n"
+        "                     if '.ros' not in m.name and '.cli' not in m.name):\n"
+        "    for name, value in sorted(vars(importlib.import_module(module)).items()):\n"
+        "        if isinstance(getattr(value, '_cache', None), KernelCache):\n"
+        "            print(module, name, value._cache.made_of)\n"
+    )
+    said = [
+        subprocess.run([sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True,
+                       text=True, check=True, cwd=Path(rne_dynamics.__file__).parents[1]).stdout
+        for seed in ("1", "2")
+    ]  # fmt: skip
+    assert len(said[0].splitlines()) > 50
+    assert said[0] == said[1]
