@@ -8,7 +8,6 @@ float64, behind a head of integers that says where. The array is opaque to calle
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,8 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.views import Slot, number, overlaps, part
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
+from rne_dynamics.model.bodies import MergedBodies
 from rne_dynamics.spatial.columns import columns
-
-if TYPE_CHECKING:
-    from rne_dynamics.model.robot import RobotModel
 
 Array = NDArray[np.float64]
 
@@ -64,26 +61,26 @@ link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
 
 
-def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
-    """The robot in one array.
+def packed(robot: MergedBodies, base: Array, *, checked: bool) -> Array:
+    """The robot in one array; see `RobotModel.pack`.
 
     Parameters
     ----------
     robot
-        The model.
+        The model's bodies.
     base
         Packed base motion (12,).
     checked
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
-    frames = tuple(robot.links.values())
+    frames, bodies = tuple(robot.links.values()), len(robot.topology)
     axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
     first = np.concatenate([[0], np.cumsum(axes)])
     moved_by = robot.topology[:, layout.VELOCITY_INDEX]
     leaders = np.flatnonzero(np.bincount(moved_by, minlength=robot.n) > 1)
     groups = np.full(robot.n, -1)
     groups[leaders] = np.arange(len(leaders))
-    sets = 1 + len(leaders) if robot.has_mimic else 0
+    sets = 1 + len(leaders) if len(leaders) else 0
     parts: dict[int, Array] = {
         _TOPOLOGY: robot.topology.ravel().view(np.float64),
         _PARAMETERS: robot.parameters.ravel(),
@@ -94,18 +91,18 @@ def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
         _LEADERS: leaders.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
-        _WORK: np.zeros(ROOM * (robot.bodies + 1)),
+        _WORK: np.zeros(ROOM * (bodies + 1)),
         _AXES: np.zeros(AXES_ROOM * first[-1]),
-        _SET_WORK: np.zeros(SETS_ROOM * sets * robot.bodies),
+        _SET_WORK: np.zeros(SETS_ROOM * sets * bodies),
         _FOUND: np.zeros(sets * robot.n),
         _SCHUR: np.zeros(len(leaders) * (2 + len(leaders))),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
     head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
-    head[BODIES], head[_ROWS], head[AXES] = robot.bodies, robot.bodies + 1, first[-1]
+    head[BODIES], head[_ROWS], head[AXES] = bodies, bodies + 1, first[-1]
     head[CHECKED], head[GEARED] = checked, len(leaders)
-    head[_SETS], head[_SET_ROWS], head[_WIDTH] = sets, sets * robot.bodies, 2 + len(leaders)
+    head[_SETS], head[_SET_ROWS], head[_WIDTH] = sets, sets * bodies, 2 + len(leaders)
     start = int(_HEAD)
     for slot, piece in parts.items():
         head[slot] = start
