@@ -44,23 +44,6 @@ _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 
 @helper
-def _evaluate(packed: Packed, work: Work, q: Array, qd: Array) -> None:
-    constraints_kernel(
-        packed.topology,
-        packed.parameters,
-        packed.loop_bodies,
-        packed.loop_frames,
-        q,
-        qd,
-        work.motion,
-        work.residual,
-        work.K,
-        work.drift,
-        work.rows,
-    )
-
-
-@helper
 def _factor_clusters(packed: Packed, work: Work) -> None:
     """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
@@ -137,7 +120,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
 
     When done, `work` holds the constraints and the factored blocks of the posture found.
     """
-    # the first trial is the start itself; one call of `_evaluate` for both, since it is long to compile
+    # the first trial is the start itself; one call of `constraints_kernel` for both, since it is long to compile
     for j in range(q.shape[0]):
         work.step[j] = 0.0
     merit, left, before = np.inf, np.inf, np.inf
@@ -145,7 +128,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     for _ in range(_TRIALS):
         for j in range(q.shape[0]):
             work.trial[j] = q[j] + part * work.step[j]
-        _evaluate(packed, work, work.trial, work.rest)
+        constraints_kernel(packed, work, work.trial, work.rest)
         new = _merit(packed, work)
         # below, round-off and constraints that contradict each other hide the descent
         if not (new < (1.0 - 0.1 * part) * merit or left < 1e-6) and part > _SMALLEST_PART:
@@ -295,5 +278,5 @@ def drift_helper(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> N
         for k in range(qd.shape[0]):
             x += T[i, k] * qd[k]
         work.qd[i] = x
-    _evaluate(packed, work, q, work.qd)
+    constraints_kernel(packed, work, q, work.qd)
     passive_answer(packed, work, work.drift, work.qdd)

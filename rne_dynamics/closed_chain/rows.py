@@ -70,25 +70,37 @@ class Rows(NamedTuple):
     cuts: Array
 
 
-@kernel
-def rows_kernel(
-    packed: Packed,
-    work: Work,
-    task: int,
-    follow: bool,
-    starts: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    rows: Rows,
-) -> tuple[int, int]:
-    """Do a task for every row: q, qd, qdd (B, n), base (1 or B, 12), wrenches (1 or B, bodies or 0, 6).
+class States(NamedTuple):
+    """B states of a mechanism, as `rows_kernel` takes them.
 
-    Each row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. Returns the status,
-    and the row where it is not DONE. MOVE goes on through OVER_ACTUATED.
+    Parameters
+    ----------
+    starts
+        Postures from which assembly starts, (1 or B, tree n).
+    base
+        Packed base motion, (1 or B, 12).
+    q, qd, qdd
+        Positions, velocities and accelerations of the actuated joints, (B, n).
+    wrenches
+        External loads, (1 or B, bodies, 6); (1, 0, 6) for none.
     """
+
+    starts: Array
+    base: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    wrenches: Array
+
+
+@kernel
+def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: States, rows: Rows) -> tuple[int, int]:
+    """Do a task for every row of the states.
+
+    Each row is assembled from `states.starts`, or where `follow`, from the row before. Returns the status, and the row
+    where it is not DONE. MOVE goes on through OVER_ACTUATED.
+    """
+    starts, base, q, qd, qdd, wrenches = states
     for b in range(q.shape[0]):
         if follow and b > 0:
             copy_into(rows.postures[b], rows.postures[b - 1])
@@ -179,7 +191,7 @@ def run(
     q, qd, qdd = (np.zeros((rows, n)) if x is None else np.ascontiguousarray(x) for x in (q, qd, qdd))
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
-    status, row = rows_kernel(packed, work, task, follow, starts, base, q, qd, qdd, wrenches, found)
+    status, row = rows_kernel(packed, work, task, follow, States(starts, base, q, qd, qdd, wrenches), found)
     if status == NOT_CLOSED and postures is None:
         others = dependent_postures(mechanism, q, start, lead)
         if others is not None:

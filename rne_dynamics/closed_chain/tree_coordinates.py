@@ -82,20 +82,29 @@ class TreeWork(NamedTuple):
     rest: Array
 
 
+class Tree(NamedTuple):
+    """A mechanism as `tree_accelerations` takes it.
+
+    Parameters
+    ----------
+    packed, work, memory
+        From `pack`, `workspace` and `tree_workspace`.
+    rank
+        `generic_rank`.
+    """
+
+    packed: Packed
+    work: Work
+    memory: TreeWork
+    rank: int
+
+
 def tree_workspace(packed: Packed) -> TreeWork:
     """Memory for the kernels, for one thread."""
     m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
     square = [np.zeros((n, n)) for _ in range(4)]
     rows = [np.zeros(n) for _ in range(8)]
     return TreeWork(np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(m), *square, *rows)
-
-
-@helper
-def _constraints(packed: Packed, work: Work, q: Array, v: Array) -> None:
-    constraints_kernel(
-        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, q, v, work.motion, work.residual,
-        work.K, work.drift, work.rows,
-    )  # fmt: skip
 
 
 @routine
@@ -105,7 +114,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
     Returns the rank that is used, below the one given only where pivots are lost, and the last pivot as a part of the
     first.
     """
-    _constraints(packed, work, q, v)
+    constraints_kernel(packed, work, q, v)
     block, pivots, scales = tree.block, tree.pivots, packed.column_scale
     m, n = block.shape
     for r in range(m):
@@ -217,7 +226,7 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
     status, _ = least(packed, work, tree, used, work.side, tree.step)
     for j in range(v.shape[0]):
         v[j] += tree.step[j]
-    _constraints(packed, work, q, v)  # the drift is that of the new velocity
+    constraints_kernel(packed, work, q, v)  # the drift is that of the new velocity
     return status, used, last
 
 
@@ -244,17 +253,14 @@ def _accelerations_there(
 
 @kernel
 def tree_accelerations(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array,
-    off: bool, q: Array, v: Array, drive: Array, out: Array,
-) -> int:  # fmt: skip
+    tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
+) -> int:
     """Accelerations of all joints of the tree under efforts `drive`, less viscous friction.
 
     Parameters
     ----------
-    packed, work, tree
-        From `pack`, `workspace` and `tree_workspace`.
-    rank
-        `generic_rank`.
+    tree
+        The mechanism.
     base, wrenches
         As for `closed_terms_kernel`.
     viscous, q, v, drive
@@ -269,32 +275,33 @@ def tree_accelerations(
     int
         DETERMINED, or the number of a joint that moves no inertia.
     """
+    packed, work, memory, rank = tree
     n = q.shape[0]
     speed = 0.0
     for j in range(n):
-        tree.extra[j] = 0.0
+        memory.extra[j] = 0.0
         speed = max(speed, abs(v[j]) / packed.column_scale[j])
     status = DETERMINED
     for look in range(3):
         ahead = 0.0 if look == 0 else (ASIDE if look == 1 else -ASIDE) / speed
         for j in range(n):
-            tree.q[j] = q[j] + ahead * v[j]
-            tree.v[j] = v[j]
+            memory.q[j] = q[j] + ahead * v[j]
+            memory.v[j] = v[j]
         if look == 0 and not off:
-            used, last = tangent(packed, work, tree, rank, tree.q, tree.v)
+            used, last = tangent(packed, work, memory, rank, memory.q, memory.v)
         else:
-            status, used, last = settle(packed, work, tree, rank, tree.q, tree.v)
+            status, used, last = settle(packed, work, memory, rank, memory.q, memory.v)
             if status != DETERMINED:
                 return status
         if look == 0 and last < WEAK and speed > 0.0:
             continue
-        status = _accelerations_there(packed, work, tree, used, base, wrenches, viscous, drive, out)
+        status = _accelerations_there(packed, work, memory, used, base, wrenches, viscous, drive, out)
         if status != DETERMINED or look == 0:
             return status
         if look == 1:
-            copy_into(tree.probe, out)
+            copy_into(memory.probe, out)
     for j in range(n):
-        out[j] = 0.5 * (out[j] + tree.probe[j])
+        out[j] = 0.5 * (out[j] + memory.probe[j])
     return status
 
 

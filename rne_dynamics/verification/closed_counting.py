@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, empty_rows, rows_kernel, run
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.counting import Driven
@@ -42,10 +42,10 @@ def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Oper
     for array in found:
         array[...] = 0.0
     start = run(mechanism, ASSEMBLE, states.q).postures
-    moved = (states.base, states.q, states.qd, states.qdd)
+    moved = States(start, states.base, states.q, states.qd, states.qdd, np.zeros((1, 0, 6)))
     counter.run(
-        rows_kernel, _counting(counter, packed), _counting(counter, workspace(packed)), task, False,
-        counter.array(start), *map(counter.array, moved), counter.zeros(1, 0, 6), _counting(counter, found),
+        rows_kernel, *(_counting(counter, x) for x in (packed, workspace(packed))), task, False,
+        *(_counting(counter, x) for x in (moved, found)),
     )  # fmt: skip
     return counter.operations
 

@@ -20,6 +20,7 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
+    Tree,
     TreeWork,
     settle,
     solve_free,
@@ -84,9 +85,8 @@ def _runge_kutta(
     for stage in range(4):
         off = crossing and stage > 0
         here = base[(stage + 1) // 2]
-        status = tree_accelerations(
-            packed, work, tree, rank, here, wrenches, viscous, off, q_stage, v_stage, drive, a
-        )
+        whole = Tree(packed, work, tree, rank)
+        status = tree_accelerations(whole, here, wrenches, viscous, off, q_stage, v_stage, drive, a)
         if status != DETERMINED:
             return status
         weight = 1.0 if stage == 0 or stage == 3 else 2.0
