@@ -126,8 +126,8 @@ class NodalMesh:
         if not mass > 0.0 or np.ptp(each) > _FEW_DIGITS * mass:
             raise ModelError(
                 f"{self.where}: the mass matrix gives {each.tolist()} kg to motions along x, y and z; it must be one "
-                "mass above 0: leave no unknowns out (not those of the root either), in the order ux uy uz (rx ry rz) node "
-                "after node"
+                "mass above 0: leave no unknowns out (not those of the root either), in the order ux uy uz (rx ry rz) "
+                "node after node"
             )
         com = np.array([gram[1, 5], gram[2, 3], gram[0, 4]]) / mass
         about = 0.5 * (gram[3:, 3:] + gram[3:, 3:].T) + mass * skew(com) @ skew(com)
