@@ -41,16 +41,9 @@ def flexible_inverse_dynamics(
     Parameters
     ----------
     arm, q, delta, qd, deltad, wrenches, base_motion
-        As for `equations_of_motion`.
+        As for `equations_of_motion`, and so are the errors.
     qdd
         Joint accelerations; shape (…, n).
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity.
-    ModelError
-        An unknown link in `wrenches`.
     """
     lead, (q, delta, qd, deltad, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
     n = arm.n

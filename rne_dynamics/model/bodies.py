@@ -52,8 +52,9 @@ class LinkFrame:
     position: Array
 
 
-class MergedBodies(NamedTuple):
-    """What `RobotModel` has of the same names."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Bodies:
+    """The part of a `RobotModel` that kernels read; its attributes are explained there."""
 
     n: int
     nq: int
@@ -102,7 +103,7 @@ def align_z(axis: ArrayLike) -> Array:
     return np.array([[1.0 - s * a * a, -s * a * b, x], [-s * a * b, 1.0 - s * b * b, y], [-x, -y, z]])
 
 
-def merged_bodies(tree: KinematicTree, base: Base) -> MergedBodies:
+def merged_bodies(tree: KinematicTree, base: Base) -> Bodies:
     """The moving bodies of a tree, fixed links merged into them; `ModelError` for an unknown `base`."""
     if base not in ("fixed", "floating"):
         raise ModelError(f"base is {base!r}; it must be 'fixed' or 'floating'")
@@ -187,7 +188,7 @@ def _bodies_of(
         )
 
 
-def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, LinkFrame]) -> MergedBodies:
+def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, LinkFrame]) -> Bodies:
     nothing = Inertia()
     inertia = [nothing] * len(bodies)
     root_inertia = nothing
@@ -237,7 +238,7 @@ def _in_arrays(tree: KinematicTree, bodies: list[_Body], frames: Mapping[str, Li
         row[layout.COULOMB_FORWARD] = body.friction.coulomb_forward
         row[layout.COULOMB_BACKWARD] = body.friction.coulomb_backward
 
-    return MergedBodies(
+    return Bodies(
         n=len(names),
         nq=nq,
         joint_names=tuple(names),

@@ -16,7 +16,7 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.views import Slot, number, overlaps, part
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
-from rne_dynamics.model.bodies import MergedBodies
+from rne_dynamics.model.bodies import Bodies
 from rne_dynamics.spatial.columns import columns
 
 Array = NDArray[np.float64]
@@ -61,7 +61,7 @@ link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
 
 
-def packed(robot: MergedBodies, base: Array, *, checked: bool) -> Array:
+def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
     """The robot in one array; see `RobotModel.pack`.
 
     Parameters

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model import layout
-from rne_dynamics.model.bodies import Base, LinkFrame, MergedBodies, merged_bodies
+from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
 from rne_dynamics.model.packed_arm import packed
 from rne_dynamics.model.table import RobotTable
@@ -21,7 +21,7 @@ from rne_dynamics.model.tree import KinematicTree, Payload
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel(RobotTable):
+class RobotModel(Bodies, RobotTable):
     """A rigid robot ready for computation. Made by `load_urdf` or `assemble`; never changed afterwards.
 
     All joint vectors are in the order of `joint_names`. The model is frozen; `with_payload`, `with_lock`,
@@ -59,18 +59,6 @@ class RobotModel(RobotTable):
     tree: KinematicTree
     base: Base
     gravity: Array
-    n: int
-    nq: int
-    joint_names: tuple[str, ...]
-    body_names: tuple[str, ...]
-    links: Mapping[str, LinkFrame]
-    lower: Array
-    upper: Array
-    velocity_limit: Array
-    effort_limit: Array
-    topology: NDArray[np.int64]
-    parameters: Array
-    root_inertia: Inertia
 
     kind: ClassVar[Literal["arm"]] = "arm"
     posture: ClassVar[None] = None
@@ -83,8 +71,8 @@ class RobotModel(RobotTable):
     @classmethod
     def of(cls, tree: KinematicTree, *, base: Base, gravity: ArrayLike) -> RobotModel:
         """The model of a tree; see `assemble`."""
-        merged = merged_bodies(tree, base)
-        return cls(tree.name, tree, base, frozen_array(gravity, (3,), "gravity"), *merged)
+        bodies = vars(merged_bodies(tree, base))
+        return cls(**bodies, name=tree.name, tree=tree, base=base, gravity=frozen_array(gravity, (3,), "gravity"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -181,7 +169,7 @@ class RobotModel(RobotTable):
 
     def pack(self, base: Array, *, checked: bool) -> Array:
         """A new array of the model with a base motion (12,); `checked`: functions look for NaN and infinity."""
-        return packed(MergedBodies(*(getattr(self, name) for name in MergedBodies._fields)), base, checked=checked)
+        return packed(self, base, checked=checked)
 
     def link(self, name: str) -> LinkFrame:
         """The link of that name.
