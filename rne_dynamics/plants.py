@@ -23,6 +23,7 @@ from rne_dynamics.closed_chain.mass_matrix import (
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
 from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
@@ -31,13 +32,16 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 
 
+@INVERSE_DYNAMICS.public
 def inverse_dynamics(
     robot: Machine,
     q: ArrayLike,
@@ -76,8 +80,6 @@ def inverse_dynamics(
     """
     if isinstance(robot, Mechanism):
         return closed_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
-    if wrenches is None and base_motion is None:  # in a loop: to hand names on takes a tenth of the call
-        return open_inverse_dynamics(robot, q, qd, qdd)
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
@@ -129,6 +131,7 @@ def forward_dynamics(
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
+@MASS_MATRIX.public
 def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
     """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
 
@@ -146,9 +149,10 @@ def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite
     """
     if isinstance(robot, Mechanism):
         return closed_mass_matrix(robot, q, method=method)
-    return open_mass_matrix(robot, q) if method == "composite" else open_mass_matrix(robot, q, method=method)
+    return open_mass_matrix(robot, q, method=method)
 
 
+@BIAS_TORQUE.public
 def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
@@ -157,6 +161,7 @@ def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
     return closed_bias_torque(robot, q, qd) if isinstance(robot, Mechanism) else open_bias_torque(robot, q, qd)
 
 
+@GRAVITY_TORQUE.public
 def gravity_torque(robot: Machine, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
     return closed_gravity_torque(robot, q) if isinstance(robot, Mechanism) else open_gravity_torque(robot, q)

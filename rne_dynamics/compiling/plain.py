@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -43,19 +43,25 @@ class PlainKernels:
         if id(source) in self._plain:
             return self._plain[id(source)]
         scope = dict(source.__globals__)
-        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, source.__closure__)
+        cells = tuple(CellType() for _ in source.__closure__ or ())
+        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, cells)
         self._plain[id(source)] = copy  # before its own names are looked up: it may call itself
         for name in source.__code__.co_names:
-            value = scope.get(name)
-            if id(value) in self._stands:
-                scope[name] = self._stands[id(value)]
-            elif callable(value) and hasattr(value, "py_func"):
-                scope[name] = self(value)
-            elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
-                scope[name] = self(value)  # where numba is missing, kernels are ordinary functions
-            elif name not in scope and name in self._functions:
+            if name in scope:
+                scope[name] = self._instead_of(scope[name])
+            elif name in self._functions:
                 scope[name] = self._functions[name]
+        for cell, given in zip(cells, source.__closure__ or (), strict=True):
+            cell.cell_contents = self._instead_of(given.cell_contents)
         return copy
+
+    def _instead_of(self, value: Any) -> Any:
+        """What stands for a value that a kernel's source reads: the value itself where it is no kernel or module."""
+        if id(value) in self._stands:
+            return self._stands[id(value)]
+        ours = isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE
+        # where numba is missing, kernels are ordinary functions
+        return self(value) if ours or (callable(value) and hasattr(value, "py_func")) else value
 
 
 class _Stand:

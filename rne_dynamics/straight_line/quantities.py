@@ -12,9 +12,9 @@ from typing import Any, Literal
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
 from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_batch
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_batch
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.robot import RobotModel
 
@@ -83,11 +83,11 @@ def check(robot: RobotModel, fault: int) -> None:
 
 def _inverse_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, qdd: Any, out: Any) -> Any:
     unloaded = arm.zeros((1, 0, 6))
-    return run(inverse_dynamics_batch)(arm.topology, arm.parameters, arm.base, q, qd, qdd, unloaded, out)
+    return run(INVERSE_DYNAMICS.batch)(arm.topology, arm.parameters, arm.base, q, qd, qdd, unloaded, out)
 
 
 def _bias_torque(run: Runner, arm: Arm, q: Any, qd: Any, out: Any) -> Any:
-    return _inverse_dynamics(run, arm, q, qd, arm.zeros(qd.shape), out)
+    return run(BIAS_TORQUE.batch)(arm.topology, arm.parameters, arm.base, q, qd, arm.zeros((1, 0, 6)), out)
 
 
 def _forward_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, tau: Any, out: Any) -> Any:
@@ -96,11 +96,11 @@ def _forward_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, tau: Any, out: Any
 
 
 def _mass_matrix(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
-    return run(mass_matrix_batch)(arm.topology, arm.parameters, q, out)
+    return run(MASS_MATRIX.batch)(arm.topology, arm.parameters, arm.base, q, arm.zeros((1, 0, 6)), out)
 
 
 def _gravity_torque(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
-    return run(gravity_torque_batch)(arm.topology, arm.parameters, arm.base, q, out)
+    return run(GRAVITY_TORQUE.batch)(arm.topology, arm.parameters, arm.base, q, arm.zeros((1, 0, 6)), out)
 
 
 _KERNELS: Mapping[Quantity, Callable[..., Any]] = MappingProxyType(

@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.operations import OperationCounter, Operations
@@ -72,7 +72,7 @@ class _State:
 
 def _newton_euler(state: _State) -> Operations:
     state.counter.run(
-        inverse_dynamics_batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
+        INVERSE_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
         state.zeros(1, state.robot.n),
     )  # fmt: skip
     return state.operations

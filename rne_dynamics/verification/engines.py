@@ -26,7 +26,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equation
 from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.robot import RobotModel
@@ -91,14 +91,6 @@ class Engine(Generic[_Machine]):
         }[quantity]
 
 
-def _newton_euler_inverse(
-    robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
-) -> Array:
-    tau = np.empty_like(qdd)
-    inverse_dynamics_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau)
-    return tau
-
-
 def _columns_mass(robot: RobotModel, q: Array) -> Array:
     return mass_matrix(robot, q, method="columns")
 
@@ -122,7 +114,7 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         "recursive Newton-Euler",
         "000, 001",
         linear=True,
-        inverse=_newton_euler_inverse,
+        inverse=INVERSE_DYNAMICS.compute,
         reactions=joint_reactions_bodies,
     ),
     Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),

@@ -14,6 +14,7 @@ from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import no_inertia
@@ -48,25 +49,17 @@ def walker_orin_batch(
     rest = np.zeros(n)
     left = np.empty(n)
     unit, column = np.zeros(n), np.empty(n)
-    still, unloaded = np.zeros(12), np.empty((0, 6))
+    weightless = Arm(topology, parameters, np.zeros(12), np.empty((0, 6)), force_work)
     for b in range(q.shape[0]):
-        inverse_dynamics_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            rest,
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            force_work,
-            left,
-        )
+        loads = wrenches[b if wrenches.shape[0] > 1 else 0]
+        arm = Arm(topology, parameters, base[b if base.shape[0] > 1 else 0], loads, force_work)
+        inverse_dynamics_kernel(arm, q[b], qd[b], rest, left)
         for k in range(n):
             left[k] = tau[b, k] - left[k]
         if by_columns:
-            mass_matrix_columns_kernel(topology, parameters, still, q[b], rest, unit, unloaded, force_work, column, M)
+            mass_matrix_columns_kernel(weightless, q[b], rest, unit, column, M)
         else:
-            mass_matrix_kernel(topology, parameters, q[b], mass_work, M)
+            mass_matrix_kernel(Arm(topology, parameters, arm.base, loads, mass_work), q[b], M)
         singular = scaled_cholesky_solve(M, left, scale[b], qdd[b])
         if singular >= 0:
             return singular
