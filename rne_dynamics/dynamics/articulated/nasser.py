@@ -13,7 +13,7 @@ are the five reaction components and q̈, and Zᵀ G F keeps of (f, n) the compo
 is `tau`, and so `tau` is all the control there is.
 
 A floating joint, which the document does not have, transmits its actuators' effort and nothing else: its own
-six accelerations follow from A* alone. Joints geared to one another (mimic) are in `nasser_geared`.
+six accelerations follow from A* alone. Mimic joints it does not have either (`forward_dynamics.nasser_or_composite`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from rne_dynamics.dynamics.articulated.articulated import (
     seen_from_parent,
     solve,
 )
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
 from rne_dynamics.dynamics.articulated.nasser_links import (
     ANGULAR,
     BIAS_FORCE,
@@ -216,7 +215,7 @@ def nasser_batch(
 
 
 def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    """Joint accelerations (B, n) over checked rows; robots with mimic joints by `nasser_geared`.
+    """Joint accelerations (B, n) over checked rows of a robot without mimic joints.
 
     Raises
     ------
@@ -224,11 +223,6 @@ def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Arr
         A joint that moves no inertia; the message names it.
     """
     qdd = np.empty((q.shape[0], robot.n))
-    if robot.has_mimic:
-        coordinate = geared_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
-        if coordinate >= 0:
-            raise no_inertia(robot.joint_names[coordinate], robot.name)
-        return qdd
     body = nasser_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
     if body >= 0:
         raise no_inertia(robot.body_names[body], robot.name)

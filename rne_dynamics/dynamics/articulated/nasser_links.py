@@ -1,7 +1,4 @@
-"""What both of Nasser's recursions share (document 000): the columns of the work array and the parts of one link.
-
-`nasser` is the document's recursion, `nasser_geared` the one for robots whose joints are geared together.
-"""
+"""Links of Nasser's recursion (document 000): the columns of the work array and the parts of one link."""
 
 from __future__ import annotations
 
@@ -18,8 +15,7 @@ from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, 
 from rne_dynamics.spatial.vector import Matrix, Symmetric, Vector, add, cross, rotate_back, scale, subtract, times
 
 # columns of the work array, one row a body: R, p, ω; σ* as the joint's part (linear, angular) and the centripetal
-# part; the blocks of A*; B*; then what only `nasser` keeps: A* Z, the effort left for the joint and its effective
-# inertia; v̇, ω̇
+# part; the blocks of A*; B*; A* Z, the effort left for the joint and its effective inertia; v̇, ω̇
 (
     TURN,
     POSITION,

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from support.arms import gripper
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
@@ -79,10 +78,6 @@ def test_every_engine_is_counted_in_what_it_computes():
     for engine in ENGINES:
         for quantity in ("inverse", "forward"):
             assert (count_operations(engine.name, quantity, robot) is not None) == engine.offers(quantity)
-
-
-def test_the_geared_recursion_is_the_one_counted_where_joints_mimic():
-    assert count_operations("nasser", "forward", gripper()).total > 0
 
 
 @pytest.mark.parametrize("n", [3, 9])
