@@ -100,11 +100,12 @@ def forward_dynamics(
     robot, q, qd, tau, wrenches, base_motion
         As for `inverse_dynamics`, `tau` being efforts (…, n).
     method
-        Of an open arm: ``"nasser"``, the default, O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid
-        bodies, then Cholesky. ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse
-        dynamics. ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs
-        scipy. ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
-        ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
+        Of an open arm: ``"nasser"``, the default, O(n), document 000; for robots with mimic joints the same as
+        ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky. ``"walker_orin_columns"``: the same
+        with the mass matrix column by column from inverse dynamics. ``"newton_euler_dae"``: document 001, free bodies
+        and all joint reactions in one sparse system; needs scipy. ``"newton_euler_operator"``: document 001, section
+        4.8, the same laws as block matrices, then Cholesky. ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares
+        no dynamics with the others.
         Of a mechanism: ``"walker_orin"``, the default, as document 002 over the actuated coordinates;
         ``"constraint_forces"``: O(n) over the tree, with the forces at the cuts.
 

@@ -11,8 +11,9 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_batch
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
 from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.errors import no_inertia
@@ -44,7 +45,7 @@ class Arm:
         Its motion, shape (1, 12).
     zeros
         Makes arrays of zeros of a shape.
-    geared
+    mimic
         Whether some joints follow others.
     """
 
@@ -52,7 +53,7 @@ class Arm:
     parameters: Any
     base: Any
     zeros: Callable[[tuple[int, ...]], Any]
-    geared: bool
+    mimic: bool
 
 
 #: Finds the function that runs a kernel: the kernel itself or its plain source.
@@ -91,8 +92,14 @@ def _bias_torque(run: Runner, arm: Arm, q: Any, qd: Any, out: Any) -> Any:
 
 
 def _forward_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, tau: Any, out: Any) -> Any:
-    batch = geared_batch if arm.geared else nasser_batch
-    return run(batch)(arm.topology, arm.parameters, arm.base, q, qd, tau, arm.zeros((1, 0, 6)), out)
+    unloaded = arm.zeros((1, 0, 6))
+    if not arm.mimic:
+        return run(nasser_batch)(arm.topology, arm.parameters, arm.base, q, qd, tau, unloaded, out)
+    scale = arm.zeros(tau.shape)
+    run(inertia_scale_batch)(arm.topology, arm.parameters, q, scale)
+    return run(walker_orin_batch)(
+        arm.topology, arm.parameters, False, arm.base, q, qd, tau, unloaded, scale, out
+    )
 
 
 def _mass_matrix(run: Runner, arm: Arm, q: Any, out: Any) -> Any:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
 from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
@@ -79,10 +78,10 @@ def _newton_euler(state: _State) -> Operations:
 
 
 def _nasser(state: _State) -> Operations:
-    batch = geared_batch if state.robot.has_mimic else nasser_batch
     state.counter.run(
-        batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded, state.zeros(1, state.robot.n)
-    )
+        nasser_batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
+        state.zeros(1, state.robot.n),
+    )  # fmt: skip
     return state.operations
 
 

@@ -54,6 +54,8 @@ class Engine(Generic[_Machine]):
         The number of the document (docs/formulations.md) it comes from.
     linear
         Whether it costs O(n) in every quantity it offers.
+    mimic
+        Whether it takes robots with mimic joints.
     inverse, forward, mass, reactions
         What it computes: efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body
         at the body frame's origin in body axes; `None` where it does not.
@@ -63,6 +65,7 @@ class Engine(Generic[_Machine]):
     title: str
     document: str
     linear: bool = False
+    mimic: bool = True
     inverse: _OverRows[_Machine] | None = None
     forward: _OverRows[_Machine] | None = None
     mass: Callable[[_Machine, Array], Array] | None = None
@@ -117,7 +120,7 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         inverse=INVERSE_DYNAMICS.compute,
         reactions=joint_reactions_bodies,
     ),
-    Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),
+    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=nasser_forward),
     Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
     Engine(
         "walker_orin_columns",
