@@ -13,6 +13,17 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
     from rne_dynamics.description.model_file import load_model
     from rne_dynamics.description.urdf import load_urdf
     from rne_dynamics.description.urdf_writer import to_urdf
+    from rne_dynamics.dispatch import (
+        bias_torque,
+        center_of_mass,
+        forward_dynamics,
+        forward_kinematics,
+        gravity_torque,
+        inverse_dynamics,
+        kinetic_energy,
+        mass_matrix,
+        potential_energy,
+    )
     from rne_dynamics.dynamics import compiled
     from rne_dynamics.dynamics.bound import bind
     from rne_dynamics.dynamics.composite.momentum import Momentum, centroidal_momentum_matrix, momentum
@@ -42,17 +53,6 @@ if TYPE_CHECKING:  # for type checkers and editors; at run time a name is import
     from rne_dynamics.model.inertia import Inertia
     from rne_dynamics.model.robot import RobotModel
     from rne_dynamics.model.tree import Payload
-    from rne_dynamics.plants import (
-        bias_torque,
-        center_of_mass,
-        forward_dynamics,
-        forward_kinematics,
-        gravity_torque,
-        inverse_dynamics,
-        kinetic_energy,
-        mass_matrix,
-        potential_energy,
-    )
     from rne_dynamics.simulation.rollouts.rollout import Rollout
     from rne_dynamics.simulation.rollouts.sweep import sweep
     from rne_dynamics.straight_line.batch import bind_batch
@@ -87,7 +87,7 @@ _HOMES = {
     "rne_dynamics.model.inertia": "Inertia",
     "rne_dynamics.model.robot": "RobotModel",
     "rne_dynamics.model.tree": "Payload",
-    "rne_dynamics.plants": (
+    "rne_dynamics.dispatch": (
         "bias_torque center_of_mass forward_dynamics forward_kinematics gravity_torque inverse_dynamics "
         "kinetic_energy mass_matrix potential_energy"
     ),

@@ -60,7 +60,6 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
-    packed,
 )
 from rne_dynamics.model.robot import RobotModel
 
@@ -123,4 +122,4 @@ def pack(robot: RobotModel, *, base_motion: BaseMotion | None = None, checked: b
             "rne.inverse_dynamics and its like take mechanisms too"
         )
     base = packed_base(robot, base_motion, ())
-    return packed(robot, base[0], checked=checked)
+    return robot.pack(base[0], checked=checked)

@@ -8,7 +8,6 @@ float64, behind a head of integers that says where. The array is opaque to calle
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +16,8 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.views import Slot, number, overlaps, part
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model import layout
+from rne_dynamics.model.bodies import MergedBodies
 from rne_dynamics.spatial.columns import columns
-
-if TYPE_CHECKING:
-    from rne_dynamics.model.robot import RobotModel
 
 Array = NDArray[np.float64]
 
@@ -60,19 +57,20 @@ link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
 
 
-def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
-    """The robot in one array.
+def packed(robot: MergedBodies, base: Array, *, checked: bool) -> Array:
+    """The robot in one array; see `RobotModel.pack`.
 
     Parameters
     ----------
     robot
-        The model.
+        The model's bodies.
     base
         Packed base motion (12,).
     checked
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
-    frames = tuple(robot.links.values())
+    frames, bodies = tuple(robot.links.values()), len(robot.topology)
+    mimic = layout.has_mimic(robot.topology)
     axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
     first = np.concatenate([[0], np.cumsum(axes)])
     parts: dict[int, Array] = {
@@ -83,16 +81,16 @@ def packed(robot: RobotModel, base: Array, *, checked: bool) -> Array:
         _FIRST: first.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
-        _WORK: np.zeros(ROOM * (robot.bodies + 1)),
+        _WORK: np.zeros(ROOM * (bodies + 1)),
         _AXES: np.zeros(AXES_ROOM * first[-1]),
-        _MASS: np.zeros(robot.n**2 if robot.has_mimic else 0),
-        _EFFORTS: np.zeros(robot.n if robot.has_mimic else 0),
+        _MASS: np.zeros(robot.n**2 if mimic else 0),
+        _EFFORTS: np.zeros(robot.n if mimic else 0),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
     head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
-    head[BODIES], head[_ROWS], head[AXES] = robot.bodies, robot.bodies + 1, first[-1]
-    head[CHECKED], head[MIMIC] = checked, robot.has_mimic
+    head[BODIES], head[_ROWS], head[AXES] = bodies, bodies + 1, first[-1]
+    head[CHECKED], head[MIMIC] = checked, mimic
     start = int(_HEAD)
     for slot, piece in parts.items():
         head[slot] = start

@@ -27,8 +27,9 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import (
     inverse_dynamics_kernel,
 )
 from rne_dynamics.errors import unknown_name
+from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import LinkFrame, RobotModel
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
 
