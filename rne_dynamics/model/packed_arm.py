@@ -99,6 +99,12 @@ def packed(robot: MergedBodies, base: Array, *, checked: bool) -> Array:
     return np.concatenate([head.view(np.float64), *parts.values()])
 
 
+def base_view(arm: Array) -> Array:
+    """The packed base motion (12,) in `arm`, to be written to."""
+    start = int(arm.view(np.int64)[_BASE])
+    return arm[start : start + 12]
+
+
 def work_part(columns: int) -> Callable[[Array], Array]:
     """The part of an arm that is work memory, (bodies + 1, columns); `ModelError` for more than there is."""
     return part(Slot(int(_WORK)), Slot(int(_ROWS)), _fitting(columns, ROOM))

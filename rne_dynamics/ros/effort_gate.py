@@ -19,8 +19,8 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from rne_dynamics.control.gate import DRIVE_PERIOD, EffortGate
-from rne_dynamics.control.gate_settings import (
+from rne_dynamics.control.gate.effort_gate import DRIVE_PERIOD, EffortGate
+from rne_dynamics.control.gate.settings import (
     FAULT,
     PASSING,
     STOPPING,

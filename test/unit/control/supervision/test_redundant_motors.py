@@ -12,7 +12,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.damping_limits import CALM, fastest_decay
-from rne_dynamics.control.gate_hold import STABLE, GateHold
+from rne_dynamics.control.gate.hold import STABLE, GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
