@@ -24,7 +24,8 @@ OTHERS = {
     "LinkPoses", "Log", "Mechanism", "Momentum", "MomentumRate", "Payload", "PdGravity", "Quintic", "ReducedEquations",
     "Reference", "RneDynamicsError", "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator",
     "State", "TorqueTerms", "Trajectory", "TreeJoint", "TreeLink", "assemble", "compiled", "felt_inertia",
-    "free_motion", "from_dh", "integrate", "lint", "load_model", "load_urdf", "shipped_models", "shipped_robots", "simulate", "sweep",
+    "free_motion", "from_dh", "integrate", "lint", "load_model", "load_urdf", "shipped_models", "shipped_robots",
+    "simulate", "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
