@@ -60,7 +60,7 @@ LARGE_FUNCTIONS = {
 
 #: Most checks for the kind of robot outside the dispatch module and presentation.
 KIND_CHECKS = 108
-DISPATCH = {"plants.py"}
+DISPATCH = {"dispatch.py"}
 #: Files that print a robot: what they print differs by its kind.
 PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}
 

@@ -22,7 +22,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
-from rne_dynamics.model.packed_arm import base_of, base_view, packed, parameters_of, topology_of
+from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
 from rne_dynamics.model.rebuilt import Rebuilt
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
@@ -108,7 +108,7 @@ class ComputedTorque(Rebuilt):
         table[:SCALE] = gains.p, gains.d, gains.i, *friction
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
-        arm = packed(tree, tree.base_at_rest, checked=False)
+        arm = tree.pack(tree.base_at_rest, checked=False)
         for name, value in (
             ("_friction", friction), ("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n)),
         ):  # fmt: skip
