@@ -21,7 +21,7 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.machine import with_effort_limit
+from rne_dynamics.ros.described_robot import with_effort_limit
 
 ARM = with_effort_limit(
     rne.load_model(Path(__file__).parents[4] / "examples" / "five_bar_redundant.yaml"), [20.0, 20.0, 5.0]
