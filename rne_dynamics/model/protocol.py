@@ -1,4 +1,5 @@
 """What every kind of robot has: an open arm, a mechanism with closed loops, an arm with flexible links."""
+# ruff: noqa: D102  (the class says what its attributes are)
 
 from __future__ import annotations
 
@@ -27,152 +28,94 @@ class Robot(Protocol):
 
     Joint vectors hold the actuated joints, in the order of `joint_names`: all joints of an open arm, the driven ones of
     a mechanism.
+
+    Attributes
+    ----------
+    kind
+        Open rigid arm, mechanism with closed loops, or arm with flexible links.
+    name, mass, gravity, base
+        The robot's name; total mass, kg, the base included; in world axes, m/s², (3,); ``"fixed"`` or ``"floating"``.
+    joint_names, n, nq
+        Names of the actuated joints, number of their velocities and of their positions.
+    lower, upper, velocity_limit, effort_limit
+        Limits of these joints, infinite where there are none; shape (n,).
+    neutral
+        Every joint at zero, of a mechanism as in its posture; shape (nq,).
+    link_names, links, bodies
+        Names of all links, the frame of each in its body by name, and the number of moving bodies.
+    tree
+        Links and joints as described.
+    open_tree, rigid, body_model
+        The rigid robot with every loop cut; what a controller computes with (of an arm with flexible links the rigid
+        one, otherwise the robot itself); the bodies that are simulated, more in an arm with flexible links.
+    actuated, passive, passive_names
+        Places of the actuated joints in the vectors of `open_tree`, (n,), of the undriven ones, and their names.
+    posture
+        Of a mechanism the positions of all joints near which it works, (n of `open_tree`,); otherwise `None`.
+    loops, flexible_links
+        Closed loops, none but in mechanisms; flexible links, none in rigid robots.
+    mode_names, modes, nz
+        Names ``link/mode`` and number of the deflection coordinates δ; number of generalised coordinates, n + modes.
     """
 
     @property
-    def kind(self) -> Literal["arm", "mechanism", "flexible"]:
-        """Open rigid arm, mechanism with closed loops, or arm with flexible links."""
-        ...
-
+    def kind(self) -> Literal["arm", "mechanism", "flexible"]: ...
     @property
-    def name(self) -> str:
-        """The robot's name."""
-        ...
-
+    def name(self) -> str: ...
     @property
-    def n(self) -> int:
-        """Number of joint velocities: length of `joint_names`."""
-        ...
-
+    def n(self) -> int: ...
     @property
-    def nq(self) -> int:
-        """Number of joint positions: `n`, and one more for each floating joint."""
-        ...
-
+    def nq(self) -> int: ...
     @property
-    def joint_names(self) -> tuple[str, ...]:
-        """Names of the actuated joints; length n."""
-        ...
-
+    def joint_names(self) -> tuple[str, ...]: ...
     @property
-    def lower(self) -> Array:
-        """Lower position limits, rad or m, infinite where there are none; shape (n,)."""
-        ...
-
+    def lower(self) -> Array: ...
     @property
-    def upper(self) -> Array:
-        """Upper position limits, rad or m; shape (n,)."""
-        ...
-
+    def upper(self) -> Array: ...
     @property
-    def velocity_limit(self) -> Array:
-        """Velocity limits, rad/s or m/s; shape (n,)."""
-        ...
-
+    def velocity_limit(self) -> Array: ...
     @property
-    def effort_limit(self) -> Array:
-        """Effort limits, N·m or N; shape (n,)."""
-        ...
-
+    def effort_limit(self) -> Array: ...
     @property
-    def neutral(self) -> Array:
-        """Every joint at zero, of a mechanism as in its posture; shape (nq,)."""
-        ...
-
+    def neutral(self) -> Array: ...
     @property
-    def gravity(self) -> Array:
-        """In world axes, m/s²; shape (3,)."""
-        ...
-
+    def gravity(self) -> Array: ...
     @property
-    def mass(self) -> float:
-        """Total mass, the fixed base included, kg."""
-        ...
-
+    def mass(self) -> float: ...
     @property
-    def base(self) -> Base:
-        """``"fixed"`` or ``"floating"``."""
-        ...
-
+    def base(self) -> Base: ...
     @property
-    def link_names(self) -> tuple[str, ...]:
-        """Names of all links, in the order of the description."""
-        ...
-
+    def link_names(self) -> tuple[str, ...]: ...
     @property
-    def links(self) -> Mapping[str, LinkFrame]:
-        """Frame of every link in its body, by link name."""
-        ...
-
+    def links(self) -> Mapping[str, LinkFrame]: ...
     @property
-    def bodies(self) -> int:
-        """Number of moving bodies of the open tree, dependent ones included."""
-        ...
-
+    def bodies(self) -> int: ...
     @property
-    def tree(self) -> KinematicTree:
-        """Links and joints as described."""
-        ...
-
+    def tree(self) -> KinematicTree: ...
     @property
-    def open_tree(self) -> RobotModel:
-        """The rigid robot with every loop cut: an open arm itself."""
-        ...
-
+    def open_tree(self) -> RobotModel: ...
     @property
-    def rigid(self) -> RigidRobot:
-        """What a controller computes with: an arm with flexible links as if it were rigid, others themselves."""
-        ...
-
+    def rigid(self) -> RigidRobot: ...
     @property
-    def body_model(self) -> RobotModel:
-        """The bodies that are simulated: `open_tree`, on flexible links with whatever is fixed there as bodies."""
-        ...
-
+    def body_model(self) -> RobotModel: ...
     @property
-    def actuated(self) -> NDArray[np.int64]:
-        """Places of the actuated joints in the vectors of `open_tree`; shape (n,)."""
-        ...
-
+    def actuated(self) -> NDArray[np.int64]: ...
     @property
-    def passive(self) -> NDArray[np.int64]:
-        """Places of the joints that no motor drives in the vectors of `open_tree`; none but in mechanisms."""
-        ...
-
+    def passive(self) -> NDArray[np.int64]: ...
     @property
-    def passive_names(self) -> tuple[str, ...]:
-        """Names of the joints that no motor drives."""
-        ...
-
+    def passive_names(self) -> tuple[str, ...]: ...
     @property
-    def posture(self) -> Array | None:
-        """Of a mechanism the positions of all joints near which it works, (n of the open tree,); otherwise `None`."""
-        ...
-
+    def posture(self) -> Array | None: ...
     @property
-    def loops(self) -> tuple[Loop, ...]:
-        """The closed loops; none but in mechanisms."""
-        ...
-
+    def loops(self) -> tuple[Loop, ...]: ...
     @property
-    def flexible_links(self) -> tuple[ModalLink, ...]:
-        """The flexible links; none in rigid robots."""
-        ...
-
+    def flexible_links(self) -> tuple[ModalLink, ...]: ...
     @property
-    def mode_names(self) -> tuple[str, ...]:
-        """Names of the deflection coordinates δ, ``link/mode``; none in rigid robots."""
-        ...
-
+    def mode_names(self) -> tuple[str, ...]: ...
     @property
-    def modes(self) -> int:
-        """Number of deflection coordinates δ."""
-        ...
-
+    def modes(self) -> int: ...
     @property
-    def nz(self) -> int:
-        """Number of generalised coordinates, n + modes."""
-        ...
+    def nz(self) -> int: ...
 
     def joint_index(self, name: str) -> int:
         """Place of a joint in every joint vector; `ModelError` with the nearest names if there is none."""
