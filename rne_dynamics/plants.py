@@ -33,9 +33,7 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forw
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
 from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
@@ -158,13 +156,13 @@ def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
 
     Parameters and errors as for `inverse_dynamics`.
     """
-    return closed_bias_torque(robot, q, qd) if isinstance(robot, Mechanism) else open_bias_torque(robot, q, qd)
+    return closed_bias_torque(robot, q, qd) if isinstance(robot, Mechanism) else BIAS_TORQUE.answer(robot, q, qd)
 
 
 @GRAVITY_TORQUE.public
 def gravity_torque(robot: Machine, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
-    return closed_gravity_torque(robot, q) if isinstance(robot, Mechanism) else open_gravity_torque(robot, q)
+    return closed_gravity_torque(robot, q) if isinstance(robot, Mechanism) else GRAVITY_TORQUE.answer(robot, q)
 
 
 def kinetic_energy(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
