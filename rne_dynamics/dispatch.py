@@ -33,9 +33,7 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forw
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
 from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
@@ -168,7 +166,7 @@ def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """
     if not isinstance(robot, RobotModel):
         return closed_bias_torque(_mechanism(robot), q, qd)
-    return open_bias_torque(robot, q, qd)
+    return BIAS_TORQUE.answer(robot, q, qd)
 
 
 @GRAVITY_TORQUE.public
@@ -176,7 +174,7 @@ def gravity_torque(robot: RigidRobot, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
     if not isinstance(robot, RobotModel):
         return closed_gravity_torque(_mechanism(robot), q)
-    return open_gravity_torque(robot, q)
+    return GRAVITY_TORQUE.answer(robot, q)
 
 
 def kinetic_energy(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:

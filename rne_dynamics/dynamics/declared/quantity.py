@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, 
 from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
-from rne_dynamics.errors import no_inertia
+from rne_dynamics.errors import ModelError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
@@ -27,8 +27,8 @@ from rne_dynamics.model.robot import RobotModel
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
-#: What compiled functions and robots without a packed arm raise.
-NOT_QUICK = (*ODD_ARGUMENTS, AttributeError)
+#: What compiled functions raise for other arguments, and what is no open arm for `packed`.
+_NOT_QUICK = (*ODD_ARGUMENTS, AttributeError, ModelError)
 #: Default of an argument that may be given by its name.
 _LATER: Any = object()
 
@@ -169,7 +169,7 @@ def _quick_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, out) == OK:
                     return out if parts is None else parts(*out)
-            except NOT_QUICK:
+            except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q)
         return function(robot, *_forwarded((q,)), **options)
@@ -186,7 +186,7 @@ def _quick_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, qd, out) == OK:
                     return out if parts is None else parts(*out)
-            except NOT_QUICK:
+            except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q, qd)
         return function(robot, *_forwarded((q, qd)), **options)
@@ -205,7 +205,7 @@ def _quick_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callabl
                 chosen = sealed if mimic is None or not robot.has_mimic else mimic
                 if chosen.call(robot.packed, q, qd, x, out) == OK:
                     return out if parts is None else parts(*out)
-            except NOT_QUICK:
+            except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q, qd, x)
         return function(robot, *_forwarded((q, qd, x)), **options)
