@@ -75,8 +75,8 @@ class ComputedTorque(Rebuilt):
     gains
         In 1/s², 1/s³, 1/s (they make accelerations).
     friction_compensation
-        None leaves friction to the feedback. The viscous part follows the measured velocity, which keeps the error
-        equation linear; the Coulomb part the desired one.
+        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
+        velocity, which keeps the error equation linear; the Coulomb part the desired one.
 
     Raises
     ------
@@ -86,7 +86,7 @@ class ComputedTorque(Rebuilt):
 
     robot: Machine
     gains: Gains
-    friction_compensation: FrictionCompensation | None = None
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     _friction: JointFriction = field(init=False, repr=False)
     #: What `computed_torque_kernel` takes first: all that does not change from cycle to cycle. Of an open arm.
     packed: tuple[NDArray[np.int64], Array, Array, Array, float, float] = field(init=False, repr=False)
