@@ -53,7 +53,8 @@ class TooSlowError(Exception):
 def stiffer(arm: rne.FlexibleArm, factor: float) -> rne.FlexibleArm:
     """The arm with EI and GJ times `factor`, its ratios of damping kept."""
     links = tuple(
-        replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping) for link in arm.links
+        replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping)
+        for link in arm.flexible_links
     )
     return replace(arm, links=links)
 

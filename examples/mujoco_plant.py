@@ -30,10 +30,10 @@ from trajectory_msgs.msg import JointTrajectory
 import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
 from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
-from rne_dynamics.ros.listening import PATIENCE
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 #: Names of the controllers' nodes.

@@ -13,7 +13,8 @@ import pinocchio as pin
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.model.assembly import align_z, assemble
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import Symmetry, principal_axes

@@ -46,7 +46,7 @@ TO_DO: tuple[str, ...] = (
     "rne_dynamics/faults",
     "rne_dynamics/flexible",
     "rne_dynamics/model",
-    "rne_dynamics/plants.py",
+    "rne_dynamics/dispatch.py",
     "rne_dynamics/ros",
     "rne_dynamics/simulation",
     "rne_dynamics/spatial",
@@ -63,7 +63,7 @@ TO_DO: tuple[str, ...] = (
     "test/test_formulations.py",
     "test/test_identities.py",
     "test/test_package.py",
-    "test/test_plants.py",
+    "test/test_dispatch.py",
     "test/unit",
     "urdf",
 )

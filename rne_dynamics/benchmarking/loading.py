@@ -13,9 +13,9 @@ from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot, load
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dispatch import inverse_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import inverse_dynamics
 
 SECTION = "loading"
 OURS = "load_urdf"

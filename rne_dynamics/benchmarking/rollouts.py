@@ -13,9 +13,9 @@ from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 

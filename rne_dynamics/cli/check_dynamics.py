@@ -11,10 +11,10 @@ from rne_dynamics.control.damping_limits import SAFETY
 from rne_dynamics.control.startup.gravity_load import effort_units
 from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.dispatch import gravity_torque, mass_matrix
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.plants import gravity_torque, mass_matrix
 
 #: Random postures inside the limits; of mass matrices, which take longer, fewer.
 _POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)

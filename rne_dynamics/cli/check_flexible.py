@@ -150,7 +150,7 @@ def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Findi
         yield warning(min(entry.line for entry in entries), "flexible", message, mend)
         return
     by_name = {entry.link: entry for entry in entries}
-    for link, tip in zip(arm.links, tips, strict=True):
+    for link, tip in zip(arm.flexible_links, tips, strict=True):
         entry = by_name[link.link]
         length = float(np.linalg.norm(link.tip)) if entry.beam is None else entry.beam.length
         sag = float(np.linalg.norm(tip[:3]))

@@ -58,7 +58,7 @@ class Programme(NamedTuple):
 
 def bends_little(arm: FlexibleArm) -> Callable[[tuple[Quintic, ...]], bool]:
     """A test for `plan_moves`: whether moves bend no link by more than `BENT` of its length."""
-    lengths = np.array([np.linalg.norm(link.tip) for link in arm.links])
+    lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
 
     def gentle(moves: tuple[Quintic, ...]) -> bool:
         references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 21).tolist()]

@@ -13,11 +13,11 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.plants import gravity_torque, inverse_dynamics
 
 #: Largest travel of one move, rad or m, and the fraction of a joint's range it may use.
 TRAVEL = 0.8

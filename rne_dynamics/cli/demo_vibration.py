@@ -14,7 +14,7 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.listening import Recording
+    from rne_dynamics.ros.session_recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +67,7 @@ def evaluate_vibration(
     planned = tip_position(arm, np.array([moves[k].sample(t).q for k, t in at]))
     tip, stiff = tip_position(arm, q, tips), tip_position(arm, q)
     durations = np.array([move.duration for move in moves])
-    lengths = np.array([np.linalg.norm(link.tip) for link in arm.links])
+    lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
     return Vibration(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
         planned=planned,
@@ -115,13 +115,14 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
         return position
     # from the tip inwards: what an end does moves everything beyond it as one body
     for name in between:
-        k = next((k for k, flexible in enumerate(arm.links) if flexible.link == name), None)
+        k = next((k for k, flexible in enumerate(arm.flexible_links) if flexible.link == name), None)
         if k is None:
             continue
         R, p = poses.rotation[:, names.index(name)], poses.position[:, names.index(name)]
-        lever = np.einsum("bji,bj->bi", R, position - p) - arm.links[k].tip
+        lever = np.einsum("bji,bj->bi", R, position - p) - arm.flexible_links[k].tip
         turned = np.cross(tips[:, k, 3:], lever)
-        if arm.links[k].at(arm.links[k].tip).shortening.any():  # with stiffening turns count to the second order
+        flexible = arm.flexible_links[k]
+        if flexible.at(flexible.tip).shortening.any():  # with stiffening turns count to the second order
             turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
         moved = tips[:, k, :3] + turned
         position = position + np.einsum("bij,bj->bi", R, moved)

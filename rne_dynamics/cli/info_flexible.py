@@ -71,7 +71,7 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
                 "carrying": hertz(clamped_frequencies(link, loads(arm.robot, link.link))),
                 "sag": None if sags is None else sags[k],
             }
-            for k, link in enumerate(arm.links)
+            for k, link in enumerate(arm.flexible_links)
         ],
         "modes": arm.modes,
         "frequencies": frequencies,

@@ -9,9 +9,9 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.plants import gravity_torque
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.log import Log
 

@@ -80,14 +80,14 @@ def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) ->
     except ModelError as error:
         chains = None
         remarks += [] if remarks else [str(error)]  # one reason for both
-    sizes = {link.modes for link in arm.links if link.modes}
-    flexible = sum(link.modes > 0 for link in arm.links)
+    sizes = {link.modes for link in arm.flexible_links if link.modes}
+    flexible = sum(link.modes > 0 for link in arm.flexible_links)
     published = published_flexible(arm.n, flexible, sizes.pop()) if len(sizes) == 1 else None
     return {
         "robot": arm.name,
         "n": arm.n,
         "modes": arm.modes,
-        "flexible_links": {link.link: list(link.mode_names) for link in arm.links},
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
         "states": args.states,
         "seed": args.seed,
         "agrees": agreement.agrees,

@@ -156,23 +156,9 @@ def closed_inverse_dynamics(
 ) -> Array:
     """Efforts of the actuated joints that give their accelerations `qdd`, the passive joints being free.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    q, qd, qdd
-        Positions, velocities and accelerations of the actuated joints, shape (…, n). Leading dimensions broadcast.
-    wrenches, base_motion
-        As for `rne_dynamics.inverse_dynamics`.
-    start
-        As for `assemble`.
-
-    Returns
-    -------
-    ndarray
-        Efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not. Where the actuated joints
-        are more than the freedoms: the nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by
-        default the least in norm. Idle freedoms move as they must without effort.
+    As `rne_dynamics.inverse_dynamics`, with `start` as for `assemble`. Where the actuated joints are more than the
+    freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by default the
+    least in norm. Idle freedoms move as they must without effort.
 
     Raises
     ------
@@ -181,9 +167,6 @@ def closed_inverse_dynamics(
     SingularPostureError
         The actuated joints do not hold the others there, or are too few.
     ArgumentError
-        Wrong shapes, NaN or infinity; with more actuated joints than freedoms, velocities or accelerations that the
-        loops do not allow.
-    ModelError
-        An unknown link in `wrenches`.
+        With more actuated joints than freedoms: velocities or accelerations that the loops do not allow.
     """
     return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion, start=start).torque

@@ -13,7 +13,8 @@ from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.sources import SourceLike, is_model_file, read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.robot import Base, RobotModel
+from rne_dynamics.model.bodies import Base
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _log = logging.getLogger(__name__)

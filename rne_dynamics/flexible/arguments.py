@@ -16,7 +16,7 @@ _MODAL = ("delta", "deltad", "deltadd")
 
 def check_flexible(arm: FlexibleArm) -> None:
     """`ModelError` for a rigid robot or a mechanism, which callers without type checkers may hand over."""
-    if not isinstance(arm, FlexibleArm):
+    if not getattr(arm, "flexible_links", ()):
         name = getattr(arm, "name", type(arm).__name__)
         raise ModelError(
             f"robot {name!r} has no flexible links, and what was asked of it is for arms that have some; take the "

@@ -47,14 +47,14 @@ from rne_dynamics.ros.controller_parameters import (
 )
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode, Loop
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
-from rne_dynamics.ros.jtc_names import JTC
-from rne_dynamics.ros.latest import Latest
+from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.speed_unit import FULL_SPEED, SpeedUnit
+from rne_dynamics.ros.throttle import Throttle
 from rne_dynamics.ros.trajectory_message import (
     MotionLimits,
     accept,
@@ -116,7 +116,7 @@ class ComputedTorqueController(EffortNode):
 
     _action: FollowAction | None = None
     _snapshot: Snapshot | None = None
-    foreign = JTC
+    aliases = JTC
 
     def __init__(self, control: Loop) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)
@@ -129,7 +129,7 @@ class ComputedTorqueController(EffortNode):
         self._refused, self._refusal = 0, ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
-        self._speeds: Latest[float] = Latest(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
+        self._speeds: Throttle[float] = Throttle(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
         self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.plants import mass_matrix
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
 from rne_dynamics.verification.states import Rows, bare_states, loaded_states
@@ -138,7 +138,9 @@ def compare(
 
 def engines_of(robot: Machine) -> tuple[Engine[Any], ...]:
     """The formulations of an open arm, or those of a mechanism."""
-    return CLOSED_ENGINES if isinstance(robot, Mechanism) else ENGINES
+    if isinstance(robot, Mechanism):
+        return CLOSED_ENGINES
+    return tuple(engine for engine in ENGINES if engine.mimic or not robot.has_mimic)
 
 
 def _sizes(quantity: Quantity, robot: Machine, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:

@@ -61,7 +61,7 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
     """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
-    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.links))])
+    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
     qd, qdd = rng.normal(size=(2, count, arm.n))
     delta, deltad, deltadd = scale * rng.normal(size=(3, count, arm.modes)) * np.array([1.0, 5.0, 25.0])[:, None, None]
     loads: dict[str, Any] = {}
@@ -144,7 +144,7 @@ def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> Segm
         A flexible link that is not a beam.
     """
     q = random_configuration(arm.robot, np.random.default_rng(seed), 1)[0]
-    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.links)
+    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.flexible_links)
     count = min(count, arm.modes)
     modal = linearised(floating, q, delta=np.zeros(arm.modes)).frequencies
     chains = [held_frequencies(segmented(floating, segments), q) for segments in SEGMENTS]
@@ -208,7 +208,7 @@ def _differences(
 
 def _amplitudes(arm: FlexibleArm, k: int) -> Array:
     """Of each mode of a flexible link, that which deflects its tip as `_DEFLECTED` says."""
-    link = arm.links[k]
+    link = arm.flexible_links[k]
     there, reach = link.at(link.tip), float(np.linalg.norm(link.tip)) or 1.0
     moved = np.linalg.norm(there.translation, axis=1) + reach * np.linalg.norm(there.rotation, axis=1)
     return np.asarray(_DEFLECTED * reach / np.where(moved > 0.0, moved, 1.0))

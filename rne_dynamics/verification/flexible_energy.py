@@ -22,7 +22,7 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import EquationsOfMotion
-from rne_dynamics.model.assembly import align_z
+from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.inertia import Array, Inertia
@@ -116,7 +116,7 @@ class _System:
 
     def __init__(self, arm: FlexibleArm, particles: Mapping[str, Particles], base_motion: BaseMotion | None) -> None:
         tree = arm.robot.tree
-        flexible = {link.link: link for link in arm.links}
+        flexible = {link.link: link for link in arm.flexible_links}
         self.nz = arm.nz
         self.stiffness, self.damping = np.zeros((2, arm.modes, arm.modes))
         self.modes = {}

@@ -54,7 +54,7 @@ def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
         A link that is no beam: its integrals do not tell where its matter is.
     """
     particles = {}
-    for link in arm.links:
+    for link in arm.flexible_links:
         if not isinstance(link.field, BeamField):
             raise ModelError(
                 f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam; "

@@ -95,7 +95,7 @@ def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
     """
     if segments < 1:
         raise ArgumentError(f"segments is {segments}; it must be at least 1")
-    cuts = {link.link: _Cut(link, segments) for link in arm.links if link.modes}
+    cuts = {link.link: _Cut(link, segments) for link in arm.flexible_links if link.modes}
     links: list[TreeLink] = []
     joints: list[TreeJoint] = []
     stiffness: dict[str, float] = {}

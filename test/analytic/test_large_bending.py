@@ -130,7 +130,7 @@ def test_the_two_link_arm_against_rigid_segments(torque: float, bent: float, err
         return np.array([torque * np.sin(np.pi * t / 0.2) ** 2 if t < 0.2 else 0.0, 0.0])
 
     full = two_link_arm((3, 3), shapes="polynomial", stiffening=True)
-    shortened = tuple(replace(link, hardening=np.zeros((3,) * 4)) for link in full.links)
+    shortened = tuple(replace(link, hardening=np.zeros((3,) * 4)) for link in full.flexible_links)
     for arm in (two_link_arm((3, 3), shapes="polynomial"), FlexibleArm(full.robot, shortened), full):
         n, nz = arm.n, arm.nz
 
@@ -184,7 +184,7 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
         arm = long_beam(True)
         found = follow(arm, spun_up(6.0), np.linspace(0.0, 25.0, 51), rtol=1e-5, atol=1e-8)
     assert found.findings == ()
-    tip = found.delta @ arm.links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
+    tip = found.delta @ arm.flexible_links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
     assert tip.min() == pytest.approx(-0.57, abs=0.02)  # on the way, as published (Kane, Ryan and Banerjee 1987)
     assert np.abs(tip[-18:]).max() < 5e-3
     with pytest.warns(BendingRangeWarning, match="turns at 2 rad/s"):
@@ -213,7 +213,8 @@ def follow_plain(speed: float) -> tuple[str, ...]:
 @pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
-    plant, delta = ArmPlant(arm), np.array([size / arm.links[0].at([LENGTH, 0, 0]).translation[0, 1], 0.0, 0.0, 0.0])
+    plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
+    delta = np.array([size / tip, 0.0, 0.0, 0.0])
     theory = "with" if stiffening else "without"
     said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
     with pytest.warns(BendingRangeWarning, match=said):
@@ -243,5 +244,5 @@ def test_a_step_that_diverges_is_an_error() -> None:
 
 def test_shipped_arms_have_stiffening() -> None:
     for name in ("flexible_beam", "flexible_arm", "flexible_arm6"):
-        for link in rne.load_model(name).links:
+        for link in rne.load_model(name).flexible_links:
             assert link.shortening.any()

@@ -81,7 +81,7 @@ def random_state(arm: FlexibleArm, seed: int, size: float = 0.02) -> tuple[Array
     """q, δ, q̇, δ̇: joints anywhere, tips of links deflected by about `size` of their length."""
     rng = np.random.default_rng(seed)
     q, qd = rng.uniform(-np.pi, np.pi, arm.n), rng.normal(size=arm.n)
-    scale = np.concatenate([_amplitudes(link, size) for link in arm.links])
+    scale = np.concatenate([_amplitudes(link, size) for link in arm.flexible_links])
     return q, scale * rng.normal(size=arm.modes), qd, 5.0 * scale * rng.normal(size=arm.modes)
 
 

@@ -121,7 +121,7 @@ def _bent(
         potential=potential,
         terms=terms,
         mode_names=arm.mode_names,
-        flexible_links=tuple(link.link for link in arm.links),
+        flexible_links=tuple(link.link for link in arm.flexible_links),
         tip=tip_deflections(arm, delta),
         findings=findings,
         elastic=elastic_energy(arm, delta),

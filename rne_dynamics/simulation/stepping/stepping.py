@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.generic_rank import generic_rank
+from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
@@ -15,7 +16,6 @@ from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.plant.bending import NOT_CONVERGED, Flex
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant

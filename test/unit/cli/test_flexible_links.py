@@ -14,7 +14,6 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import share_file
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
@@ -57,7 +56,7 @@ def test_info_as_table_and_json(name: str, capsys: Capture) -> None:
     assert isinstance(arm, FlexibleArm)
     assert main(["info", name]) == 0
     out = capsys.readouterr().out
-    assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.links)
+    assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.flexible_links)
     assert "vibrations at zero with the joints held: " in out
     assert main(["info", name, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -68,13 +67,13 @@ def test_info_as_table_and_json(name: str, capsys: Capture) -> None:
     assert about["unsettled"] is None
     expected = linearised(arm, arm.neutral)
     np.testing.assert_allclose(about["frequencies"], expected.frequencies / (2.0 * math.pi), rtol=1e-12)
-    for row, link in zip(about["links"], arm.links, strict=True):
+    for row, link in zip(about["links"], arm.flexible_links, strict=True):
         assert (row["name"], row["modes"]) == (link.link, list(link.mode_names))
         assert row["elastic_mass"] == link.inertia.mass
         assert (np.array(row["bare"]) > row["carrying"]).all()
     # of the last link alone, where nothing sags, both are one
     if name == "flexible_beam":
-        weightless = linearised(FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.links), arm.neutral)
+        weightless = linearised(arm.with_gravity(np.zeros(3)), arm.neutral)
         np.testing.assert_allclose(
             weightless.frequencies / (2.0 * math.pi), about["links"][0]["carrying"], rtol=1e-6
         )
@@ -166,7 +165,7 @@ def test_modal_files_without_stiffening_are_noted(tmp_path: Path, capsys: Captur
         assert (found["element"], found["severity"]) == ("flexible link 'beam' modal", "note")
         spin = re.search(r"no stiffening; .* 10 % of the link's length and a spin of ([\d.]+) rad/s", found["message"])
         arm = load_model(file)
-        (link,) = arm.links
+        (link,) = arm.flexible_links
         first = clamped_frequencies(link, loads(arm.robot, "beam"))[0]
         assert spin is not None
         assert float(spin[1]) == pytest.approx(first / 3.0, rel=5e-3)

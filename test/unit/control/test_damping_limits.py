@@ -21,8 +21,8 @@ from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import PeriodWatch, RateWatch
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError
-from rne_dynamics.plants import mass_matrix
 
 ARMS = ("panda", "ur10_robot.urdf", "kinova.urdf", "scara", "puma560")
 PARAMETER = "damping.{joint}"

@@ -75,7 +75,7 @@ def assert_same(a: ModalLink, b: ModalLink) -> None:
 
 def test_everything_arrives() -> None:
     arm = flexible(ARM)
-    assert [x.link for x in arm.links] == ["link1", "link2"]
+    assert [x.link for x in arm.flexible_links] == ["link1", "link2"]
     assert arm.mode_names == ("link1/y1", "link1/y2", "link2/y1", "link2/z1", "link2/z2", "link2/torsion1")
     section = rod(0.004, "steel")
     expected = Beam(
@@ -158,7 +158,7 @@ def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
         found = rne.load_model(file)
         assert isinstance(found, FlexibleArm)
         assert found.mode_names == ("link2/y1", "link2/y2")
-        np.testing.assert_allclose(found.links[0].stiffness, modal.stiffness, rtol=1e-12)
+        np.testing.assert_allclose(found.flexible_links[0].stiffness, modal.stiffness, rtol=1e-12)
     file.write_text((text % "nix.npz").replace("modal", "\n\n  modal"))
     with pytest.raises(DescriptionError, match=r"model.yaml:4: flexible link 'link2' modal: .*nix.npz"):
         rne.load_model(file)
@@ -172,11 +172,11 @@ def test_payload_and_lock() -> None:
     plain, loaded = flexible(ARM), flexible(ARM, payload=load)
     in_file = flexible(f"{ARM}payload: {{link: tip, mass: 0.4}}\n")
     assert loaded.mass == pytest.approx(plain.mass + 0.4)
-    for part, same in zip(loaded.links, in_file.links, strict=True):
+    for part, same in zip(loaded.flexible_links, in_file.flexible_links, strict=True):
         assert_same(part, same)
     # the first link's shapes are those for the payload; with_payload keeps them
-    assert not np.allclose(loaded.links[0].stiffness, plain.links[0].stiffness, rtol=1e-6)
-    assert_same(plain.with_payload(load).links[0], plain.links[0])
+    assert not np.allclose(loaded.flexible_links[0].stiffness, plain.flexible_links[0].stiffness, rtol=1e-6)
+    assert_same(plain.with_payload(load).flexible_links[0], plain.flexible_links[0])
     held = flexible(ARM, lock={"joint2": 1.5})
     assert held.joint_names == ("joint1",)
     assert held.mode_names == plain.mode_names

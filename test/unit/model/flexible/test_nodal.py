@@ -92,20 +92,20 @@ def test_the_arm_it_makes_moves_as_the_built_in_one_to_the_second_order_of_the_m
     load = Inertia(0.2, np.array([0.02, 0.01, 0.03]), 1e-3 * np.eye(3))
     q, qd, delta, deltad = np.array([0.4]), np.array([2.0]), 0.02 * rng.normal(size=5), 0.1 * rng.normal(size=5)
     exact = cantilever(beam(10), load, (0.0, 0.0, -9.81))
-    linear = replace(exact.links[0], coupling=np.zeros((5,) * 3), hardening=np.zeros((5,) * 4))
+    linear = replace(exact.flexible_links[0], coupling=np.zeros((5,) * 3), hardening=np.zeros((5,) * 4))
     exact = FlexibleArm(exact.robot, (linear,))  # elastic forces of higher order need EI along the beam
     errors = []
     for count in (10, 20):
         link, X = nodal(count), mesh(count)[0]
         # the built-in shapes at the nodes of the mesh, exact between them too
-        shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.links[0].at, X)])
+        shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.flexible_links[0].at, X)])
         X, K, M = mesh(count)
         link = nodal_link("beam", X, M, stiffness=K, root=0, tip=count, shapes=shapes)
         arm = FlexibleArm(assemble(exact.robot.tree, gravity=exact.gravity), (link,))
         found, wanted = (equations_of_motion(a, q, delta, qd, deltad) for a in (arm, exact))
         scale = np.sqrt(np.diag(wanted.J))
         elastic = np.concatenate([[0.0], link.damping @ deltad])
-        damped = np.concatenate([[0.0], exact.links[0].damping @ deltad])
+        damped = np.concatenate([[0.0], exact.flexible_links[0].damping @ deltad])
         errors.append([
             np.abs((found.J - wanted.J) / np.outer(scale, scale)).max(),
             np.abs((found.bias - elastic - wanted.bias + damped) / scale).max() / np.abs(wanted.bias / scale).max(),
@@ -120,7 +120,7 @@ def test_statics_and_frequencies_with_a_load_at_the_tip() -> None:
     exact = cantilever(beam(6), load)
     arm = FlexibleArm(assemble(exact.robot.tree, gravity=(0.0, 0.0, 0.0)), (nodal(6, 35),))
     delta = static_deflection(arm, [0.0], wrenches={"tip": [0.0, 1e-5, 2e-5, 0.0, 0.0, 0.0]})
-    moved = delta @ arm.links[0].at([LENGTH, 0.0, 0.0]).translation
+    moved = delta @ arm.flexible_links[0].at([LENGTH, 0.0, 0.0]).translation
     np.testing.assert_allclose(moved[1:], np.array([1e-5 / EI[0], 2e-5 / EI[1]]) * LENGTH**3 / 3.0, rtol=2e-6)
     _, K, M = mesh(6)
     M[-6:, -6:] += np.diag([0.3] * 3 + [1e-4] * 3)

@@ -1,16 +1,16 @@
-"""The dynamics of whatever machine is at hand: an open arm in its joint coordinates, a mechanism in its actuated ones.
+"""The dynamics of any rigid robot: of an open arm by `dynamics/`, of a mechanism with loops by `closed_chain/`.
 
-These are the functions that the package's front shows. Each hands an open arm straight on to `dynamics/`, and a
-mechanism to `closed_chain/`. Rooms that serve both kinds (control, simulation, commands) import them from here.
+The public API and the packages that serve both kinds (control, simulation, commands) import them from here.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.assembly import assemble
+from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.closed_chain.forward_dynamics import ClosedMethod, closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.closed_chain.mass_matrix import (
@@ -23,6 +23,7 @@ from rne_dynamics.closed_chain.mass_matrix import (
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
 from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
@@ -31,15 +32,24 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.on_tree import OnTree
+from rne_dynamics.model.protocol import Robot, not_a_robot
+from rne_dynamics.model.robot import RobotModel
+
+if TYPE_CHECKING:  # beams and mode shapes take long to import
+    from rne_dynamics.model.flexible.arm import AnyRobot
 
 
+@INVERSE_DYNAMICS.public
 def inverse_dynamics(
-    robot: Machine,
+    robot: RigidRobot,
     q: ArrayLike,
     qd: ArrayLike,
     qdd: ArrayLike,
@@ -74,15 +84,13 @@ def inverse_dynamics(
     ModelError
         An unknown link in `wrenches`; of a mechanism, a loop that does not close there, or a singular posture.
     """
-    if isinstance(robot, Mechanism):
-        return closed_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
-    if wrenches is None and base_motion is None:  # in a loop: to hand names on takes a tenth of the call
-        return open_inverse_dynamics(robot, q, qd, qdd)
+    if not isinstance(robot, RobotModel):
+        return closed_inverse_dynamics(_mechanism(robot), q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
 def forward_dynamics(
-    robot: Machine,
+    robot: RigidRobot,
     q: ArrayLike,
     qd: ArrayLike,
     tau: ArrayLike,
@@ -98,11 +106,12 @@ def forward_dynamics(
     robot, q, qd, tau, wrenches, base_motion
         As for `inverse_dynamics`, `tau` being efforts (…, n).
     method
-        Of an open arm: ``"nasser"``, the default, O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid
-        bodies, then Cholesky. ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse
-        dynamics. ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs
-        scipy. ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
-        ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
+        Of an open arm: ``"nasser"``, the default, O(n), document 000; for robots with mimic joints the same as
+        ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky. ``"walker_orin_columns"``: the same
+        with the mass matrix column by column from inverse dynamics. ``"newton_euler_dae"``: document 001, free bodies
+        and all joint reactions in one sparse system; needs scipy. ``"newton_euler_operator"``: document 001, section
+        4.8, the same laws as block matrices, then Cholesky. ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares
+        no dynamics with the others.
         Of a mechanism: ``"walker_orin"``, the default, as document 002 over the actuated coordinates;
         ``"constraint_forces"``: O(n) over the tree, with the forces at the cuts.
 
@@ -120,16 +129,18 @@ def forward_dynamics(
     ModelError
         As for `inverse_dynamics`.
     """
-    if method is None and wrenches is None and base_motion is None and not isinstance(robot, Mechanism):
+    if method is None and wrenches is None and base_motion is None and isinstance(robot, RobotModel):
         return open_forward_dynamics(robot, q, qd, tau)
-    # a method of the other kind of machine is refused by the callee, which lists its own
+    # a method of the other kind of robot is refused by the callee, which lists its own
     chosen: dict[str, Any] = {} if method is None else {"method": method}
-    if isinstance(robot, Mechanism):
-        return closed_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
+    if not isinstance(robot, RobotModel):
+        mechanism = _mechanism(robot)
+        return closed_forward_dynamics(mechanism, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
-def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
+@MASS_MATRIX.public
+def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
     """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
 
     Parameters
@@ -144,42 +155,48 @@ def mass_matrix(robot: Machine, q: ArrayLike, *, method: MassMethod = "composite
     ArgumentError, ModelError
         As for `inverse_dynamics`, and for an unknown method.
     """
-    if isinstance(robot, Mechanism):
-        return closed_mass_matrix(robot, q, method=method)
-    return open_mass_matrix(robot, q) if method == "composite" else open_mass_matrix(robot, q, method=method)
+    if not isinstance(robot, RobotModel):
+        return closed_mass_matrix(_mechanism(robot), q, method=method)
+    return open_mass_matrix(robot, q, method=method)
 
 
-def bias_torque(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
+@BIAS_TORQUE.public
+def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
     Parameters and errors as for `inverse_dynamics`.
     """
-    return closed_bias_torque(robot, q, qd) if isinstance(robot, Mechanism) else open_bias_torque(robot, q, qd)
+    if not isinstance(robot, RobotModel):
+        return closed_bias_torque(_mechanism(robot), q, qd)
+    return open_bias_torque(robot, q, qd)
 
 
-def gravity_torque(robot: Machine, q: ArrayLike) -> Array:
+@GRAVITY_TORQUE.public
+def gravity_torque(robot: RigidRobot, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
-    return closed_gravity_torque(robot, q) if isinstance(robot, Mechanism) else open_gravity_torque(robot, q)
+    if not isinstance(robot, RobotModel):
+        return closed_gravity_torque(_mechanism(robot), q)
+    return open_gravity_torque(robot, q)
 
 
-def kinetic_energy(robot: Machine, q: ArrayLike, qd: ArrayLike) -> Array:
+def kinetic_energy(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Kinetic energy of links and rotors, J; shape (…). Parameters and errors as for `inverse_dynamics`."""
-    if isinstance(robot, Mechanism):
-        return closed_kinetic_energy(robot, q, qd)
+    if not isinstance(robot, RobotModel):
+        return closed_kinetic_energy(_mechanism(robot), q, qd)
     return open_kinetic_energy(robot, q, qd)
 
 
-def potential_energy(robot: Machine, q: ArrayLike) -> Array:
+def potential_energy(robot: RigidRobot, q: ArrayLike) -> Array:
     """Energy in the gravity field, J, zero where the mass centre is at the world's origin; shape (…).
 
     Its gradient is `gravity_torque`, whose parameters and errors it has.
     """
-    if isinstance(robot, Mechanism):
-        return closed_potential_energy(robot, q)
+    if not isinstance(robot, RobotModel):
+        return closed_potential_energy(_mechanism(robot), q)
     return open_potential_energy(robot, q)
 
 
-def center_of_mass(robot: Machine, q: ArrayLike) -> Array:
+def center_of_mass(robot: RigidRobot, q: ArrayLike) -> Array:
     """Mass centre of everything, the base included, in world axes, m; shape (…, 3).
 
     Raises
@@ -189,12 +206,13 @@ def center_of_mass(robot: Machine, q: ArrayLike) -> Array:
     ModelError
         A robot without mass; of a mechanism, a loop that does not close there.
     """
-    if isinstance(robot, Mechanism):
-        return open_center_of_mass(robot.robot, assemble(robot, q))
-    return open_center_of_mass(robot, q)
+    if isinstance(robot, RobotModel):
+        return open_center_of_mass(robot, q)
+    q = all_joints(robot, q)
+    return open_center_of_mass(robot.open_tree, q)
 
 
-def forward_kinematics(robot: Machine, q: ArrayLike) -> LinkPoses:
+def forward_kinematics(robot: RigidRobot, q: ArrayLike) -> LinkPoses:
     """Poses of all links in the world (for a fixed base: in the root link's frame).
 
     Parameters
@@ -211,6 +229,54 @@ def forward_kinematics(robot: Machine, q: ArrayLike) -> LinkPoses:
     ModelError
         Of a mechanism: a loop that does not close there.
     """
+    if isinstance(robot, RobotModel):
+        return open_forward_kinematics(robot, q)
+    q = all_joints(robot, q)
+    return open_forward_kinematics(robot.open_tree, q)
+
+
+def all_joints(robot: RigidRobot, q: ArrayLike) -> ArrayLike:
+    """Positions of all joints of `robot.open_tree`: `q` of an open arm, those at which the loops of a mechanism close.
+
+    Raises
+    ------
+    ArgumentError, ModelError
+        Of a mechanism: as `closed_chain.assembly.assemble`.
+    """
+    return q if isinstance(robot, RobotModel) else assemble(_mechanism(robot), q)
+
+
+def mechanism_of(robot: Robot) -> Mechanism | None:
+    """The robot where it is a mechanism, otherwise `None`."""
+    return robot if isinstance(robot, Mechanism) else None
+
+
+@overload
+def closed(robot: RigidRobot) -> RigidRobot: ...
+
+
+@overload
+def closed(robot: AnyRobot) -> AnyRobot: ...
+
+
+def closed(robot: AnyRobot) -> AnyRobot:
+    """The robot, a mechanism with the loops of its posture closed to round-off; `AssemblyError` where they do not."""
+    return assembled(robot) if isinstance(robot, Mechanism) else robot
+
+
+def follower(robot: RigidRobot, posture: ArrayLike | None = None) -> Follower | None:
+    """What follows all joints of a mechanism from state to state; `None` for an open arm, whose states have them all.
+
+    Parameters
+    ----------
+    robot, posture
+        As for `Follower`.
+    """
+    return None if isinstance(robot, RobotModel) else Follower(_mechanism(robot), posture)
+
+
+def _mechanism(robot: RigidRobot) -> Mechanism:
+    """`robot` as a mechanism; `ModelError` for an arm with flexible links and for what is no robot."""
     if isinstance(robot, Mechanism):
-        return open_forward_kinematics(robot.robot, assemble(robot, q))
-    return open_forward_kinematics(robot, q)
+        return robot
+    raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)
