@@ -80,8 +80,8 @@ class ComputedTorque(Rebuilt):
     gains
         In 1/s², 1/s³, 1/s (they make accelerations).
     friction_compensation
-        None leaves friction to the feedback. The viscous part follows the measured velocity, which keeps the error
-        equation linear; the Coulomb part the desired one.
+        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
+        velocity, which keeps the error equation linear; the Coulomb part the desired one.
 
     Raises
     ------
@@ -91,7 +91,7 @@ class ComputedTorque(Rebuilt):
 
     robot: Machine
     gains: Gains
-    friction_compensation: FrictionCompensation | None = None
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     _friction: JointFriction = field(init=False, repr=False)
     #: The open arm, packed, with its base at rest; of a mechanism its tree.
     arm: Array = field(init=False, repr=False)
