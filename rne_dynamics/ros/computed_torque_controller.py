@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
@@ -206,11 +207,9 @@ class ComputedTorqueController(EffortNode):
         present: Present = self.control.ask("present", start)
         robot, posture = self._robot, present.posture
         leading = leading_path(robot, posture) if isinstance(robot, Mechanism) and posture is not None else None
-        accepted = accept(
-            message, self._limits.joints, present.stamp, lambda at: present.followed, self._limits,
-            blend_time=self._blend_time, rate=present.rate, slope=present.slope, demand=self._demand(),
-            leading=leading, moving_end=self._moving_end,
-        )
+        moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
+        rules = Rules(self._limits, self._blend_time, self._demand(), leading, self._moving_end)
+        accepted = accept(message, moving, rules)
         if isinstance(robot, Mechanism) and posture is not None:
             check_loops(accepted.path, robot, posture, accepted.begin)
         motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
@@ -260,8 +259,8 @@ class ComputedTorqueController(EffortNode):
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits that leave no place to rest: the kernels are loaded all the same
             accept(
-                JointTrajectory(joint_names=list(robot.joint_names), points=[point]), robot.joint_names, 0,
-                lambda at: rest, self._limits, blend_time=self._blend_time, demand=self._demand(),
+                JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
+                CurrentMotion(0, lambda at: rest), Rules(self._limits, self._blend_time, self._demand()),
             )
 
     def _demand(self) -> EffortDemand | None:
