@@ -122,7 +122,7 @@ def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) ->
         ("warning", 6, "dh link 'link3' alpha"),
     ]
     assert "is 1.5708, which is 4e-06 rad off" in found[0]["message"]
-    assert found[0]["mend"] == "write 1.5707963267948966 if that is meant"
+    assert found[0]["fix"] == "write 1.5707963267948966 if that is meant"
     assert rne.load_model(file).n == 6
 
 
