@@ -23,6 +23,7 @@ from rne_dynamics.closed_chain.mass_matrix import (
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
 from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
@@ -31,8 +32,8 @@ from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque as open_gravity_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque as open_bias_torque
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics as open_inverse_dynamics
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
@@ -44,6 +45,7 @@ if TYPE_CHECKING:  # beams and mode shapes take long to import
     from rne_dynamics.model.flexible.arm import AnyRobot
 
 
+@INVERSE_DYNAMICS.public
 def inverse_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -82,8 +84,6 @@ def inverse_dynamics(
     """
     if not isinstance(robot, RobotModel):
         return closed_inverse_dynamics(_mechanism(robot), q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
-    if wrenches is None and base_motion is None:  # in a loop: to hand names on takes a tenth of the call
-        return open_inverse_dynamics(robot, q, qd, qdd)
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
@@ -104,11 +104,12 @@ def forward_dynamics(
     robot, q, qd, tau, wrenches, base_motion
         As for `inverse_dynamics`, `tau` being efforts (…, n).
     method
-        Of an open arm: ``"nasser"``, the default, O(n), document 000. ``"walker_orin"``: mass matrix by composite rigid
-        bodies, then Cholesky. ``"walker_orin_columns"``: the same with the mass matrix column by column from inverse
-        dynamics. ``"newton_euler_dae"``: document 001, free bodies and all joint reactions in one sparse system; needs
-        scipy. ``"newton_euler_operator"``: document 001, section 4.8, the same laws as block matrices, then Cholesky.
-        ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares no dynamics with the others.
+        Of an open arm: ``"nasser"``, the default, O(n), document 000; for robots with mimic joints the same as
+        ``"walker_orin"``: mass matrix by composite rigid bodies, then Cholesky. ``"walker_orin_columns"``: the same
+        with the mass matrix column by column from inverse dynamics. ``"newton_euler_dae"``: document 001, free bodies
+        and all joint reactions in one sparse system; needs scipy. ``"newton_euler_operator"``: document 001, section
+        4.8, the same laws as block matrices, then Cholesky. ``"lagrange"``: document 004, W q̈ = P + V, O(n³), shares
+        no dynamics with the others.
         Of a mechanism: ``"walker_orin"``, the default, as document 002 over the actuated coordinates;
         ``"constraint_forces"``: O(n) over the tree, with the forces at the cuts.
 
@@ -136,6 +137,7 @@ def forward_dynamics(
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
+@MASS_MATRIX.public
 def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
     """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
 
@@ -153,9 +155,10 @@ def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "compos
     """
     if not isinstance(robot, RobotModel):
         return closed_mass_matrix(_mechanism(robot), q, method=method)
-    return open_mass_matrix(robot, q) if method == "composite" else open_mass_matrix(robot, q, method=method)
+    return open_mass_matrix(robot, q, method=method)
 
 
+@BIAS_TORQUE.public
 def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
@@ -163,14 +166,15 @@ def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """
     if not isinstance(robot, RobotModel):
         return closed_bias_torque(_mechanism(robot), q, qd)
-    return open_bias_torque(robot, q, qd)
+    return BIAS_TORQUE.answer(robot, q, qd)
 
 
+@GRAVITY_TORQUE.public
 def gravity_torque(robot: RigidRobot, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
     if not isinstance(robot, RobotModel):
         return closed_gravity_torque(_mechanism(robot), q)
-    return open_gravity_torque(robot, q)
+    return GRAVITY_TORQUE.answer(robot, q)
 
 
 def kinetic_energy(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:

@@ -56,7 +56,7 @@ def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
     """RK4 under computed torque, every cycle recorded."""
     model = robot.model
     start, end = move(robot)
-    law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0))
+    law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0), None)
     plant = ArmPlant(model, friction=not bare, stops=not bare, limit_effort=not bare)
     rollout = Rollout(plant, law, Quintic(start, end, duration=steps * STEP), dt=STEP, method="rk4")
 

@@ -1,4 +1,4 @@
-"""`rne check`: what in a description would mislead a controller, each with its line and mend.
+"""`rne check`: what in a description would mislead a controller, each with its line and fix.
 
 Of a model file the URDF it names is checked too, and what loops or flexible links make of it.
 """
@@ -75,7 +75,7 @@ def check_urdf(source: Source) -> Report:
     report = examination.report
     if examination.tree is None or examination.outline is None:
         return report
-    refused = refusal_of_urdf_parser_py(source)
+    refused = refusal_of_urdf_parser_py(source, examination.outline.element)
     found = lint_dynamics(assemble(examination.tree), examination.outline)
     return _with(report, [*found, *([] if refused is None else [refused])])
 
@@ -119,15 +119,15 @@ def as_json(report: Report) -> dict[str, object]:
 def _print(report: Report) -> None:
     out = console()
     if report.findings:
-        table = Table("line", "severity", "element", "what", "mend", header_style="bold")
+        table = Table("line", "severity", "element", "what", "fix", header_style="bold")
         for f in report.findings:
             line = str(f.line) if f.line else ""
-            table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.mend)
+            table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix)
         out.print(table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"
-    print(f"{report.file}: {', '.join(counts) or 'nothing to mend'}")
+    print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
 
 
 def _print_freedoms(told: Freedoms) -> None:

@@ -110,7 +110,7 @@ def _twist(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
 
 
 def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
-    mend = "give N m^2: 1 N mm^2 is 1e-6 N m^2"
+    fix = "give N m^2: 1 N mm^2 is 1e-6 N m^2"
     mass = float(np.mean(beam.mass_per_length))
     for plane, count in (("y", beam.modes[0]), ("z", beam.modes[1])):
         EI, spread = float(np.mean(getattr(beam, f"EI_{plane}"))), float(np.mean(getattr(beam, f"spread_{plane}")))
@@ -123,14 +123,14 @@ def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
                 line, where,
                 f"in plane {plane} is {EI:g} N m^2 with polar {spread:g} kg m: their quotient E/density is "
                 f"{EI / spread:.3g} (m/s)^2, and solids have {_SPECIFIC[0]:g} to {_SPECIFIC[1]:g}",
-                f"correct EI or polar; {mend}",
+                f"correct EI or polar; {fix}",
             )  # fmt: skip
         elif not _FOIL < radius < _STOUT * beam.length:
             yield warning(
                 line, where,
                 f"in plane {plane} is {EI:g} N m^2 at {mass:g} kg/m: in metal a section whose radius of gyration is "
                 f"{1e3 * radius:.3g} mm, for a beam of {beam.length:g} m",
-                f"correct EI or mass_per_length; {mend}",
+                f"correct EI or mass_per_length; {fix}",
             )  # fmt: skip
     GJ, most = float(np.mean(beam.GJ)), 0.5 * float(np.mean(beam.EI_y) + np.mean(beam.EI_z))
     if beam.modes[2] and beam.EI_y.all() and beam.EI_z.all() and GJ / most > 1.0 + 1e-9:
@@ -146,8 +146,8 @@ def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Findi
     try:
         tips = tip_deflections(arm, at_rest(arm).delta)
     except ModelError as fault:
-        message, _, mend = str(fault).rpartition("; ")
-        yield warning(min(entry.line for entry in entries), "flexible", message, mend)
+        message, _, fix = str(fault).rpartition("; ")
+        yield warning(min(entry.line for entry in entries), "flexible", message, fix)
         return
     by_name = {entry.link: entry for entry in entries}
     for link, tip in zip(arm.flexible_links, tips, strict=True):

@@ -11,7 +11,7 @@ from rne_dynamics.errors import MissingDependencyError
 from rne_dynamics.model.mechanism import Machine
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.listening import Recording
+    from rne_dynamics.ros.session_recorder import Recording
 
 
 def plot(path: Path, robot: Machine, tracking: Tracking, recording: Recording) -> None:

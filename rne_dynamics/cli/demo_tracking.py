@@ -11,7 +11,7 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.listening import Recording
+    from rne_dynamics.ros.session_recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ from rne_dynamics.errors import RneDynamicsError
 COMMANDS = {
     "demo": "start simulator and controller as two ROS 2 processes, move the arm, print and plot the tracking",
     "info": "the model as a table: joints, limits, masses, gravity torque",
-    "check": "lint a robot description: what in it would mislead a controller, with line and mend",
+    "check": "lint a robot description: what in it would mislead a controller, with line and fix",
     "verify": "all formulations on random states: largest disagreement, operation counts, time each",
     "bench": "this package beside Pinocchio and MuJoCo: answers compared, then times and ratios",
     "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",

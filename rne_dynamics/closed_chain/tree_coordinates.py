@@ -27,6 +27,7 @@ from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
@@ -138,7 +139,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             j = pivots[k]
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    mass_matrix_kernel(packed.topology, packed.parameters, q, work.masses, work.M)
+    mass_matrix_kernel(Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M)
     _metric(work, tree, rank)
     return rank, last
 
@@ -236,9 +237,8 @@ def _accelerations_there(
     out: Array,
 ) -> int:  # fmt: skip
     """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
-    inverse_dynamics_kernel(
-        packed.topology, packed.parameters, base, tree.q, tree.v, tree.rest, wrenches, work.forces, work.tau
-    )
+    arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
+    inverse_dynamics_kernel(arm, tree.q, tree.v, tree.rest, work.tau)
     status, _ = least(packed, work, tree, rank, work.drift, out)
     if status != DETERMINED:
         return status

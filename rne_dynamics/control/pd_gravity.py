@@ -47,7 +47,7 @@ class PdGravity(Rebuilt):
 
     robot: Machine
     gains: Gains
-    friction_compensation: FrictionCompensation | None = None
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     _friction: JointFriction = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.closed_terms import closed_holding_terms
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
@@ -43,16 +44,18 @@ def rigid_terms_kernel(
     for k in range(3):
         turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
     rest = np.zeros(n)
-    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, desired, none, work, terms[0])
-    inverse_dynamics_kernel(topology, parameters, turning, q, qd, rest, none, work, terms[1])
-    gravity_torque_kernel(topology, parameters, base, q, weights, terms[2])
-    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, correction, none, work, terms[3])
+    weightless_arm = Arm(topology, parameters, weightless, none, work)
+    inverse_dynamics_kernel(weightless_arm, q, rest, desired, terms[0])
+    inverse_dynamics_kernel(Arm(topology, parameters, turning, none, work), q, qd, rest, terms[1])
+    gravity_torque_kernel(Arm(topology, parameters, base, none, weights), q, terms[2])
+    inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
 @kernel
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
-    gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
+    weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
+    gravity_torque_kernel(Arm(topology, parameters, base, None, weights), q, tau)
 
 
 def holding_terms(

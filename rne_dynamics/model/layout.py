@@ -7,6 +7,9 @@ Bodies are numbered so that a parent comes before its children.
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rne_dynamics.spatial.columns import columns
 
 # columns of `topology`
@@ -35,3 +38,8 @@ FLOATING = 2
     COULOMB_BACKWARD,
     COLUMNS,
 ) = columns(9, 3, 1, 3, 6, 1, 1, 1, 1, 1, 1)
+
+
+def has_mimic(topology: NDArray[np.int64]) -> bool:
+    """Whether several bodies of a robot move with the same coordinate."""
+    return len(topology) != len(set(topology[:, VELOCITY_INDEX].tolist()))

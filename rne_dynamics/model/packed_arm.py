@@ -23,15 +23,13 @@ Array = NDArray[np.float64]
 
 # the head: a mark that the array is a packed arm, its length, sizes, two switches, and where each part begins
 (
-    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, GEARED, _SETS, _SET_ROWS, _WIDTH,
-    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _GROUPS, _LEADERS, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES,
-    _SET_WORK, _FOUND, _SCHUR, _HEAD,
-) = columns(*(1,) * 27)  # fmt: skip
+    _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, MIMIC,
+    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _MASS, _EFFORTS, _HEAD,
+) = columns(*(1,) * 21)  # fmt: skip
 _IS_PACKED = np.int64(0x52_4E_45_41_52_4D_31)
 
-#: Columns of work memory: a row for each body and one more, a row for each joint axis, a row for each body in each set
-#: of `nasser_geared`.
-ROOM, AXES_ROOM, SETS_ROOM = 96, 32, 16
+#: Columns of work memory: a row for each body and one more, and a row for each joint axis.
+ROOM, AXES_ROOM = 96, 32
 #: Columns of a link's frame in its body's: R_BL row after row, p_BL.
 FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 
@@ -51,11 +49,9 @@ no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(
 no_loads_of = part(Slot(int(_REST)), 0, 6)
 #: What `first_axes` gives, (bodies + 1,).
 first_of = part(Slot(int(_FIRST)), Slot(int(_ROWS)), integers=True)
-#: Of joints that are geared together (`nasser_geared`): which coordinate moves a body, which those are; work memory.
-groups_of = part(Slot(int(_GROUPS)), _BODIES, integers=True)
-leaders_of = part(Slot(int(_LEADERS)), Slot(int(GEARED)), integers=True)
-found_of = part(Slot(int(_FOUND)), Slot(int(_SETS)), Slot(int(COORDINATES)))
-schur_of = part(Slot(int(_SCHUR)), Slot(int(GEARED)), Slot(int(_WIDTH)))
+#: Work memory of robots with mimic joints: a mass matrix (n, n) and efforts (n,).
+mass_of = part(Slot(int(_MASS)), Slot(int(COORDINATES)), Slot(int(COORDINATES)))
+efforts_of = part(Slot(int(_EFFORTS)), Slot(int(COORDINATES)))
 #: The body of every link, −1 for the base, (links,), and its frame in that body's, (links, FRAME_COLUMNS).
 link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
@@ -74,41 +70,39 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
     frames, bodies = tuple(robot.links.values()), len(robot.topology)
+    mimic = layout.has_mimic(robot.topology)
     axes = np.where(robot.topology[:, layout.KIND] == layout.FLOATING, 6, 1)
     first = np.concatenate([[0], np.cumsum(axes)])
-    moved_by = robot.topology[:, layout.VELOCITY_INDEX]
-    leaders = np.flatnonzero(np.bincount(moved_by, minlength=robot.n) > 1)
-    groups = np.full(robot.n, -1)
-    groups[leaders] = np.arange(len(leaders))
-    sets = 1 + len(leaders) if len(leaders) else 0
     parts: dict[int, Array] = {
         _TOPOLOGY: robot.topology.ravel().view(np.float64),
         _PARAMETERS: robot.parameters.ravel(),
         _BASE: base,
         _REST: np.zeros(max(12, robot.n)),
         _FIRST: first.astype(np.int64).view(np.float64),
-        _GROUPS: groups[moved_by].astype(np.int64).view(np.float64),
-        _LEADERS: leaders.astype(np.int64).view(np.float64),
         _LINK_BODIES: np.array([frame.body for frame in frames], dtype=np.int64).view(np.float64),
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
         _WORK: np.zeros(ROOM * (bodies + 1)),
         _AXES: np.zeros(AXES_ROOM * first[-1]),
-        _SET_WORK: np.zeros(SETS_ROOM * sets * bodies),
-        _FOUND: np.zeros(sets * robot.n),
-        _SCHUR: np.zeros(len(leaders) * (2 + len(leaders))),
+        _MASS: np.zeros(robot.n**2 if mimic else 0),
+        _EFFORTS: np.zeros(robot.n if mimic else 0),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED
     head[COORDINATES], head[POSITIONS], head[LINKS] = robot.n, robot.nq, len(frames)
     head[BODIES], head[_ROWS], head[AXES] = bodies, bodies + 1, first[-1]
-    head[CHECKED], head[GEARED] = checked, len(leaders)
-    head[_SETS], head[_SET_ROWS], head[_WIDTH] = sets, sets * bodies, 2 + len(leaders)
+    head[CHECKED], head[MIMIC] = checked, mimic
     start = int(_HEAD)
     for slot, piece in parts.items():
         head[slot] = start
         start += piece.size
     head[_SIZE] = start
     return np.concatenate([head.view(np.float64), *parts.values()])
+
+
+def base_view(arm: Array) -> Array:
+    """The packed base motion (12,) in `arm`, to be written to."""
+    start = int(arm.view(np.int64)[_BASE])
+    return arm[start : start + 12]
 
 
 def work_part(columns: int) -> Callable[[Array], Array]:
@@ -121,11 +115,6 @@ def axes_part(columns: int) -> Callable[[Array], Array]:
     return part(Slot(int(_AXES)), Slot(int(AXES)), _fitting(columns, AXES_ROOM))
 
 
-def sets_part(columns: int) -> Callable[[Array], Array]:
-    """Work memory with a row for each body in each set, as `work_part`."""
-    return part(Slot(int(_SET_WORK)), Slot(int(_SET_ROWS)), _fitting(columns, SETS_ROOM))
-
-
 def _fitting(columns: int, room: int) -> int:
     if columns > room:
         raise ModelError(f"a kernel wants {columns} columns of work memory; a packed arm has {room}")
@@ -134,7 +123,7 @@ def _fitting(columns: int, room: int) -> int:
 
 @helper
 def head_of(arm: Array, slot: int) -> int:
-    """A number of the head: `COORDINATES`, `POSITIONS`, `BODIES`, `LINKS`, `CHECKED`, `GEARED`."""
+    """A number of the head: `COORDINATES`, `POSITIONS`, `BODIES`, `LINKS`, `CHECKED`, `MIMIC`."""
     return number(arm, slot)
 
 

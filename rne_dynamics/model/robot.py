@@ -113,7 +113,7 @@ class RobotModel(Bodies, RobotTable):
     @cached_property
     def has_mimic(self) -> bool:
         """Whether some joints are dependent coordinates."""
-        return self.bodies != len(set(self.topology[:, layout.VELOCITY_INDEX].tolist()))
+        return layout.has_mimic(self.topology)
 
     @cached_property
     def mass(self) -> float:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rne_dynamics.control.gate import EffortGate
-from rne_dynamics.control.gate_settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
+from rne_dynamics.control.gate.effort_gate import EffortGate
+from rne_dynamics.control.gate.settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
 
 

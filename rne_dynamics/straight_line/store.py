@@ -72,7 +72,7 @@ def _sweep(place: Path) -> None:
 def _say_once(place: Path, reason: str | None) -> None:
     warnings.warn(
         f"straight-line machine code cannot be kept in {place} ({reason}): it is compiled anew in every process. "
-        "Mend: set NUMBA_CACHE_DIR to a folder that can be written",
+        "Fix: set NUMBA_CACHE_DIR to a folder that can be written",
         RuntimeWarning,
         stacklevel=4,
     )

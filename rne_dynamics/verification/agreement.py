@@ -138,7 +138,9 @@ def compare(
 
 def engines_of(robot: Machine) -> tuple[Engine[Any], ...]:
     """The formulations of an open arm, or those of a mechanism."""
-    return CLOSED_ENGINES if isinstance(robot, Mechanism) else ENGINES
+    if isinstance(robot, Mechanism):
+        return CLOSED_ENGINES
+    return tuple(engine for engine in ENGINES if engine.mimic or not robot.has_mimic)
 
 
 def _sizes(quantity: Quantity, robot: Machine, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:

@@ -13,13 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
 from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.operations import OperationCounter, Operations
@@ -72,17 +71,17 @@ class _State:
 
 def _newton_euler(state: _State) -> Operations:
     state.counter.run(
-        inverse_dynamics_batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
+        INVERSE_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
         state.zeros(1, state.robot.n),
     )  # fmt: skip
     return state.operations
 
 
 def _nasser(state: _State) -> Operations:
-    batch = geared_batch if state.robot.has_mimic else nasser_batch
     state.counter.run(
-        batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded, state.zeros(1, state.robot.n)
-    )
+        nasser_batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
+        state.zeros(1, state.robot.n),
+    )  # fmt: skip
     return state.operations
 
 

@@ -26,7 +26,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equation
 from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.robot import RobotModel
@@ -54,6 +54,8 @@ class Engine(Generic[_Machine]):
         The number of the document (docs/formulations.md) it comes from.
     linear
         Whether it costs O(n) in every quantity it offers.
+    mimic
+        Whether it takes robots with mimic joints.
     inverse, forward, mass, reactions
         What it computes: efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body
         at the body frame's origin in body axes; `None` where it does not.
@@ -63,6 +65,7 @@ class Engine(Generic[_Machine]):
     title: str
     document: str
     linear: bool = False
+    mimic: bool = True
     inverse: _OverRows[_Machine] | None = None
     forward: _OverRows[_Machine] | None = None
     mass: Callable[[_Machine, Array], Array] | None = None
@@ -91,14 +94,6 @@ class Engine(Generic[_Machine]):
         }[quantity]
 
 
-def _newton_euler_inverse(
-    robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
-) -> Array:
-    tau = np.empty_like(qdd)
-    inverse_dynamics_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau)
-    return tau
-
-
 def _columns_mass(robot: RobotModel, q: Array) -> Array:
     return mass_matrix(robot, q, method="columns")
 
@@ -122,10 +117,10 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         "recursive Newton-Euler",
         "000, 001",
         linear=True,
-        inverse=_newton_euler_inverse,
+        inverse=INVERSE_DYNAMICS.compute,
         reactions=joint_reactions_bodies,
     ),
-    Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),
+    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=nasser_forward),
     Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
     Engine(
         "walker_orin_columns",

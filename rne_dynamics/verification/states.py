@@ -13,7 +13,7 @@ from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
@@ -94,10 +94,7 @@ def _with_efforts(robot: Machine, rows: Rows) -> Rows:
     if isinstance(robot, Mechanism):
         found = run(robot, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
         return replace(rows, tau=found.tau[:, robot.actuated])
-    tau = np.empty_like(rows.qdd)
-    inverse_dynamics_batch(
-        robot.topology, robot.parameters, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches, tau
-    )
+    tau = INVERSE_DYNAMICS.compute(robot, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
     return replace(rows, tau=tau)
 
 

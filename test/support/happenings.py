@@ -10,7 +10,7 @@ import numpy as np
 from support.supervised import Rig
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import accept_points
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -91,8 +91,8 @@ class Happenings:
         rate, slope = supervisor.queue.path_rate(supervisor.speed)
         blend = float(rng.choice([0.05, 0.3]))
         accepted = accept_points(
-            robot.joint_names, points, header, robot.joint_names, supervisor.stamp, supervisor.queue.ahead, limits,
-            blend_time=blend, rate=rate, slope=slope,
+            robot.joint_names, points, header,
+            CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope), Rules(limits, blend),
         )  # fmt: skip
         path = float(rng.choice([np.inf, 0.1]))
         tolerances = Tolerances(robot.joint_names, path=path, goal=0.02, goal_time=0.3)

@@ -85,7 +85,7 @@ def test_published_frequencies() -> None:
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_urdfs_have_nothing_to_mend_and_pictures_of_every_moving_link(name: str) -> None:
+def test_urdfs_have_nothing_to_fix_and_pictures_of_every_moving_link(name: str) -> None:
     file = share_file(f"urdf/{name}.urdf")
     assert lint(file).findings == ()
     arm = load(name)

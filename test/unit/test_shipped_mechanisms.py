@@ -117,7 +117,7 @@ def test_passive_joints_have_no_effort_and_actuated_ones_hold_the_mechanism(name
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_the_open_tree_has_nothing_to_mend_but_motors_that_are_not_there(name: str) -> None:
+def test_the_open_tree_has_nothing_to_fix_but_motors_that_are_not_there(name: str) -> None:
     findings = lint(share_file(f"urdf/{name}.urdf")).findings
     assert all(f.message.startswith("effort is 0") for f in findings), findings
 

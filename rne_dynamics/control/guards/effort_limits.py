@@ -26,8 +26,7 @@ DAMPER_RAMP = 0.2
 STOPPING = 2.5
 
 # rows of `EffortLimits.table`
-EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN = range(6)
-TABLE_ROWS = 6
+EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN, FREQUENCY, DIRECTION, TABLE_ROWS = range(9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +71,7 @@ class EffortLimits:
     stop_frequency: float = 20.0
     saturation: Saturation = "joint"
     joints: tuple[str, ...] = ()
-    #: all of these as the limiter's kernel takes them, shape (TABLE_ROWS, n)
+    #: All vectors, the stop frequency and whether saturation keeps the direction (1 or 0); shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +88,9 @@ class EffortLimits:
             known = " or ".join(map(repr, get_args(Saturation)))
             raise ControlError(f"saturation is {self.saturation!r}; it must be {known}")
         self._check_ranges()
-        table = np.stack([getattr(self, name) for name in _VECTORS])
+        table = np.empty((TABLE_ROWS, n))
+        table[:FREQUENCY] = [getattr(self, name) for name in _VECTORS]
+        table[FREQUENCY], table[DIRECTION] = self.stop_frequency, self.saturation == "direction"
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 

@@ -237,9 +237,9 @@ class StateFilter:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
         timeout = limits.timeout or math.inf
-        self._lateness = min(timeout, limits.lateness)
+        self._clock[memory.LATENESS] = min(timeout, limits.lateness)
         self._clock[memory.STRICT] = 1.0 if limits.lateness < timeout else 0.0
-        self._rate = 2.0 * math.pi * limits.filter_frequency
+        self._clock[memory.RATE] = 2.0 * math.pi * limits.filter_frequency
         self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
         self._table[memory.STICTION] = limits.stiction
 
@@ -287,9 +287,8 @@ class StateFilter:
             )
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(
-            self._whole, self._clock, self._table, self._lateness, self._rate, q, qd, stamp, arrival, number,
-            velocity_missing,
-        )  # fmt: skip
+            self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing
+        )
         if code > memory.NEW_BASE:
             raise self._refusal(code, stamp, q, qd)
         return code == memory.NEW_BASE

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.computed_torque import (
+    BACKWARD,
+    FORWARD,
+    GAIN_D,
+    SCALE,
+    STEEPNESS,
+    VISCOUS,
+    ComputedTorque,
+)
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.motion.takeover import BlendedPath
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
@@ -60,9 +68,11 @@ class EffortDemand:
 
     def __init__(self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset()) -> None:
         self._robot, self._limits = law.robot, limits
-        *_, table, scale, self._steepness = law.packed
-        self._friction = np.zeros_like(table[:, 3:]) if "friction" in compensated else scale * table[:, 3:]
-        self._omega = 0.5 * table[:, 1]
+        table = law.table
+        friction = table[SCALE] * table[[VISCOUS, FORWARD, BACKWARD]]
+        self._friction = np.zeros_like(friction) if "friction" in compensated else friction
+        self._steepness = table[STEEPNESS]
+        self._omega = 0.5 * table[GAIN_D]
         fastest = float(self._omega.max(initial=0.0))
         self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
         falling = None if isinstance(law.robot, Mechanism) else BaseMotion(linear_acceleration=law.robot.gravity)
@@ -89,9 +99,9 @@ class EffortDemand:
         motion = inverse_dynamics(
             robot, asked[:, 0], speed, acceleration, base_motion=self._base
         )
-        motion += self._friction[:, 0] * asked[:, 1]
+        motion += self._friction[0] * asked[:, 1]
         smooth = np.tanh(asked[:, 1] * self._steepness)
-        effort = motion + smooth * np.where(smooth > 0.0, self._friction[:, 1], self._friction[:, 2])
+        effort = motion + smooth * np.where(smooth > 0.0, self._friction[1], self._friction[2])
         self._judged(times, self._slope(times, motion), self._limits.rate, "effort_rate", ACCEPTED_RATE)
         self._throw(robot, times, asked[:, 0], motion)
         return self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)

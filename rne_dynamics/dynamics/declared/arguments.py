@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +30,15 @@ def quick(function: Sealed, *arguments: object) -> bool:
         return function.call(*arguments) == OK
     except ODD_ARGUMENTS:
         return function.prepare() and quick(function, *arguments)
+
+
+def check_open_arm(robot: object) -> None:
+    """Refuse with `ArgumentError` what is not a `RobotModel`."""
+    if isinstance(robot, RobotModel):
+        return
+    if isinstance(robot, str | PathLike):
+        raise ArgumentError(f"robot is the {type(robot).__name__} {str(robot)!r}; load it first: rne.load_urdf(...)")
+    raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
 def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:

@@ -55,7 +55,8 @@ class ServoDrives:
     ) -> None:
         self._robot, n = robot, robot.n
         gains = Gains.critically_damped(n, frequency)
-        self._law, self._position_gain = ComputedTorque(robot, gains, FrictionCompensation()), gains.p / gains.d
+        self._law = ComputedTorque(robot, gains, FrictionCompensation(1.0, 0.001))
+        self._position_gain = gains.p / gains.d
         self._speed = np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
         self._timeout, self._hold = command_timeout or np.inf, hold_on_timeout
         self._nothing = np.zeros(n)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -36,10 +37,9 @@ def mass_and_bias(
 ) -> None:
     """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,)."""
     work = np.empty((topology.shape[0], _FORCE_COLUMNS))
-    inverse_dynamics_kernel(
-        topology, parameters, base, q, qd, np.zeros(qd.shape[0]), wrenches, work, bias
-    )
-    mass_matrix_kernel(topology, parameters, q, np.empty((topology.shape[0], _MASS_COLUMNS)), M)
+    inverse_dynamics_kernel(Arm(topology, parameters, base, wrenches, work), q, qd, np.zeros(qd.shape[0]), bias)
+    masses = np.empty((topology.shape[0], _MASS_COLUMNS))
+    mass_matrix_kernel(Arm(topology, parameters, base, wrenches, masses), q, M)
 
 
 @kernel

@@ -13,6 +13,7 @@ from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -79,8 +80,9 @@ def open_arm_accelerations(
         return bool(nasser_kernel(topology, parameters, base, q, qd, tau, wrenches, memory.work, qdd) < 0)
     for j in range(n):
         qdd[j] = 0.0
-    inverse_dynamics_kernel(topology, parameters, base, q, qd, qdd, wrenches, memory.work, bias)
-    mass_matrix_kernel(topology, parameters, q, memory.work, M)
+    arm = Arm(topology, parameters, base, wrenches, memory.work)
+    inverse_dynamics_kernel(arm, q, qd, qdd, bias)
+    mass_matrix_kernel(arm, q, M)
     inertia_scale_kernel(topology, parameters, q, memory.work, qdd)
     for j in range(n):
         tau[j] -= bias[j]
@@ -173,7 +175,7 @@ def viscous_rate(topology: NDArray[np.int64], parameters: Array, joints: Array, 
     """
     M, x = memory.M, memory.qdd
     n = M.shape[0]
-    mass_matrix_kernel(topology, parameters, q, memory.work, M)
+    mass_matrix_kernel(Arm(topology, parameters, None, None, memory.work), q, M)
     for j in range(n):
         x[j] = 0.0
     if cholesky_solve(M, x, x) >= 0:

@@ -30,6 +30,7 @@ from rne_dynamics.closed_chain.tree_coordinates import (
 )
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -123,9 +124,8 @@ def _impulsive(
         largest, inertia = max(largest, A[j, j]), max(inertia, M[j, j])
     for j in range(n):
         A[j, j] += _SHARED * largest
-    inverse_dynamics_kernel(
-        packed.topology, packed.parameters, base[0], q, v, tree.rest, wrenches, work.forces, bias
-    )
+    arm = Arm(packed.topology, packed.parameters, base[0], wrenches, work.forces)
+    inverse_dynamics_kernel(arm, q, v, tree.rest, bias)
     implicit_velocities(joints, positions, M, bias, A, q, v, effort, dt, v_new)
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]

@@ -62,7 +62,7 @@ def test_an_inertia_that_no_gain_is_small_enough_for_is_a_warning() -> None:
     # it yields with j's 0.04 kg m^2: felt is what is left, and 1 / (2 T) of it the largest safe damping
     assert "an inertia of only 1e-09" in useless.message
     assert "at 1000 Hz no damping above 5e-07 N m s/rad is safe" in useless.message
-    assert "rotor inertia" in useless.mend
+    assert "rotor inertia" in useless.fix
 
 
 def test_rotor_inertia_makes_it_usable() -> None:

@@ -33,7 +33,7 @@ def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
 def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert main(["check", name, "--strict"]) == 0
     out, err = capsys.readouterr()
-    assert f"{name}.urdf: nothing to mend" in out  # no effort of passive joints is missed
+    assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
     assert "degrees of freedom: " in out
     assert err == ""
     assert main(["check", name, "--json"]) == 0
@@ -110,7 +110,7 @@ def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
     assert main(["check", str(file)]) == 1
 
 
-def test_a_rough_posture_is_mended_by_what_was_found(tmp_path: Path, capsys: Capture) -> None:
+def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR)
     text = file.read_text()
     exact = next(line for line in text.splitlines() if "rocker_joint:" in line)
@@ -119,7 +119,7 @@ def test_a_rough_posture_is_mended_by_what_was_found(tmp_path: Path, capsys: Cap
     (rough,) = (f for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "warning")
     assert rough["element"] == "loop 'hinge'"
     assert rough["message"].startswith("gapes by ")
-    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["mend"]
+    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["fix"]
 
 
 def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:

@@ -45,8 +45,8 @@ def findings(file: Path, capsys: Capture) -> list[dict[str, str]]:
 def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert main(["check", name, "--strict"]) == 0
     out, err = capsys.readouterr()
-    assert f"{name}.urdf: nothing to mend" in out
-    assert f"{name}.yaml: nothing to mend" in out
+    assert f"{name}.urdf: nothing to fix" in out
+    assert f"{name}.yaml: nothing to fix" in out
     assert err == ""
 
 
@@ -102,11 +102,11 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
         assert f"vibrations: {about['unsettled']}" in capsys.readouterr().out
         (found,) = [f for f in findings(file, capsys) if f["element"] == "flexible"]
         assert found["severity"] == "warning"
-        assert f"{found['message']}; {found['mend']}" == about["unsettled"]
+        assert f"{found['message']}; {found['fix']}" == about["unsettled"]
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "message", "mend"),
+    ("change", "key", "message", "fix"),
     [
         (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; what the controller", "give a ratio"),
         (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
@@ -119,7 +119,7 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
     ],
 )  # fmt: skip
 def test_what_is_doubtful(
-    change: tuple[str, str], key: str, message: str, mend: str, tmp_path: Path, capsys: Capture
+    change: tuple[str, str], key: str, message: str, fix: str, tmp_path: Path, capsys: Capture
 ) -> None:
     assert GOOD.count(change[0]) == 1
     found = findings(model(tmp_path, GOOD.replace(*change)), capsys)
@@ -127,7 +127,7 @@ def test_what_is_doubtful(
     (one,) = [f for f in found if message in f["message"]][:1]
     assert one["element"] == f"flexible link 'beam' {key}".rstrip()
     assert one["line"] == 3
-    assert mend in one["mend"]
+    assert fix in one["fix"]
 
 
 def test_stiffness_without_the_sections_inertia(tmp_path: Path, capsys: Capture) -> None:

@@ -1,4 +1,4 @@
-"""Flexible links in model files: everything arrives, every fault has its line, value and mend."""
+"""Flexible links in model files: everything arrives, every fault has its line, value and fix."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError, match=r"model.yaml:4: flexible link 'link2' modal: .*nix.npz"):
         rne.load_model(file)
     file.write_text((text % "link2.npz").replace("link: link2", "link: link2, length: 1"))
-    with pytest.raises(DescriptionError, match=r"model.yaml:2: flexible link 'link2' length: is given beside modal"):
+    with pytest.raises(DescriptionError, match=r"model.yaml:2: flexible link 'link2' length: is given together with modal"):
         rne.load_model(file)
 
 
@@ -247,7 +247,7 @@ FAULTS = {
     ),
     "neither": (
         ("    mass_per_length: 0.2\n", ""),
-        "<text>:4: flexible link 'link1': neither section nor mass_per_length is given; write `section:",
+        "<text>:4: flexible link 'link1': neither section nor mass_per_length is given; write for example `section:",
     ),
     "both": (
         ("    section:", "    GJ: 2\n    section:"),
@@ -358,7 +358,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_have_line_link_value_and_mend(fault: str) -> None:
+def test_faults_have_line_link_value_and_fix(fault: str) -> None:
     change, expected = FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
         rne.load_model(changed(change))

@@ -101,7 +101,7 @@ def test_another_processor_or_other_numbers_are_another_file(folder):
 def test_a_folder_that_cannot_be_written_is_told_once(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     keep_in(tmp_path / "file" / "below", monkeypatch)
-    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Mend: set NUMBA_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Fix: set NUMBA_CACHE_DIR"):
         check(chain(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -12,7 +12,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.damping_limits import CALM, fastest_decay
-from rne_dynamics.control.gate_hold import STABLE, GateHold
+from rne_dynamics.control.gate.hold import STABLE, GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
@@ -21,7 +21,7 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.machine import with_effort_limit
+from rne_dynamics.ros.described_robot import with_effort_limit
 
 ARM = with_effort_limit(
     rne.load_model(Path(__file__).parents[4] / "examples" / "five_bar_redundant.yaml"), [20.0, 20.0, 5.0]

@@ -9,7 +9,7 @@ from rne_dynamics.ros.lifecycle import ArmNode
 BELIEVED = 2
 
 
-class Listeners:
+class TopicPeers:
     """Counts the publishers and subscribers of the topic of efforts.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Parameters as another controller names them: taken where they mean the same, otherwise refused with the reason."""
+"""Parameter names of another controller: taken where they mean the same, otherwise refused with the reason."""
 
 from __future__ import annotations
 
@@ -12,43 +12,43 @@ Value = TypeVar("Value")
 JOINT = "{joint}"
 
 
-def anything(value: object) -> bool:
+def any_value(value: object) -> bool:
     """For settings whose value makes no difference."""
     return True
 
 
 def only(*values: object) -> Callable[[object], bool]:
-    """For settings of which this controller knows the effect of these values alone."""
+    """For settings that this controller supports with these values alone."""
     return lambda value: value in values
 
 
 @dataclass(frozen=True)
-class ForeignName:
+class ParameterAlias:
     """One parameter of another controller.
 
     Parameters
     ----------
     name
-        As there; ``{joint}`` stands for every controlled joint.
+        As that controller names it; ``{joint}`` stands for every controlled joint.
     ours
-        The parameter here that means the same; empty where there is none.
+        Our parameter with the same meaning; empty for none.
     negated
-        Whether ours has the opposite sign.
+        Whether our parameter has the opposite sign.
     accepts
-        Of those without one: the values that ask for what this controller does anyway.
+        Without such a parameter: the values that ask for what this controller does anyway.
     does
-        What it does, a clause.
+        What this controller does instead, a clause.
     """
 
     name: str
     ours: str = ""
     negated: bool = False
-    accepts: Callable[[Any], bool] = anything
+    accepts: Callable[[Any], bool] = any_value
     does: str = ""
 
 
 @dataclass(frozen=True)
-class Alias:
+class AliasedValue:
     """A value given for one of our parameters under another name."""
 
     label: str
@@ -57,29 +57,29 @@ class Alias:
 
 @dataclass(frozen=True)
 class Translation:
-    """What becomes of settings under foreign names.
+    """Settings under names of another controller, translated.
 
     Parameters
     ----------
     names
-        All that were found.
+        All such names that were found.
     aliases
-        By our name.
+        Their values by our names.
     without_effect
-        For a line of log.
+        Settings without effect, for the log.
     faults
-        Why others are refused.
+        Reasons why others are refused.
     """
 
     names: frozenset[str]
-    aliases: Mapping[str, Sequence[Alias]]
+    aliases: Mapping[str, Sequence[AliasedValue]]
     without_effect: tuple[str, ...]
     faults: tuple[str, ...]
 
     def agreed(
         self, name: str, parse: Callable[[str, object], Value], given: Mapping[str, object]
     ) -> Value | None:
-        """The value of our parameter `name` where it has one under another name; None where not.
+        """The value of our parameter `name` if it was given under another name; None otherwise.
 
         Raises
         ------
@@ -92,18 +92,18 @@ class Translation:
         if name in given:
             found.append((name, parse(name, given[name])))
         if any(value != found[0][1] for _, value in found):
-            said = " and ".join(f"{label} {value!r}" for label, value in found)
-            raise ParameterError(f"parameters {said} mean the same and differ; give {name} alone")
+            listed = " and ".join(f"{label} {value!r}" for label, value in found)
+            raise ParameterError(f"parameters {listed} mean the same and differ; give {name} alone")
         return found[0][1]
 
 
-def translate(given: Mapping[str, Any], foreign: Iterable[ForeignName], joints: Sequence[str]) -> Translation:
-    """Look for foreign names among `given`: those for each of `joints`, and of no joint where there are none."""
+def translate(given: Mapping[str, Any], aliases: Iterable[ParameterAlias], joints: Sequence[str]) -> Translation:
+    """Find the `aliases` among the settings `given`: those of each of `joints`; those of no joint if there are none."""
     names: set[str] = set()
-    aliases: dict[str, list[Alias]] = {}
+    found: dict[str, list[AliasedValue]] = {}
     idle: list[str] = []
     faults: list[str] = []
-    for entry in foreign:
+    for entry in aliases:
         places = joints if JOINT in entry.name else () if joints else ("",)
         for joint in places:
             name = entry.name.replace(JOINT, joint)
@@ -112,11 +112,12 @@ def translate(given: Mapping[str, Any], foreign: Iterable[ForeignName], joints: 
             names.add(name)
             value = given[name]
             if entry.ours:
-                number = isinstance(value, (int, float)) and not isinstance(value, bool)
-                alias = Alias(f"{name}, negated,", -value) if entry.negated and number else Alias(name, value)
-                aliases.setdefault(entry.ours.replace(JOINT, joint), []).append(alias)
+                negated = entry.negated and isinstance(value, (int, float)) and not isinstance(value, bool)
+                found.setdefault(entry.ours.replace(JOINT, joint), []).append(
+                    AliasedValue(f"{name}, negated,", -value) if negated else AliasedValue(name, value)
+                )
             elif entry.accepts(value):
                 idle.append(f"{name} ({entry.does})")
             else:
                 faults.append(f"parameter {name} is {value!r}, which this controller cannot do: {entry.does}")
-    return Translation(frozenset(names), aliases, tuple(idle), tuple(faults))
+    return Translation(frozenset(names), found, tuple(idle), tuple(faults))

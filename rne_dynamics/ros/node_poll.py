@@ -8,10 +8,10 @@ from rclpy.event_handler import EventHandler
 from rclpy.node import Node
 
 from rne_dynamics.ros.private_parts import WAIT_SET, handle_of, missing_from_implementation, wait_set
-from rne_dynamics.ros.topic_wait import TakenByHand
+from rne_dynamics.ros.topic_wait import ManualCallbackGroup
 
 
-class Glance:
+class NodePoll:
     """Polls all entities of a node with a wait set that is made once.
 
     An executor makes a new one for each poll and asks each entity several things, which takes half a period at 1 kHz.
@@ -32,10 +32,10 @@ class Glance:
         self._size: tuple[int, ...] = ()
         self._wait_set: Any = None
 
-    def anything(self) -> bool:
+    def ready(self) -> bool:
         """Whether a message, request, answer or timer waits."""
         node = self._node
-        subscriptions = [x for x in node.subscriptions if not isinstance(x.callback_group, TakenByHand)]
+        subscriptions = [x for x in node.subscriptions if not isinstance(x.callback_group, ManualCallbackGroup)]
         timers, clients, services = list(node.timers), list(node.clients), list(node.services)
         waitables = [x for x in node.waitables if not isinstance(x, EventHandler)]
         prepared = self._cleared(subscriptions, timers, clients, services, waitables)

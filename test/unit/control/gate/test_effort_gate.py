@@ -10,8 +10,8 @@ from support.gated import HOLD, RAMP, RATE, GateRig, gate_settings, holding
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.gate_hold import STABLE, stable_damping
-from rne_dynamics.control.gate_settings import CommandProblem, GateMode, GateSettings
+from rne_dynamics.control.gate.hold import STABLE, stable_damping
+from rne_dynamics.control.gate.settings import CommandProblem, GateMode, GateSettings
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.felt_inertia import of_mass_matrix

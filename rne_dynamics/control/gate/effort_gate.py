@@ -18,8 +18,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rne_dynamics.control.gate_hold import GateHold
-from rne_dynamics.control.gate_settings import (
+from rne_dynamics.control.gate.hold import GateHold
+from rne_dynamics.control.gate.settings import (
     FAULT,
     INACTIVE,
     PASSING,
@@ -33,7 +33,7 @@ from rne_dynamics.control.gate_settings import (
     GateMode,
     GateSettings,
 )
-from rne_dynamics.control.gate_states import GateStates
+from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.supervisor import BACK

@@ -22,7 +22,7 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
 
 
 @dataclass(frozen=True, eq=False)
-class Described:
+class DescribedRobot:
     """A machine and the joints that were locked out of it.
 
     Parameters
@@ -41,7 +41,7 @@ class Described:
     free: KinematicTree
 
 
-def load_machine(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> Described:
+def load_robot(model: str, description: str, joints: Sequence[str], gravity: Sequence[float]) -> DescribedRobot:
     """The machine that the parameters of these names describe.
 
     Parameters
@@ -75,17 +75,17 @@ def load_machine(model: str, description: str, joints: Sequence[str], gravity: S
     source = model or description
     machine = ready(_read(source), gravity)
     if not joints:
-        return Described(machine, {}, _tree(machine))
+        return DescribedRobot(machine, {}, _tree(machine))
     for name in joints:
         machine.joint_index(name)
     if len(set(joints)) != len(joints):
         raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
     at = machine.neutral if isinstance(machine, Mechanism) else np.zeros(machine.n)
     locked = {name: float(at[j]) for j, name in enumerate(machine.joint_names) if name not in joints}
-    return Described(ready(_read(source, locked), gravity) if locked else machine, locked, _tree(machine))
+    return DescribedRobot(ready(_read(source, locked), gravity) if locked else machine, locked, _tree(machine))
 
 
-def relocked(described: Described, positions: Mapping[str, float]) -> Described:
+def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> DescribedRobot:
     """The same with joints locked elsewhere: nothing is read or compiled again.
 
     A new model takes 1 ms for an arm, 10 to 20 ms for a robot of 50 joints.
@@ -93,7 +93,7 @@ def relocked(described: Described, positions: Mapping[str, float]) -> Described:
     Parameters
     ----------
     described
-        What `load_machine` gave. Of an arm with flexible links the rigid one is made.
+        What `load_robot` gave. Of an arm with flexible links the rigid one is made.
     positions
         Where joints of `described.locked` are now, by name, rad or m; the others stay.
 
@@ -113,7 +113,7 @@ def relocked(described: Described, positions: Mapping[str, float]) -> Described:
         machine: Machine = assembled(old.on_tree(robot))
     else:
         machine = assemble(tree, base=old.base, gravity=old.gravity)
-    return Described(machine, locked, described.free)
+    return DescribedRobot(machine, locked, described.free)
 
 
 def endless(tree: KinematicTree) -> frozenset[str]:

@@ -58,7 +58,7 @@ class Recording:
 
 
 @dataclass(frozen=True, eq=False)
-class Taken:
+class RawRecording:
     """What has been recorded during a run, not yet decoded; see `Recording`."""
 
     states: list[Sample]
@@ -68,7 +68,7 @@ class Taken:
     account: dict[str, float]
 
 
-class Ear:
+class SessionRecorder:
     """What the figures are made of, recorded: as little as will do, since every listener slows the senders down.
 
     Parameters
@@ -104,7 +104,7 @@ class Ear:
         for recorder in (*self._streams, self.reports):
             recorder.samples = []
 
-    def hears_everything(self) -> bool:
+    def receives_everything(self) -> bool:
         """Whether states, torque terms, deflections and the simulator's reports arrive."""
         self.drain()
         return all(r.samples for r in self._streams) and bool(self._account())
@@ -146,15 +146,15 @@ class Ear:
             }
         return {}
 
-    def take(self, begins: tuple[int, ...], account: dict[str, float]) -> Taken:
+    def take(self, begins: tuple[int, ...], account: dict[str, float]) -> RawRecording:
         """What has come during a run."""
         self.drain()
-        return Taken(
+        return RawRecording(
             self.states.samples, {name: r.samples for name, r in self.terms.items()},
             [s for r in self.deflections for s in r.samples], begins, account,
         )
 
-    def recording(self, taken: Taken, ready: dict[str, float]) -> Recording:
+    def recording(self, taken: RawRecording, ready: dict[str, float]) -> Recording:
         """Decode everything."""
         states = [self.states.decode(s) for s in taken.states]
         places = [states[0].name.index(joint) for joint in self.joints]  # a mechanism's passive joints are there too

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import pytest
 import rclpy
-from rclpy.callback_groups import CallbackGroup
 from rclpy.task import Future
 from std_msgs.msg import Float64
 from std_srvs.srv import Trigger
 
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 
 @pytest.fixture
 def node(namespace):
-    node = rclpy.create_node("glanced_at", namespace=namespace, start_parameter_services=False)
+    node = rclpy.create_node("polled", namespace=namespace, start_parameter_services=False)
     yield node
     node.destroy_node()
 
@@ -25,13 +24,13 @@ def seen_then_served(node, heard):
     """Whether looking finds it, twice, and the executor then serves it."""
     executor = NodeExecutor()
     executor.add_node(node)
-    wait_until(executor.anything, 10.0, "something to do")
-    assert executor.anything()
+    wait_until(executor.ready, 10.0, "something to do")
+    assert executor.ready()
 
     def served() -> bool:
         while executor.step():
             pass
-        return bool(heard) and not executor.anything()  # an answer may still be on its way
+        return bool(heard) and not executor.ready()  # an answer may still be on its way
 
     wait_until(served, 10.0, "nothing left to do")
     executor.shutdown()
@@ -73,13 +72,13 @@ def test_a_timer(node):
 def test_a_task(node):
     executor = NodeExecutor()
     executor.add_node(node)
-    assert not executor.anything()
+    assert not executor.ready()
     executor.create_task(lambda: None)
-    assert executor.anything()
+    assert executor.ready()
     assert executor.step()
-    assert not executor.anything()
+    assert not executor.ready()
     executor.create_task(lambda: None).cancel()
-    assert not executor.anything()
+    assert not executor.ready()
     executor.shutdown()
 
 
@@ -93,23 +92,22 @@ def test_a_coroutine_under_way(node):
     publisher = node.create_publisher(Float64, "number", 1)
     node.create_subscription(Float64, "number", wait_for_the_end, 1)
     publisher.publish(Float64())
-    wait_until(executor.anything, 10.0, "the message")
+    wait_until(executor.ready, 10.0, "the message")
     for _ in range(5):
         executor.step()
-        assert executor.anything()
+        assert executor.ready()
     ended.set_result(None)
     executor.create_task(lambda: None)  # a release in which the future resumes the coroutine needs no turn for it
-    wait_until(lambda: not executor.step() and not executor.anything(), 10.0, "the end of the coroutine")
+    wait_until(lambda: not executor.step() and not executor.ready(), 10.0, "the end of the coroutine")
     executor.shutdown()
 
 
 def test_what_is_taken_by_hand_is_left_alone(node):
-    group: CallbackGroup = TakenByHand()
     publisher = node.create_publisher(Float64, "number", 1)
-    mine = node.create_subscription(Float64, "number", lambda message: None, 1, callback_group=group)
+    mine = polled_subscription(node, Float64, "number", 1)
     executor = NodeExecutor()
     executor.add_node(node)
     publisher.publish(Float64(data=3.0))
-    assert not executor.anything()
+    assert not executor.ready()
     wait_until(lambda: take(mine, Float64) is not None, 10.0, "the message")
     executor.shutdown()

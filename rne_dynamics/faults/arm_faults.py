@@ -67,7 +67,7 @@ def pushed_into_a_wall(rig: Rig) -> None:
     rig.mark()
     push(rig, 24.0)
     rig.run(0.6)
-    inside = np.array(rig.driver.way[-50:])[:, 1].min() > ELBOW_LIMIT - MARGIN
+    inside = np.array(rig.driver.positions[-50:])[:, 1].min() > ELBOW_LIMIT - MARGIN
     outward = rig.efforts[-50:, 1] - rig.driver.weight()[1]
     rig.check(inside, "the push does not reach the wall")
     rig.check(outward.max() < 0.0, f"{outward.max():.3f} N m push further out")

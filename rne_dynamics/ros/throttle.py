@@ -1,4 +1,4 @@
-"""Values of which only the newest counts, handed on at a limited rate."""
+"""Throttle for values of which only the newest counts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Latest(Generic[T]):
-    """Hands a value on at once, and while the last one is younger than `period` only the newest of those that came.
+class Throttle(Generic[T]):
+    """Passes a value on at once; of those that come within `period` after it, only the newest, at its end.
 
     Parameters
     ----------
-    hand_on
-        Takes a value.
+    pass_on
+        Called with a value.
     period
-        Shortest time between two, s.
+        Shortest time between two calls, s.
     """
 
-    def __init__(self, hand_on: Callable[[T], None], period: float) -> None:
-        self._hand_on, self._period = hand_on, period
+    def __init__(self, pass_on: Callable[[T], None], period: float) -> None:
+        self._pass_on, self._period = pass_on, period
         self._newest: list[T] = []
         self._at = -math.inf
 
@@ -31,7 +31,7 @@ class Latest(Generic[T]):
         self.flush(now)
 
     def flush(self, now: float, *, always: bool = False) -> None:
-        """Hand on what is left, if it is time, or in any case."""
+        """Pass on the waiting value, if the period is over or `always`."""
         if self._newest and (always or now - self._at >= self._period):
             (value,), self._newest, self._at = self._newest, [], now
-            self._hand_on(value)
+            self._pass_on(value)

@@ -18,7 +18,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Promise:
+class PromisedLimits:
     """Limits that every effort keeps.
 
     Parameters
@@ -37,7 +37,7 @@ class Promise:
 
 
 @dataclass
-class Heard:
+class EffortLog:
     """The efforts that reached the topic.
 
     Parameters
@@ -66,16 +66,16 @@ class Heard:
     def __len__(self) -> int:
         return len(self.efforts)
 
-    def last(self) -> Heard:
+    def last(self) -> EffortLog:
         """The last one only, to begin with."""
-        return Heard(self.times[-1:], self.numbers[-1:], self.efforts[-1:], carried=True)
+        return EffortLog(self.times[-1:], self.numbers[-1:], self.efforts[-1:], carried=True)
 
     def table(self, since: int = 0) -> Array:
         """The efforts from the one of that number on, (k, n)."""
         return np.array(self.efforts[since:], dtype=np.float64)
 
 
-def breaches(heard: Heard, promise: Promise) -> list[str]:
+def violations(heard: EffortLog, promise: PromisedLimits) -> list[str]:
     """What in the efforts breaks the promise, one line a kind; empty where all is well.
 
     Besides each effort alone two things are looked at: no step is larger than the rate allows in `LONGEST_STEP`, and
@@ -109,7 +109,7 @@ def breaches(heard: Heard, promise: Promise) -> list[str]:
     return found
 
 
-def _start(last: Array, first: Array, promise: Promise) -> list[str]:
+def _start(last: Array, first: Array, promise: PromisedLimits) -> list[str]:
     """The first effort after a silence, in which the drives may have let the last one go."""
     step = np.minimum(np.abs(first), np.abs(first - last))
     over = step - (promise.rate * LONGEST_STEP + ROUNDING * promise.effort)
@@ -119,7 +119,7 @@ def _start(last: Array, first: Array, promise: Promise) -> list[str]:
     return [f"after a silence {first[j]:.6g} for joint {promise.joints[j]!r}; {last[j]:.6g} came before it"]
 
 
-def _steps(times: Array, numbers: NDArray[np.int64], efforts: Array, promise: Promise) -> list[str]:
+def _steps(times: Array, numbers: NDArray[np.int64], efforts: Array, promise: PromisedLimits) -> list[str]:
     """Steps between successive efforts; where some were lost on the way, as many more are allowed."""
     apart = np.maximum(np.diff(numbers), 1)[:, None]
     slack = ROUNDING * promise.effort
@@ -133,7 +133,7 @@ def _steps(times: Array, numbers: NDArray[np.int64], efforts: Array, promise: Pr
     ]
 
 
-def _spans(times: Array, efforts: Array, promise: Promise) -> list[str]:
+def _spans(times: Array, efforts: Array, promise: PromisedLimits) -> list[str]:
     """The rate over any span of time, upwards and downwards."""
     passed = (times - times[0])[:, None]
     found = []
