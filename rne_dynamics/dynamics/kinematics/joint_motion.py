@@ -10,10 +10,8 @@ from rne_dynamics.compiling.jit import helper, in_place_helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
-    INERTIA,
     KIND,
     MASS,
-    MOMENT,
     MULTIPLIER,
     OFFSET,
     PLACEMENT,
@@ -22,8 +20,9 @@ from rne_dynamics.model.layout import (
     ROTATION,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.pairs import Pair, Rigid, slice_pair
-from rne_dynamics.spatial.rows import matrix_at, slice_vector, symmetric_at, vector_at
+from rne_dynamics.spatial.pairs import Pair, slice_pair
+from rne_dynamics.spatial.rigid import Rigid, rigid_at
+from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,
     Matrix,
@@ -43,7 +42,7 @@ from rne_dynamics.spatial.vector import (
 @helper
 def inertia_of(parameters: Array, i: int) -> Rigid:
     """(m, h = m·c, J about the joint origin) of body i."""
-    return parameters[i, MASS], vector_at(parameters, i, MOMENT), symmetric_at(parameters, i, INERTIA)
+    return rigid_at(parameters, i, MASS)
 
 
 @helper
