@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.packed import MOTION, WRENCH, Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
+from rne_dynamics.dynamics.kinematics.world_motion import world_motion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
 from rne_dynamics.model.layout import MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -55,29 +55,7 @@ def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: A
     for k in range(motion.shape[1]):
         motion[bodies, k] = 0.0
     put_matrix(motion, bodies, _R, (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0))
-    for i in range(bodies):
-        parent = topology[i, PARENT]
-        before = parent if parent >= 0 else bodies
-        rate = parameters[i, MULTIPLIER] * qd[topology[i, VELOCITY_INDEX]]
-        R, p = joint_placement(topology, parameters, i, q)
-        R_before = matrix_at(motion, before, _R)
-        w, dw = vector_at(motion, before, _W), vector_at(motion, before, _DW)
-        R, p = compose(R_before, R), rotate(R_before, p)
-        v = add(vector_at(motion, before, _V), cross(w, p))
-        dv = add(vector_at(motion, before, _DV), add(cross(dw, p), cross(w, cross(w, p))))
-        along = scale(rate, column(R, 2))
-        if topology[i, JOINT_KIND] == PRISMATIC:
-            dv = add(dv, scale(2.0, cross(w, along)))
-            v = add(v, along)
-        else:
-            dw = add(dw, cross(w, along))
-            w = add(w, along)
-        put_matrix(motion, i, _R, R)
-        put(motion, i, _P, add(vector_at(motion, before, _P), p))
-        put(motion, i, _V, v)
-        put(motion, i, _W, w)
-        put(motion, i, _DV, dv)
-        put(motion, i, _DW, dw)
+    world_motion(topology, parameters, q, qd, motion, True)
 
 
 @helper

@@ -1,26 +1,27 @@
-"""The forces at the cuts: those that free the passive joints of their efforts, and how they load the bodies."""
+"""Forces at the cuts that leave the passive joints without effort, and the loads on the bodies that they are."""
 
 from __future__ import annotations
 
-from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION, FORCE, MOMENT
+from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION, FORCE
 from rne_dynamics.closed_chain.packed import CONSTRAINT, PASSIVE, Packed, Work
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.householder import apply, solve_transposed
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import (
-    Vector,
-    add,
-    compose,
-    cross,
-    rotate,
-    rotate_back,
-    scale,
-    subtract,
-    transpose,
+from rne_dynamics.spatial.pairs import (
+    NONE,
+    Pair,
+    add_pair,
+    pair_at,
+    plus,
+    put_pair,
+    scaled,
+    turned_back,
+    wrench_at,
 )
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.vector import Vector, add, compose, rotate, rotate_back, subtract, transpose
 
 # columns of `cuts`, one row a loop: force and moment on B at B's origin, then B's rotation and position; in A's axes
 FORCE_ON_B, MOMENT_ON_B, TURN_OF_B, PLACE_OF_B, CUT_COLUMNS = columns(3, 3, 9, 3)
@@ -48,15 +49,13 @@ def cut_forces(packed: Packed, work: Work, tau: Array, force: Array) -> None:
 
 
 @helper
-def _load(work: Work, body: int, sign: float, place: Vector, force: Vector, moment: Vector) -> None:
-    """Add a wrench at a place, all in world axes, to a body's loads; the base takes none."""
+def _load(work: Work, body: int, sign: float, place: Vector, F: Pair) -> None:
+    """Add a wrench about a place, both in world axes, to a body's loads; not to the base's."""
     if body < 0:
         return
-    R = matrix_at(work.motion, body, BODY_ROTATION)
     arm = subtract(place, vector_at(work.motion, body, BODY_POSITION))
-    there = add(moment, cross(arm, force))
-    put(work.cut, body, 0, add(vector_at(work.cut, body, 0), scale(sign, rotate_back(R, force))))
-    put(work.cut, body, 3, add(vector_at(work.cut, body, 3), scale(sign, rotate_back(R, there))))
+    there = turned_back(matrix_at(work.motion, body, BODY_ROTATION), wrench_at(F, arm))
+    add_pair(work.cut, body, 0, scaled(sign, there))
 
 
 @helper
@@ -80,15 +79,13 @@ def cut_loads(packed: Packed, work: Work, force: Array, wrenches: Array, cuts: A
         )
         R_a = compose(R_a, matrix_at(packed.loop_frames, loop, ROTATION_A))
         R_b = compose(R_b, matrix_at(packed.loop_frames, loop, ROTATION_B))
-        f, n = (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
+        F = NONE
         for direction in range(6):
             if packed.loop_frames[loop, BLOCKED + direction] != 0.0:
-                f = add(f, scale(force[k], vector_at(work.rows, k, FORCE)))
-                n = add(n, scale(force[k], vector_at(work.rows, k, MOMENT)))
+                F = plus(F, scaled(force[k], pair_at(work.rows, k, FORCE)))
                 k += 1
-        _load(work, b, 1.0, p_b, f, n)
-        _load(work, a, -1.0, p_b, f, n)
-        put(cuts, loop, FORCE_ON_B, rotate_back(R_a, f))
-        put(cuts, loop, MOMENT_ON_B, rotate_back(R_a, n))
+        _load(work, b, 1.0, p_b, F)
+        _load(work, a, -1.0, p_b, F)
+        put_pair(cuts, loop, FORCE_ON_B, turned_back(R_a, F))
         put_matrix(cuts, loop, TURN_OF_B, compose(transpose(R_a), R_b))
         put(cuts, loop, PLACE_OF_B, rotate_back(R_a, subtract(p_b, p_a)))

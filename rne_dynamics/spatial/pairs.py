@@ -1,4 +1,4 @@
-"""Pairs of vectors, linear part first, and the rigid-body inertias that turn one kind into the other.
+"""Pairs of vectors, linear part first: motions and wrenches.
 
 A motion is (v, ω) or (v̇, ω̇) of a frame, at its origin; a wrench is (f, n) on a body, n about that origin. R and p place
 the child frame in the parent's. The accelerations are those of the origin as a point.
@@ -14,7 +14,6 @@ from rne_dynamics.spatial.rows import put, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,
     Matrix,
-    Symmetric,
     Vector,
     add,
     cross,
@@ -23,15 +22,12 @@ from rne_dynamics.spatial.vector import (
     rotate_back,
     scale,
     subtract,
-    times,
 )
 
 Array = NDArray[np.float64]
 Pair = tuple[Vector, Vector]
-#: Mass m, first moment h = m c and inertia J about the frame's origin.
-Rigid = tuple[float, Vector, Symmetric]
 
-NOTHING: Pair = (ZERO, ZERO)
+NONE: Pair = (ZERO, ZERO)
 
 
 @helper
@@ -132,22 +128,6 @@ def motion_cross(V: Pair, S: Pair) -> Pair:
 
 
 @helper
-def momentum_of(body: Rigid, V: Pair) -> Pair:
-    """Momentum for a motion; the wrench for an acceleration, but for the terms with ω (`gyroscopic`)."""
-    m, h, J = body
-    return add(scale(m, V[0]), cross(V[1], h)), add(cross(h, V[0]), times(J, V[1]))
-
-
-@helper
-def gyroscopic(body: Rigid, w: Vector) -> Pair:
-    """(ω × (ω × h), ω × J ω): the wrench for ω at zero acceleration."""
-    _, h, J = body
-    return cross(w, cross(w, h)), cross(w, times(J, w))
-
-
-@helper
-def inertial_wrench(body: Rigid, w: Vector, a: Pair) -> Pair:
-    """(2.1.1), (2.1.5) about the frame's origin: the wrench for ω and the acceleration a."""
-    m, h, J = body
-    fw, nw = gyroscopic(body, w)
-    return add(scale(m, a[0]), add(cross(a[1], h), fw)), add(times(J, a[1]), add(nw, cross(h, a[0])))
+def wrench_cross(V: Pair, F: Pair) -> Pair:
+    """V ×* F: rate of the wrench F where it is fixed in a body that moves with V."""
+    return cross(V[1], F[0]), add(cross(V[0], F[0]), cross(V[1], F[1]))

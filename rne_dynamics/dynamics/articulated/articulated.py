@@ -10,7 +10,8 @@ from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PRISMATIC
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.pairs import Pair, Rigid
+from rne_dynamics.spatial.pairs import Pair
+from rne_dynamics.spatial.rigid import Rigid
 from rne_dynamics.spatial.rows import matrix_at, put_matrix, put_symmetric, symmetric_at
 from rne_dynamics.spatial.vector import (
     Matrix,

@@ -53,7 +53,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
     add_pair,
-    gyroscopic,
     into_child,
     minus,
     onto_parent,
@@ -64,6 +63,7 @@ from rne_dynamics.spatial.pairs import (
     scaled,
     slice_pair,
 )
+from rne_dynamics.spatial.rigid import gyroscopic
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import add, cross, rotate_back
 

@@ -1,9 +1,9 @@
 """The joint-space mass matrix M(q) by composite rigid bodies (Walker and Orin's third method).
 
-Seen from joint i, everything it carries is one rigid body. Its inertia times the joint's unit acceleration is
-the force there; carried down to the base, it meets every joint on the way. Entries between branches stay zero
-and cost nothing. All vectors are along the base's axes, each body's about its own origin, so that a force that is
-carried down is not turned: a pair of joints costs a cross and a dot product. (By inverse dynamics, column by column:
+The subtree behind joint i is one rigid body. Its inertia times the joint's unit acceleration is the wrench there;
+its component along each joint between there and the base is an entry. Entries between branches stay zero
+and cost nothing. All vectors are along the base's axes, each body's about its own origin, so that a wrench is moved
+but not turned: a pair of joints costs a cross and a dot product. (By inverse dynamics, column by column:
 `mass_matrix_columns`.)
 """
 
@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.forms import N
@@ -35,65 +35,48 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, put_symmetric, symmetric_at, vector_at
-from rne_dynamics.spatial.vector import (
-    Symmetric,
-    Vector,
-    add,
-    add_symmetric,
-    column,
-    compose,
-    cross,
-    dot,
-    rotate,
-    rotate_back,
-    rotate_symmetric,
-    scale,
-    times,
+from rne_dynamics.spatial.pairs import Pair, turned_back, wrench_at
+from rne_dynamics.spatial.rigid import (
+    RIGID_COLUMNS,
+    add_rigid,
+    on_angular,
+    on_linear,
+    put_rigid,
+    rigid_at,
+    rigid_from,
+    turned_rigid,
 )
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
+from rne_dynamics.spatial.vector import column, compose, dot, rotate, scale
 
-# columns of the work array, one row a body: R, origin seen from the parent's, and the composite body's mass, first
-# moment, inertia
-_R, _D, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
-
-
-@helper
-def moved_inertia(J: Symmetric, h: Vector, m: float, p: Vector) -> Symmetric:
-    """Inertia about a point from which the present one is seen at p; h is the first moment about the old point."""
-    d = 2.0 * dot(h, p) + m * dot(p, p)
-    return (
-        J[0] + d - 2.0 * h[0] * p[0] - m * p[0] * p[0],
-        J[1] - h[0] * p[1] - h[1] * p[0] - m * p[0] * p[1],
-        J[2] - h[0] * p[2] - h[2] * p[0] - m * p[0] * p[2],
-        J[3] + d - 2.0 * h[1] * p[1] - m * p[1] * p[1],
-        J[4] - h[1] * p[2] - h[2] * p[1] - m * p[1] * p[2],
-        J[5] + d - 2.0 * h[2] * p[2] - m * p[2] * p[2],
-    )
+# columns of the work array, one row a body: R, origin seen from the parent's, composite body (m, h, J)
+_R, _D, _BODY, WORK_COLUMNS = columns(9, 3, RIGID_COLUMNS)
 
 
 @in_place_helper
 def _add_column(
-    topology: NDArray[np.int64], parameters: Array, i: int, column: int, f: Vector, n: Vector, work: Array, M: Array
+    topology: NDArray[np.int64], parameters: Array, i: int, column: int, F: Pair, work: Array, M: Array
 ) -> None:
-    """Row and column of a coordinate of joint i, from the force and moment at its origin that accelerate it by one."""
+    """Row and column of a coordinate of joint i, from the wrench at its origin that accelerates it by one."""
     j = i
     while j >= 0:
         row = topology[j, VELOCITY_INDEX]
         kind = topology[j, KIND]
         R = matrix_at(work, j, _R)
         if kind == FLOATING:
-            entries = (*rotate_back(R, f), *rotate_back(R, n))
+            there = turned_back(R, F)
+            entries = (*there[0], *there[1])
             for k in range(6):
                 if j != i or row + k <= column:  # its own block by its upper half, so that M is exactly symmetric
                     M[row + k, column] += entries[k]
                     if row + k != column:
                         M[column, row + k] += entries[k]
         else:
-            entry = parameters[j, MULTIPLIER] * dot((R[2], R[5], R[8]), f if kind == PRISMATIC else n)
+            entry = parameters[j, MULTIPLIER] * dot((R[2], R[5], R[8]), F[0] if kind == PRISMATIC else F[1])
             M[row, column] += entry
             if j != i:
                 M[column, row] += entry
-        n = add(n, cross(vector_at(work, j, _D), f))
+        F = wrench_at(F, vector_at(work, j, _D))
         j = topology[j, PARENT]
 
 
@@ -105,19 +88,16 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
     for row in range(M.shape[0]):
         for k in range(M.shape[1]):
             M[row, k] = 0.0
-    put_joint_turns(topology, parameters, q, work, _H)  # where the first moments will be
+    put_joint_turns(topology, parameters, q, work, _BODY)  # columns free until the body is stored
     for i in range(bodies):
         parent = topology[i, PARENT]
-        R, d = placement_at_turn(topology, parameters, i, q, (work[i, _H], work[i, _H + 1]))
+        R, d = placement_at_turn(topology, parameters, i, q, (work[i, _BODY], work[i, _BODY + 1]))
         if parent >= 0:
             R_parent = matrix_at(work, parent, _R)
             R, d = compose(R_parent, R), rotate(R_parent, d)
-        m, h, J = inertia_of(parameters, i)
         put_matrix(work, i, _R, R)
         put(work, i, _D, d)
-        work[i, _M] = m
-        put(work, i, _H, rotate(R, h))
-        put_symmetric(work, i, _J, rotate_symmetric(R, J))
+        put_rigid(work, i, _BODY, turned_rigid(R, inertia_of(parameters, i)))
         if topology[i, KIND] != FLOATING:
             iv = topology[i, VELOCITY_INDEX]
             M[iv, iv] += parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER] * parameters[i, ROTOR]
@@ -126,21 +106,15 @@ def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
         kind = topology[i, KIND]
         iv = topology[i, VELOCITY_INDEX]
         R = matrix_at(work, i, _R)
-        m, h, J = work[i, _M], vector_at(work, i, _H), symmetric_at(work, i, _J)
-        # force and moment for a unit acceleration along each of the joint's axes
+        body = rigid_at(work, i, _BODY)
+        # the wrench for a unit acceleration along each of the joint's axes
         for axis in range(6) if kind == FLOATING else range(1):
             e = column(R, axis % 3) if kind == FLOATING else scale(parameters[i, MULTIPLIER], (R[2], R[5], R[8]))
-            if kind == PRISMATIC or (kind == FLOATING and axis < 3):
-                f, n = scale(m, e), cross(h, e)
-            else:
-                f, n = cross(e, h), times(J, e)
-            _add_column(topology, parameters, i, iv + axis, f, n, work, M)
+            linear = kind == PRISMATIC or (kind == FLOATING and axis < 3)
+            F = on_linear(body, e) if linear else on_angular(body, e)
+            _add_column(topology, parameters, i, iv + axis, F, work, M)
         if parent >= 0:
-            d = vector_at(work, i, _D)
-            work[parent, _M] += m
-            put(work, parent, _H, add(vector_at(work, parent, _H), add(h, scale(m, d))))
-            J = moved_inertia(J, h, m, d)
-            put_symmetric(work, parent, _J, add_symmetric(symmetric_at(work, parent, _J), J))
+            add_rigid(work, parent, _BODY, rigid_from(body, vector_at(work, i, _D)))
 
 
 Method = Literal["composite", "columns"]

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
-from rne_dynamics.dynamics.kinematics.jacobian import ANGULAR, LINEAR, WORK_COLUMNS, body_motions_kernel
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_batch
+from rne_dynamics.dynamics.kinematics.world_motion import ANGULAR, LINEAR, WORK_COLUMNS, body_motions_kernel
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX

@@ -4,7 +4,7 @@ Each body gives Jᵀ (I J̇ + B J), where J is its Jacobian and B a factorisatio
 B (v, ω) = (v, ω) ×* I (v, ω), whose symmetric part is half the inertia's rate. Then C + Cᵀ = Ṁ. Among the many such
 B the one used here, B = ½ [(v×*) I − I (v×) + (I v)×̄*], makes C the matrix of the Christoffel symbols: S. Echeandia
 and P. M. Wensing, Numerical methods to compute the Coriolis matrix and Christoffel symbols for rigid-body systems,
-J. Comput. Nonlinear Dynam. 16 (2021). B turns out to be mostly zeros (`flow_of` in `ground_motion`); B and I are summed
+J. Comput. Nonlinear Dynam. 16 (2021). B is mostly zeros (`flow_of` in `ground_motion`); B and I are summed
 up from the free ends, and every pair of a joint and one of its ancestors costs a few dot products.
 """
 
@@ -18,21 +18,18 @@ from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
 from rne_dynamics.dynamics.derivatives.ground_motion import (
+    AXIS,
     AXIS_COLUMNS,
-    S_V,
-    S_W,
+    MOTION,
+    OFFSET,
     WORK_COLUMNS,
-    V,
-    W,
+    add_to_parent,
     composite_at,
     first_axes,
+    flow_back,
+    flow_times,
     gear,
     ground_motion,
-    hand_to_parent,
-    inertia_times,
-    motion_cross,
-    moved_moment,
-    power,
     put_body,
 )
 from rne_dynamics.model.inertia import Array
@@ -54,8 +51,10 @@ from rne_dynamics.model.packed_arm import (
     work_part,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, wrench_at
+from rne_dynamics.spatial.rigid import momentum_of
 from rne_dynamics.spatial.rows import vector_at
-from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back
+from rne_dynamics.spatial.vector import dot
 
 
 @in_place_helper
@@ -68,32 +67,27 @@ def _pairs(
     axes: Array,
     C: Array,
 ) -> None:
-    """Entries of C between the axes of joint i, whose composite is complete, and all joints that carry it."""
-    m, h, inertia, P_i, T_i = composite_at(work, i)
-    v, w = vector_at(work, i, V), vector_at(work, i, W)
+    """Entries of C between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
+    body, P, T = composite_at(work, i)
+    V = pair_at(work, i, MOTION)
     for a in range(first[i], first[i + 1]):
-        sv, sw = vector_at(axes, a, S_V), vector_at(axes, a, S_W)
-        # I Ṡ + B S, and what meets an ancestor's Ṡ (I S) and S (Bᵀ S, a moment only)
-        rate_v, rate_w = motion_cross(v, w, sv, sw)
-        f, n = inertia_times(m, h, inertia, rate_v, rate_w)
-        f, n = add(f, cross(sw, P_i)), add(n, rotate(T_i, sw))
-        momentum_v, momentum_w = inertia_times(m, h, inertia, sv, sw)
-        turning = add(cross(P_i, sv), rotate_back(T_i, sw))
+        S = pair_at(axes, a, AXIS)
+        F = plus(momentum_of(body, motion_cross(V, S)), flow_times(P, T, S))  # I Ṡ + B S, for S of an ancestor
+        momentum, back = momentum_of(body, S), flow_back(P, T, S)  # I S for its Ṡ, Bᵀ S for its S
         column = topology[i, VELOCITY_INDEX] + a - first[i]
         ratio = gear(topology, parameters, i)
         j = i
         while j >= 0:
             both = ratio * gear(topology, parameters, j)
-            v_j, w_j = vector_at(work, j, V), vector_at(work, j, W)
+            V_j = pair_at(work, j, MOTION)
             for b in range(first[j], first[j + 1]):
                 row = topology[j, VELOCITY_INDEX] + b - first[j]
-                C[row, column] += both * power(f, n, axes, b)
+                S_j = pair_at(axes, b, AXIS)
+                C[row, column] += both * power(F, S_j)
                 if j != i:
-                    sv, sw = vector_at(axes, b, S_V), vector_at(axes, b, S_W)
-                    rate_v, rate_w = motion_cross(v_j, w_j, sv, sw)
-                    C[column, row] += both * (dot(rate_v, momentum_v) + dot(rate_w, momentum_w) + dot(sw, turning))
-            n = moved_moment(work, j, f, n)
-            momentum_w = moved_moment(work, j, momentum_v, momentum_w)
+                    C[column, row] += both * (power(momentum, motion_cross(V_j, S_j)) + dot(back, S_j[1]))
+            d = vector_at(work, j, OFFSET)
+            F, momentum = wrench_at(F, d), wrench_at(momentum, d)
             j = topology[j, PARENT]
 
 
@@ -117,7 +111,7 @@ def _rows(
             put_body(parameters, i, work)
         for i in range(topology.shape[0] - 1, -1, -1):
             _pairs(topology, parameters, i, first, work, axes, C[b])
-            hand_to_parent(topology, i, work)
+            add_to_parent(topology, i, work)
 
 
 @kernel

@@ -1,12 +1,12 @@
 """Derivatives of inverse dynamics with respect to q, q̇ and q̈ in closed form, O(n·depth).
 
-Turn joint j a little: all that it carries turns with it, and what is left of the change is the same for every body
-it carries. In the notation of S. Singh, R. P. Russell and P. M. Wensing, Efficient analytical derivatives of rigid-body
+A small turn of joint j turns its whole subtree, and what is left of the change is the same for every body of the
+subtree. In the notation of S. Singh, R. P. Russell and P. M. Wensing, Efficient analytical derivatives of rigid-body
 dynamics using spatial vector algebra, IEEE Robotics and Automation Letters 7 (2022), with S_j the joint's axis,
 
     ψ̇_j = v_λ × S_j,   ψ̈_j = a_λ × S_j + v_λ × ψ̇_j,   Ṡ_j = v_j × S_j
 
-(λ the parent of j), and sums I, B, f over what hangs on the outer joint i of the two,
+(λ the parent of j), and sums I, B, f over the subtree of the outer joint i of the two,
 
     ∂τ_i/∂q_j = S_iᵀ (2 B ψ̇_j + I ψ̈_j)             ∂τ_j/∂q_i = S_jᵀ (2 B ψ̇_i + I ψ̈_i + S_i ×* f)
     ∂τ_i/∂q̇_j = S_iᵀ (2 B S_j + I (ψ̇_j + Ṡ_j))     ∂τ_j/∂q̇_i = S_jᵀ (2 B S_i + I (ψ̇_i + Ṡ_i))
@@ -22,31 +22,26 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.derivatives.ground_motion import (
+    AXIS,
     AXIS_COLUMNS,
+    MOTION,
     OFFSET,
-    S_V,
-    S_W,
     WORK_COLUMNS,
-    F,
-    N,
-    V,
-    W,
+    WRENCH,
+    add_force_to_parent,
+    add_to_parent,
     composite_at,
     first_axes,
+    flow_back,
+    flow_times,
     gear,
     ground_motion,
-    hand_force_to_parent,
-    hand_to_parent,
-    inertia_times,
-    motion_cross,
-    moved_moment,
     parent_motion,
-    power,
     put_body,
     put_force,
 )
@@ -70,11 +65,13 @@ from rne_dynamics.model.packed_arm import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import put, vector_at
-from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate, rotate_back, scale
+from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, put_pair, scaled, wrench_at, wrench_cross
+from rne_dynamics.spatial.rigid import momentum_of
+from rne_dynamics.spatial.rows import vector_at
+from rne_dynamics.spatial.vector import dot, scale
 
-# further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ, each linear, then angular
-_, _D_V, _D_W, _DD_V, _DD_W, _R_V, _R_W, _COLUMNS = columns(AXIS_COLUMNS, 3, 3, 3, 3, 3, 3)
+# further columns of the array of axes: ψ̇, ψ̈ and ψ̇ + Ṡ
+_, _D_PSI, _DD_PSI, _RATES, _COLUMNS = columns(AXIS_COLUMNS, 6, 6, 6)
 
 
 class InverseDynamicsDerivatives(NamedTuple):
@@ -97,26 +94,15 @@ class InverseDynamicsDerivatives(NamedTuple):
 
 @in_place_helper
 def _axis_rates(topology: NDArray[np.int64], i: int, first: NDArray[np.int64], work: Array, axes: Array) -> None:
-    parent = topology[i, PARENT]
-    v, w = vector_at(work, i, V), vector_at(work, i, W)
-    v_parent, w_parent, dv_parent, dw_parent = parent_motion(work, parent, vector_at(work, i, OFFSET))
+    """ψ̇, ψ̈ and ψ̇ + Ṡ of the axes of joint i."""
+    V = pair_at(work, i, MOTION)
+    V_parent, rate_parent = parent_motion(work, topology[i, PARENT], vector_at(work, i, OFFSET))
     for a in range(first[i], first[i + 1]):
-        sv, sw = vector_at(axes, a, S_V), vector_at(axes, a, S_W)
-        dv, dw = motion_cross(v_parent, w_parent, sv, sw)
-        av, aw = motion_cross(dv_parent, dw_parent, sv, sw)
-        bv, bw = motion_cross(v_parent, w_parent, dv, dw)
-        rate_v, rate_w = motion_cross(v, w, sv, sw)
-        put(axes, a, _D_V, dv)
-        put(axes, a, _D_W, dw)
-        put(axes, a, _DD_V, add(av, bv))
-        put(axes, a, _DD_W, add(aw, bw))
-        put(axes, a, _R_V, add(dv, rate_v))
-        put(axes, a, _R_W, add(dw, rate_w))
-
-
-@helper
-def _along(axes: Array, b: int, k: int, f: Vector, n: Vector, turning: Vector, t: int) -> float:
-    return dot(f, vector_at(axes, b, k)) + dot(n, vector_at(axes, b, k + 3)) + dot(turning, vector_at(axes, b, t))
+        S = pair_at(axes, a, AXIS)
+        d_psi = motion_cross(V_parent, S)
+        put_pair(axes, a, _D_PSI, d_psi)
+        put_pair(axes, a, _DD_PSI, plus(motion_cross(rate_parent, S), motion_cross(V_parent, d_psi)))
+        put_pair(axes, a, _RATES, plus(d_psi, motion_cross(V, S)))
 
 
 @in_place_helper
@@ -131,23 +117,17 @@ def _pairs(
     dqd: Array,
     M: Array,
 ) -> None:
-    """Entries between the axes of joint i, whose composite is complete, and all joints that carry it."""
-    m, h, inertia, P_i, T_i = composite_at(work, i)
-    force, moment = vector_at(work, i, F), vector_at(work, i, N)
+    """Entries between the axes of joint i, whose composite is complete, and its ancestors' and its own."""
+    body, P, T = composite_at(work, i)
+    force = pair_at(work, i, WRENCH)
     for a in range(first[i], first[i + 1]):
-        sv, sw = vector_at(axes, a, S_V), vector_at(axes, a, S_W)
-        dw, rate_v, rate_w = vector_at(axes, a, _D_W), vector_at(axes, a, _R_V), vector_at(axes, a, _R_W)
+        S, d_psi, dd_psi = pair_at(axes, a, AXIS), pair_at(axes, a, _D_PSI), pair_at(axes, a, _DD_PSI)
         # I S and 2 Bᵀ S, for ∂τ_i
-        f, n = inertia_times(m, h, inertia, sv, sw)
-        turning = scale(2.0, add(cross(P_i, sv), rotate_back(T_i, sw)))
+        F, back = momentum_of(body, S), scale(2.0, flow_back(P, T, S))
         # 2 B ψ̇ + I ψ̈ + S ×* f, for ∂τ_j/∂q_i
-        fq, nq = inertia_times(m, h, inertia, vector_at(axes, a, _DD_V), vector_at(axes, a, _DD_W))
-        fq = add(fq, add(scale(2.0, cross(dw, P_i)), cross(sw, force)))
-        nq = add(add(nq, scale(2.0, rotate(T_i, dw))), add(cross(sv, force), cross(sw, moment)))
+        Fq = plus(plus(momentum_of(body, dd_psi), scaled(2.0, flow_times(P, T, d_psi))), wrench_cross(S, force))
         # 2 B S + I (ψ̇ + Ṡ), for ∂τ_j/∂q̇_i
-        fv, nv = inertia_times(m, h, inertia, rate_v, rate_w)
-        fv = add(fv, scale(2.0, cross(sw, P_i)))
-        nv = add(nv, scale(2.0, rotate(T_i, sw)))
+        Fv = plus(momentum_of(body, pair_at(axes, a, _RATES)), scaled(2.0, flow_times(P, T, S)))
         row = topology[i, VELOCITY_INDEX] + a - first[i]
         ratio = gear(topology, parameters, i)
         j = i
@@ -155,18 +135,18 @@ def _pairs(
             both = ratio * gear(topology, parameters, j)
             column = topology[j, VELOCITY_INDEX]
             for b in range(first[j], first[j + 1]):
-                dq[row, column] += both * _along(axes, b, _DD_V, f, n, turning, _D_W)
-                dqd[row, column] += both * _along(axes, b, _R_V, f, n, turning, S_W)
-                inertial = both * power(f, n, axes, b)
+                S_j, d_psi_j = pair_at(axes, b, AXIS), pair_at(axes, b, _D_PSI)
+                dq[row, column] += both * (power(F, pair_at(axes, b, _DD_PSI)) + dot(back, d_psi_j[1]))
+                dqd[row, column] += both * (power(F, pair_at(axes, b, _RATES)) + dot(back, S_j[1]))
+                inertial = both * power(F, S_j)
                 M[row, column] += inertial
                 if j != i:
-                    dq[column, row] += both * power(fq, nq, axes, b)
-                    dqd[column, row] += both * power(fv, nv, axes, b)
+                    dq[column, row] += both * power(Fq, S_j)
+                    dqd[column, row] += both * power(Fv, S_j)
                     M[column, row] += inertial
                 column += 1
-            n = moved_moment(work, j, f, n)
-            nq = moved_moment(work, j, fq, nq)
-            nv = moved_moment(work, j, fv, nv)
+            d = vector_at(work, j, OFFSET)
+            F, Fq, Fv = wrench_at(F, d), wrench_at(Fq, d), wrench_at(Fv, d)
             j = topology[j, PARENT]
 
 
@@ -207,8 +187,8 @@ def inverse_derivatives_kernel(
             M[iv, iv] += parameters[i, MULTIPLIER] ** 2 * parameters[i, ROTOR]
     for i in range(bodies - 1, -1, -1):
         _pairs(topology, parameters, i, first, work, axes, dq, dqd, M)
-        hand_to_parent(topology, i, work)
-        hand_force_to_parent(topology, i, work)
+        add_to_parent(topology, i, work)
+        add_force_to_parent(topology, i, work)
 
 
 @in_place_helper

@@ -1,7 +1,7 @@
 """Inverse dynamics as a linear function of the inertial parameters: τ = Y(q, q̇, q̈) π + (rotor inertia) q̈, O(n·depth).
 
-The effort of joint j is the power of all forces on the bodies it carries for unit speed of j. So the entries of
-Y for joint j and body i are the powers of the ten forces that unit parameters of body i ask for, on the motion
+The effort of joint j is the power of all forces on the bodies of its subtree for unit speed of j. So the entries of
+Y for joint j and body i are the powers of the ten forces that unit parameters of body i need, on the motion
 (a, b) of body i's origin for unit speed of joint j, all in body i's axes. With the motion ω, ω̇, v̇ (gravity included)
 of body i:
 
@@ -21,20 +21,17 @@ from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.derivatives.ground_motion import (
+    AXIS,
     AXIS_COLUMNS,
-    DV,
-    DW,
+    MOTION,
     OFFSET,
+    RATE,
     ROTATION,
-    S_V,
-    S_W,
-    M,
-    V,
-    W,
     first_axes,
     gear,
     ground_motion,
 )
+from rne_dynamics.dynamics.derivatives.ground_motion import BODY as MOTION_COLUMNS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
@@ -54,18 +51,18 @@ from rne_dynamics.model.packed_arm import (
     work_part,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.pairs import Pair, motion_at, pair_at, turned_back
 from rne_dynamics.spatial.rows import matrix_at, vector_at
-from rne_dynamics.spatial.vector import Vector, add, cross, dot, rotate_back
+from rne_dynamics.spatial.vector import ZERO, Vector, add, cross, dot, rotate_back
 
 #: Inertial parameters of a body, in order: m, m·c (3), Ixx Ixy Ixz Iyy Iyz Izz about the body frame's origin.
 PARAMETERS = 10
 
 
 @helper
-def _add_powers(
-    s: float, a: Vector, b: Vector, dv: Vector, dw: Vector, w: Vector, Y: Array, row: int, column: int
-) -> None:
-    """Add s times the ten powers on the motion (a, b) to Y[row, column …]."""
+def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row: int, column: int) -> None:
+    """Add s times the ten powers on the motion S = (a, b) to Y[row, column …]."""
+    (a, b), (dv, dw) = S, acceleration
     h = add(add(cross(a, dw), cross(w, cross(w, a))), cross(dv, b))
     c = cross(b, w)
     Y[row, column] += s * dot(a, dv)
@@ -97,18 +94,17 @@ def _rows(
         ground_motion(topology, parameters, base[b if base.shape[0] > 1 else 0], q[b], qd[b], qdd[b], first, work, axes)
         for i in range(topology.shape[0]):
             R = matrix_at(work, i, ROTATION)
-            w, dw = vector_at(work, i, W), vector_at(work, i, DW)
-            dv = add(vector_at(work, i, DV), cross(w, vector_at(work, i, V)))  # the origin's acceleration as a point
-            w, dw, dv = rotate_back(R, w), rotate_back(R, dw), rotate_back(R, dv)
-            arm = (0.0, 0.0, 0.0)  # from the origin of body j to that of body i
+            V, rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
+            point = add(rate[0], cross(V[1], V[0])), rate[1]  # the origin's acceleration as a point
+            w, acceleration = rotate_back(R, V[1]), turned_back(R, point)
+            arm = ZERO  # from the origin of body j to that of body i
             j = i
             while j >= 0:
                 row = topology[j, VELOCITY_INDEX]
+                ratio = gear(topology, parameters, j)
                 for axis in range(first[j], first[j + 1]):
-                    sv, sw = vector_at(axes, axis, S_V), vector_at(axes, axis, S_W)
-                    moved = rotate_back(R, add(sv, cross(sw, arm)))
-                    ratio = gear(topology, parameters, j)
-                    _add_powers(ratio, moved, rotate_back(R, sw), dv, dw, w, Y[b], row, PARAMETERS * i)
+                    S = turned_back(R, motion_at(pair_at(axes, axis, AXIS), arm))
+                    _add_powers(ratio, S, acceleration, w, Y[b], row, PARAMETERS * i)
                     row += 1
                 arm = add(arm, vector_at(work, j, OFFSET))
                 j = topology[j, PARENT]
@@ -121,12 +117,12 @@ def regressor_batch(
     """Fill Y (B, n, 10·bodies); base (1 or B, 12), q (B, nq), qd and qdd (B, n)."""
     bodies = topology.shape[0]
     first = first_axes(topology)
-    work = np.empty((bodies + 1, M))
+    work = np.empty((bodies + 1, MOTION_COLUMNS))
     axes = np.empty((first[bodies], AXIS_COLUMNS))
     _rows(topology, parameters, base, q, qd, qdd, Y, first, work, axes)
 
 
-_work_of, _axes_of = work_part(M), axes_part(AXIS_COLUMNS)
+_work_of, _axes_of = work_part(MOTION_COLUMNS), axes_part(AXIS_COLUMNS)
 
 
 @in_place_kernel

@@ -87,7 +87,7 @@ def momentum_rate(
     base = packed_base(robot, None, lead)
     work = bodies_work(robot, base, positions, velocities, accelerations, bodies_wrenches(robot, None, lead))
     motion = work[:, :, MOTION].reshape(*lead, robot.bodies, 9)
-    w, dw, dv = motion[..., :3], motion[..., 3:6], motion[..., 6:] + robot.gravity @ R  # the recursion has v̇ − g
+    w, dv, dw = motion[..., :3], motion[..., 3:6] + robot.gravity @ R, motion[..., 6:]  # the recursion has v̇ − g
     m, h, J = (x[:-1] for x in sums)  # the base, at the end, is at rest
     # Euler's laws of every body about the origin of its frame, in its axes
     f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))

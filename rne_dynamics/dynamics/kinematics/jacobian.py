@@ -12,8 +12,9 @@ from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel,
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
-from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement, placement_at_turn, put_joint_turns
+from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
+from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
@@ -35,7 +36,7 @@ from rne_dynamics.model.packed_arm import (
     work_part,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import motion_at, pair_at
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     IDENTITY,
@@ -48,14 +49,8 @@ from rne_dynamics.spatial.vector import (
     compose_back,
     cross,
     rotate,
-    scale,
     subtract,
 )
-
-# columns of the work array for the rate: pose (as in `kinematics`), world velocity of the origin, angular velocity
-_, _V, _W, WORK_COLUMNS = columns(POSE_COLUMNS, 3, 3)
-#: Where `body_motions_kernel` leaves the velocity of the origin and the angular velocity.
-LINEAR, ANGULAR = slice(_V, _W), slice(_W, WORK_COLUMNS)
 
 
 @helper
@@ -120,36 +115,6 @@ def jacobian_batch(topology: NDArray[np.int64], parameters: Array, body: int, po
     _rows(topology, parameters, body, point, q, J, placements)
 
 
-@in_place_kernel
-def body_motions_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, work: Array) -> None:
-    """Pose, velocity of the origin and angular velocity of every body in world axes; work (bodies, WORK_COLUMNS)."""
-    put_joint_turns(topology, parameters, q, work, POSITION)  # where the positions will be
-    for i in range(topology.shape[0]):
-        parent = topology[i, PARENT]
-        iv = topology[i, VELOCITY_INDEX]
-        R, p = placement_at_turn(topology, parameters, i, q, (work[i, POSITION], work[i, POSITION + 1]))
-        v = (0.0, 0.0, 0.0)
-        w = (0.0, 0.0, 0.0)
-        if parent >= 0:
-            R_parent = matrix_at(work, parent, ROTATION)
-            R = compose(R_parent, R)
-            p = rotate(R_parent, p)
-            w = vector_at(work, parent, _W)
-            v = add(vector_at(work, parent, _V), cross(w, p))
-            p = add(vector_at(work, parent, POSITION), p)
-        if topology[i, KIND] == FLOATING:
-            v = add(v, rotate(R, slice_vector(qd, iv)))
-            w = add(w, rotate(R, slice_vector(qd, iv + 3)))
-        elif topology[i, KIND] == PRISMATIC:
-            v = add(v, scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2)))
-        else:
-            w = add(w, scale(parameters[i, MULTIPLIER] * qd[iv], column(R, 2)))
-        put_matrix(work, i, ROTATION, R)
-        put(work, i, POSITION, p)
-        put(work, i, _V, v)
-        put(work, i, _W, w)
-
-
 @in_place_helper
 def _rate_rows(
     topology: NDArray[np.int64],
@@ -166,13 +131,13 @@ def _rate_rows(
         body_motions_kernel(topology, parameters, q[b], qd[b], work)
         r = rotate(matrix_at(work, body, ROTATION), slice_vector(point, 0))
         target = add(vector_at(work, body, POSITION), r)
-        target_rate = add(vector_at(work, body, _V), cross(vector_at(work, body, _W), r))
+        target_rate, _ = motion_at(pair_at(work, body, VELOCITY), r)
         i = body
         while i >= 0:
             R = matrix_at(work, i, ROTATION)
-            w = vector_at(work, i, _W)
+            v, w = pair_at(work, i, VELOCITY)
             arm = subtract(target, vector_at(work, i, POSITION))
-            arm_rate = subtract(target_rate, vector_at(work, i, _V))
+            arm_rate = subtract(target_rate, v)
             iv = topology[i, VELOCITY_INDEX]
             kind = topology[i, KIND]
             # an axis fixed in the body turns with it: ė = ω × e

@@ -10,10 +10,8 @@ from rne_dynamics.compiling.jit import helper, in_place_helper
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
-    INERTIA,
     KIND,
     MASS,
-    MOMENT,
     MULTIPLIER,
     OFFSET,
     PLACEMENT,
@@ -22,8 +20,9 @@ from rne_dynamics.model.layout import (
     ROTATION,
     VELOCITY_INDEX,
 )
-from rne_dynamics.spatial.pairs import Pair, Rigid, slice_pair
-from rne_dynamics.spatial.rows import matrix_at, slice_vector, symmetric_at, vector_at
+from rne_dynamics.spatial.pairs import Pair, plus, slice_pair
+from rne_dynamics.spatial.rigid import Rigid, rigid_at
+from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
 from rne_dynamics.spatial.vector import (
     ZERO,
     Matrix,
@@ -43,7 +42,7 @@ from rne_dynamics.spatial.vector import (
 @helper
 def inertia_of(parameters: Array, i: int) -> Rigid:
     """(m, h = m·c, J about the joint origin) of body i."""
-    return parameters[i, MASS], vector_at(parameters, i, MOMENT), symmetric_at(parameters, i, INERTIA)
+    return rigid_at(parameters, i, MASS)
 
 
 @helper
@@ -121,3 +120,22 @@ def joint_speed(topology: NDArray[Any], parameters: Array, i: int, qd: Array, w:
     if kind == PRISMATIC:
         return w, ((2.0 * w[1] * rate, -2.0 * w[0] * rate, 0.0), ZERO)
     return (w[0], w[1], w[2] + rate), (ZERO, (w[1] * rate, -w[0] * rate, 0.0))
+
+
+@helper
+def joint_acceleration(
+    topology: NDArray[Any], parameters: Array, i: int, qdd: Array, a: Pair, sigma: Pair
+) -> Pair:
+    """a + σ* + Z q̈ of (2.1.13): the acceleration behind joint i, from the one before it in the body's axes.
+
+    Of a one-axis joint only the half of σ* is added that the joint moves; the other is zero.
+    """
+    kind = topology[i, KIND]
+    iv = topology[i, VELOCITY_INDEX]
+    if kind == FLOATING:
+        return plus(a, plus(slice_pair(qdd, iv), sigma))
+    acceleration = parameters[i, MULTIPLIER] * qdd[iv]
+    (dv, dw), (sv, sw) = a, sigma
+    if kind == PRISMATIC:
+        return (dv[0] + sv[0], dv[1] + sv[1], dv[2] + acceleration), dw
+    return dv, (dw[0] + sw[0], dw[1] + sw[1], dw[2] + acceleration)

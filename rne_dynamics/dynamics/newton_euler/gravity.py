@@ -1,6 +1,6 @@
 """Efforts that hold the arm still against gravity, O(n).
 
-At rest the recursion of `newton_euler` needs only mass and first moment of what each joint carries: the
+At rest the recursion of `newton_euler` needs only mass and first moment of the subtree behind each joint: the
 force on body i is −(composite mass) g, its moment about the joint −(composite m·c) × g.
 """
 
@@ -40,7 +40,7 @@ def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
     bodies = topology.shape[0]
     for i in range(tau.shape[0]):
         tau[i] = 0.0
-    put_joint_turns(topology, parameters, q, work, _H)  # where the first moments will be
+    put_joint_turns(topology, parameters, q, work, _H)  # columns free until the first moment is stored
     for i in range(bodies):
         parent = topology[i, PARENT]
         R, p = placement_at_turn(topology, parameters, i, q, (work[i, _H], work[i, _H + 1]))
@@ -66,7 +66,7 @@ def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
             tau[iv] += parameters[i, MULTIPLIER] * m * up[2]
         else:
             tau[iv] += parameters[i, MULTIPLIER] * (h[0] * up[1] - h[1] * up[0])
-        # a floating body hands its weight to its actuators, which stand on the parent, like any joint
+        # a floating body's weight too acts on its parent, on which its actuators are
         if parent >= 0:
             work[parent, _M] += m
             there = add(rotate(matrix_at(work, i, _R), h), scale(m, vector_at(work, i, _P)))

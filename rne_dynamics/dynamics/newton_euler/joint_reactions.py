@@ -211,10 +211,10 @@ def _links_need(
     """The wrench each link needs for its own motion, external load taken off, at its body's origin in body axes."""
     rows = len(work)
     body, m, h, J = robot.link_inertias
-    # ω, ω̇, v̇ − g of every body; the base's own stands at the end, where body −1 finds it
-    of_base = np.broadcast_to(base[:, None, [3, 4, 5, 9, 10, 11, 6, 7, 8]], (rows, 1, 9))
+    # ω, v̇ − g, ω̇ of every body; the base's own is the last, to which body −1 points
+    of_base = np.broadcast_to(base[:, None, 3:], (rows, 1, 9))
     motion = np.concatenate([work[:, :, MOTION], of_base], axis=1)[:, body]
-    w, dw, dv = motion[..., :3], motion[..., 3:6], motion[..., 6:]
+    w, dv, dw = motion[..., :3], motion[..., 3:6], motion[..., 6:]
     # Euler's laws about a point of the body: (2.1.1), (2.1.5) of document 000
     f = m[:, None] * dv + np.cross(dw, h) + np.cross(w, np.cross(w, h))
     n = _times(J, dw) + np.cross(w, _times(J, w)) + np.cross(h, dv)

@@ -1,0 +1,107 @@
+"""The inertia of a rigid body: (m, h, J) with first moment h = m c and inertia J, about its frame's origin."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import Pair
+from rne_dynamics.spatial.rows import put, put_symmetric, symmetric_at, vector_at
+from rne_dynamics.spatial.vector import (
+    Matrix,
+    Symmetric,
+    Vector,
+    add,
+    cross,
+    dot,
+    rotate,
+    rotate_symmetric,
+    scale,
+    times,
+)
+
+Array = NDArray[np.float64]
+Rigid = tuple[float, Vector, Symmetric]
+
+_M, _H, _J, RIGID_COLUMNS = columns(1, 3, 6)
+
+
+@helper
+def rigid_at(a: Array, i: int, k: int) -> Rigid:
+    """(m, h, J) from column k of row i on."""
+    return a[i, k], vector_at(a, i, k + _H), symmetric_at(a, i, k + _J)
+
+
+@helper
+def put_rigid(a: Array, i: int, k: int, body: Rigid) -> None:
+    """Store (m, h, J) from column k of row i on."""
+    a[i, k] = body[0]
+    put(a, i, k + _H, body[1])
+    put_symmetric(a, i, k + _J, body[2])
+
+
+@helper
+def add_rigid(a: Array, i: int, k: int, body: Rigid) -> None:
+    """Join a body, about the same origin, to the one from column k of row i on."""
+    a[i, k] += body[0]
+    put(a, i, k + _H, add(vector_at(a, i, k + _H), body[1]))
+    for c in range(6):
+        a[i, k + _J + c] += body[2][c]
+
+
+@helper
+def turned_rigid(R: Matrix, body: Rigid) -> Rigid:
+    """The body along the axes that R leads to."""
+    return body[0], rotate(R, body[1]), rotate_symmetric(R, body[2])
+
+
+@helper
+def rigid_from(body: Rigid, d: Vector) -> Rigid:
+    """The body about the point from which its present origin is seen at d (parallel axes)."""
+    m, h, J = body
+    s = 2.0 * dot(h, d) + m * dot(d, d)
+    moved = (
+        J[0] + s - 2.0 * h[0] * d[0] - m * d[0] * d[0],
+        J[1] - h[0] * d[1] - h[1] * d[0] - m * d[0] * d[1],
+        J[2] - h[0] * d[2] - h[2] * d[0] - m * d[0] * d[2],
+        J[3] + s - 2.0 * h[1] * d[1] - m * d[1] * d[1],
+        J[4] - h[1] * d[2] - h[2] * d[1] - m * d[1] * d[2],
+        J[5] + s - 2.0 * h[2] * d[2] - m * d[2] * d[2],
+    )
+    return m, add(h, scale(m, d)), moved
+
+
+@helper
+def momentum_of(body: Rigid, V: Pair) -> Pair:
+    """Momentum for a motion V; the wrench for an acceleration where nothing turns."""
+    m, h, J = body
+    return add(scale(m, V[0]), cross(V[1], h)), add(cross(h, V[0]), times(J, V[1]))
+
+
+@helper
+def on_linear(body: Rigid, v: Vector) -> Pair:
+    """`momentum_of` the motion (v, 0)."""
+    return scale(body[0], v), cross(body[1], v)
+
+
+@helper
+def on_angular(body: Rigid, w: Vector) -> Pair:
+    """`momentum_of` the motion (0, ω)."""
+    return cross(w, body[1]), times(body[2], w)
+
+
+@helper
+def gyroscopic(body: Rigid, w: Vector) -> Pair:
+    """(ω × (ω × h), ω × J ω): the wrench for the angular velocity ω at zero acceleration."""
+    _, h, J = body
+    return cross(w, cross(w, h)), cross(w, times(J, w))
+
+
+@helper
+def inertial_wrench(body: Rigid, w: Vector, a: Pair) -> Pair:
+    """(2.1.1), (2.1.5) of document 000 about the frame's origin: the wrench for ω and the acceleration a."""
+    m, h, J = body
+    fw, nw = gyroscopic(body, w)
+    return add(scale(m, a[0]), add(cross(a[1], h), fw)), add(times(J, a[1]), add(nw, cross(h, a[0])))
