@@ -35,8 +35,8 @@ from rne_dynamics.control.gate.settings import (
 )
 from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
+from rne_dynamics.control.guards.lost_stream import BACK
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.supervision.supervisor import BACK
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 

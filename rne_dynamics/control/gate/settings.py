@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
-from rne_dynamics.control.supervision.settings import COMPENSATED
+from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -85,11 +85,7 @@ class GateSettings:
             raise ControlError(f"blend_time is {self.blend_time} s; it must be finite and not negative")
         if self.recover_after < 1:
             raise ControlError(f"recover_after is {self.recover_after}; it must be at least 1")
-        unknown = sorted(self.compensated - set(COMPENSATED))
-        if unknown:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
-            )
+        check_compensated(self.compensated)
 
 
 @dataclass

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from rne_dynamics.control.guards.lost_stream import DOUBTED
 from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
-from rne_dynamics.control.supervision.supervisor import DOUBTED
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 

@@ -26,6 +26,15 @@ Compensated = Literal["gravity", "coriolis", "friction"]
 COMPENSATED: tuple[Compensated, ...] = ("gravity", "coriolis", "friction")
 
 
+def check_compensated(names: frozenset[str]) -> None:
+    """`ControlError` for a name that is no term in `COMPENSATED`."""
+    unknown = sorted(names - set(COMPENSATED))
+    if unknown:
+        raise ControlError(
+            f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
+        )
+
+
 @dataclass(frozen=True)
 class StartCheck:
     """The look at the arm before it may move.
@@ -115,11 +124,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        unknown = sorted(self.compensated - set(COMPENSATED))
-        if unknown:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
-            )
+        check_compensated(self.compensated)
         for name in ("feedback_ramp", "min_rate"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):

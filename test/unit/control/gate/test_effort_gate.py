@@ -10,7 +10,7 @@ from support.gated import HOLD, RAMP, RATE, GateRig, gate_settings, holding
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.gate.hold import STABLE, stable_damping
+from rne_dynamics.control.damping_limits import CALM, stable_damping
 from rne_dynamics.control.gate.settings import CommandProblem, GateMode, GateSettings
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -249,7 +249,7 @@ def test_damping_keeps_its_bound_in_all_postures():
             for delay in (0.001, 0.004, 0.02):
                 D = stable_damping(of_mass_matrix(M), 200.0, delay)
                 fastest = np.abs(np.linalg.eigvals(np.linalg.solve(M, np.diag(D)))).max()
-                assert fastest * delay <= STABLE * (1.0 + 1e-9)
+                assert fastest * delay <= (1.0 + 1e-9) / CALM
     assert not stable_damping(of_mass_matrix(M), 0.0, 0.001).any()
 
 

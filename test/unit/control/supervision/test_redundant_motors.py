@@ -12,7 +12,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.damping_limits import CALM, fastest_decay
-from rne_dynamics.control.gate.hold import STABLE, GateHold
+from rne_dynamics.control.gate.hold import GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
@@ -160,7 +160,7 @@ def test_the_effort_gate_holds_it_with_stable_damping():
     hold.weigh(q, delay)
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert (hold.damping > 0.0).all()
-    assert float(fastest_decay(inverse, hold.damping)) * delay <= STABLE * 1.01
+    assert float(fastest_decay(inverse, hold.damping)) * delay <= 1.01 / CALM
     gravity, damping = hold.torque(q, np.array([1.0, 0.0, 0.0]))
     np.testing.assert_allclose(gravity, rne.gravity_torque(ARM, ARM.neutral), atol=0.01)
     np.testing.assert_allclose(damping, [-hold.damping[0], 0.0, 0.0])
