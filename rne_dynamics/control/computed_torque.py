@@ -1,4 +1,4 @@
-"""Computed torque: the feedback acts inside the inverse dynamics, so every error obeys the same linear equation."""
+"""Computed torque: feedback inside the inverse dynamics, so that every error obeys the same linear equation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def computed_torque_kernel(
     arm: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
     terms: Array,
 ) -> None:
-    """`computed_torque_terms` of a packed arm; a reference as three arrays is passed faster than as a tuple."""
+    """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
     computed_torque_terms(
         topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
         terms,
@@ -113,7 +113,7 @@ class ComputedTorque(TrackingLaw):
             ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
         posture
             Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
-            are assembled: a loop hands in what it last had. None starts from the mechanism's own posture, which takes
+            are assembled: a loop passes its last one. None starts from the mechanism's own posture, which takes
             longer and always ends on that posture's branch. Not used for an open arm.
         base_motion
             How the base moves now; at rest by default.

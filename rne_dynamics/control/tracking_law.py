@@ -1,4 +1,4 @@
-"""What laws that follow references share: robot, gains, friction compensation, the integral of the error."""
+"""What tracking laws share: robot, gains, friction compensation, the integral of the error."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ from rne_dynamics.model.inertia import Array
 
 #: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
 TAKE_OVER = 2.0
-#: And that beyond which it lets go of an arm that it has taken over.
+#: Multiple beyond which the gate releases an arm that it has taken over.
 OVERSPEED = 1.5
 #: An arm that is faster than that at a take-over may be slowed down for so long, s, if it gets no faster than it was by
 #: this factor.
@@ -145,7 +145,7 @@ class EffortGate:
         why
             The cause that is shown.
         ending
-            Whether the gate is deactivated, so that it cannot hold for ever; it is inactive afterwards.
+            Whether the gate is deactivated, so that it cannot hold without end; it is inactive afterwards.
         """
         self._asked, self._ending = True, self._ending or ending
         if self.mode is PASSING:

@@ -45,7 +45,7 @@ class GateHold:
             self._loops = Follower(self.robot)
 
     def weigh(self, q: Array, delay: float) -> None:
-        """Make the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
+        """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
         inertia = joint_inertia(self.robot, q, self._posture)
         self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
 

@@ -18,7 +18,7 @@ from rne_dynamics.model.mechanism import Machine
 
 
 class GateMode(Enum):
-    """What a gate is doing; the values are what ``~/state`` says."""
+    """What a gate is doing; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"
@@ -43,7 +43,7 @@ class CommandProblem(Enum):
 
 @dataclass(frozen=True, eq=False)
 class GateSettings:
-    """What a gate works with.
+    """Settings of the gate.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class GateSettings:
     command_timeout
         Age of the last good effort at which the gate takes over, s.
     compensated
-        What the arm's own electronics adds.
+        Terms that the arm's own electronics adds.
     recover_automatically, recover_after
         Whether efforts are passed again unasked, after so many good ones in a row.
     blend_time
@@ -121,7 +121,7 @@ class GateCounters:
 
 
 class GateEffort(NamedTuple):
-    """What is to be sent.
+    """An effort to be sent.
 
     Parameters
     ----------

@@ -1,13 +1,13 @@
-"""When a lost stream of joint states is used again."""
+"""Conditions for using a lost stream of joint states again."""
 
 from __future__ import annotations
 
 from rne_dynamics.errors import StateProblem
 
-#: Usable joint states in a row after which a stream that was lost counts as back: a broken one has a good state too.
+#: Usable joint states in a row after which a lost stream counts as back: a broken one has a good state now and then.
 BACK = 5
-#: A stream that was lost for these is not taken for good again unasked: after a jump the place may be wrong, and how
-#: old late states are shows against earlier ones only. An arm held by such moves off or swings; somebody has to look.
+#: A stream that was lost for these is used again on request only: after a jump the position may be wrong, and the age
+#: of late states shows only against earlier ones. An arm held by such states moves off or swings.
 DOUBTED = frozenset({
     StateProblem.POSITION_JUMP, StateProblem.DELAYED, StateProblem.CLOCK_TOO_FAST,
 })

@@ -1,4 +1,4 @@
-"""Before an arm may move: hold it still, and compare the efforts it reports with the model's gravity.
+"""Start-up check: hold the arm still and compare its reported efforts with the model's gravity.
 
 A joint at rest carries its gravity torque give or take Coulomb friction, so a mean effort further than tolerance and
 friction from g(q) means that model and arm are not the same: a sign, a unit, a payload, a tilted base, joints
@@ -201,7 +201,7 @@ class LoadCheck:
         ControlError
             Called before the check is finished.
         AssemblyError, SingularPostureError
-            Of a mechanism whose loops do not close where it stands.
+            Of a mechanism whose loops do not close in its posture.
         """
         if not self.finished:
             raise ControlError("the start-up check is not finished; hand in states until it is")

@@ -1,4 +1,4 @@
-"""What happened to a controller since it was activated."""
+"""Counters of a controller since its activation."""
 
 from __future__ import annotations
 

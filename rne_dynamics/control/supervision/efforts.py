@@ -21,7 +21,7 @@ from rne_dynamics.control.supervision.transitions import Transitions
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import RneDynamicsError
 
-#: How often the inertia that walls and dampers are made of is looked at again, s.
+#: How often the inertia that walls and dampers are made of is updated, s.
 WEIGH_PERIOD = 0.2
 #: Efforts that differ by less, in effort limits, are the same.
 ALIKE = 1e-9
@@ -109,7 +109,7 @@ class Efforts(Transitions):
         return Effort(limited.command, terms, self._through(now, limited))
 
     def _note_motion(self, now: float, ended: Ending | None) -> None:
-        """The mode that goes with what the queue does."""
+        """The mode that belongs to the state of the queue."""
         off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
         if off and self.settings.stop.after_cancel == "stop":
             self._begin_stop(now, str(ended.value) if ended else "")

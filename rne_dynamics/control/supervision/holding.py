@@ -1,4 +1,4 @@
-"""How far an arm may be pushed away from where it is held."""
+"""Bound on how far a held arm can be pushed from its held position."""
 
 from __future__ import annotations
 

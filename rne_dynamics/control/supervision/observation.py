@@ -1,4 +1,4 @@
-"""What a controller does with joint states and with measurements of the base."""
+"""Processing of joint states and of measurements of the base."""
 
 from __future__ import annotations
 

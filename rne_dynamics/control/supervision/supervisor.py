@@ -1,6 +1,6 @@
-"""The state machine of a controller: joint states and wishes in, efforts out. See `states` for its states.
+"""State machine of a controller: requests in. See `states` for its modes.
 
-Time is handed in twice, because two clocks matter: `stamp`, ns of the joint states' own clock, is the time of the
+Two clocks matter, so every call takes two times: `stamp`, ns of the joint states' own clock, is the time of the
 motion; `now`, monotonic s of this computer, is the time of stops and time-outs.
 """
 
@@ -49,7 +49,7 @@ class Supervisor(Observation):
     settings
         What parameters decide.
     on_change
-        Told each new mode and its cause.
+        Called with each new mode and its cause.
     """
 
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
@@ -118,16 +118,16 @@ class Supervisor(Observation):
             There is nothing to recover from.
         """
         if self.mode is HOLDING and self.gate.failed:
-            self._begin_check()  # it disagreed: look once more
+            self._begin_check()  # it disagreed: check again
             return
         if self._blind and self._stopped_by_loss:
-            self._lost = True  # somebody vouches for the states: they are taken as soon as there are `BACK` good ones
+            self._lost = True  # the operator trusts the states: they are used as soon as there are `BACK` good ones
             self._filter.restart()
             return
         if self.mode not in (FAULT, RELEASED):
             raise ControlError(f"nothing to recover from: the controller is {self.mode.value}")
         self._filter.restart()
-        self._wait(now, "recovery was asked for")
+        self._wait(now, "recovery was requested")
 
     def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = RELEASED) -> None:
         """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
@@ -137,9 +137,9 @@ class Supervisor(Observation):
         now
             Present time.
         why
-            Told to whoever waits for a motion, and shown.
+            Reported to the sender of a motion, and shown.
         ending
-            Whether the controller is deactivated, so that it cannot hold for ever; it is inactive afterwards.
+            Whether the controller is deactivated, so that it cannot hold without end; it is inactive afterwards.
         after
             The mode afterwards otherwise.
         """
@@ -154,7 +154,7 @@ class Supervisor(Observation):
             self._enter(after, why)
 
     def hurry(self, now: float, why: str) -> None:
-        """Bring the efforts to zero at the rate limit, whatever stop is planned: for a second signal to stop."""
+        """Bring the efforts to zero at the rate limit, instead of the planned stop: for a second stop signal."""
         self.stop(now, why)
         if self.mode is STOPPING:
             self._stop = Stop(now, now, 0.0)
@@ -226,7 +226,7 @@ class Supervisor(Observation):
             self.setpoints.refuse(error)
 
     def _may_stream(self) -> Reference:
-        """What the arm is asked to do, where setpoints may be followed from now on."""
+        """The current reference, where setpoints may be followed from now on."""
         try:
             self.ready()
         except ControlError as error:

@@ -1,4 +1,4 @@
-"""The torques of a controller in each of its states, from laws that know no states."""
+"""Torques of a controller in each of its modes, from laws without modes."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class Torques:
         return own
 
     def gravity(self, q: Array) -> Array:
-        """The model's gravity at a measured posture, shape (n,), whatever the hardware compensates.
+        """The model's gravity at a measured posture, shape (n,), also where the hardware compensates it.
 
         Zero where a mechanism's loops do not close, for which `follow` raises as soon as an effort is due.
         """
@@ -171,7 +171,7 @@ class Torques:
         return self._own(terms)
 
     def supporting(self, q: Array, qd: Array) -> TorqueTerms:
-        """Gravity alone: for drives that do not act, whatever moves the arm."""
+        """Gravity alone: for drives that do not act."""
         return self.damped(q, qd)._replace(feedback=self._zero)
 
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
@@ -190,14 +190,14 @@ class Torques:
         return effort - gravity if "gravity" in compensated else effort
 
     def along(self, reference: Reference) -> TorqueTerms:
-        """What the reference itself takes, as if the arm were on it: for when nobody knows where it is."""
+        """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""
         self.follow(reference.q, reference.qd)
         return self.tracking(reference.q, reference.qd, reference, 0.0)
 
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
 
-        A state that came `late`, s, is a delay that damping has to bear like a longer period.
+        A state that came `late`, s, is a delay that counts for damping like a longer period.
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking

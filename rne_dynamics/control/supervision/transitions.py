@@ -1,4 +1,4 @@
-"""The modes of a controller: its memory between two joint states, and what every transition does."""
+"""Transitions of a controller between its modes, and what it remembers between two joint states."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Transitions:
     settings
         What parameters decide.
     on_change
-        Told each new mode and its cause.
+        Called with each new mode and its cause.
     """
 
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
@@ -117,7 +117,7 @@ class Transitions:
     def _anchor(self, why: str, *, soft: bool = True) -> None:
         """Come to rest from what is measured now; if `soft`, the feedback grows from nothing."""
         self._torques.forget()
-        limit = self.settings.limits.velocity  # a reference is never faster, however fast the arm is
+        limit = self.settings.limits.velocity  # a reference never exceeds it, even if the arm does
         now = Reference(self.q.copy(), np.clip(self.qd, -limit, limit), np.zeros(len(self.q)))
         self.queue.anchor(self.stamp, now, why)
         self._ramped = self._integrated = self.stamp
@@ -126,7 +126,7 @@ class Transitions:
         self._weigh_at = -math.inf
 
     def _begin_check(self) -> None:
-        """Look at the arm before it may move."""
+        """Begin the start-up check."""
         self.gate = StartGate(self.settings, self._torques.posture)
         self._go_on()
 
@@ -184,7 +184,7 @@ class Transitions:
         self._runaway = Runaway(now, self.qd, command, limits, self._torques.moving)
 
     def _fail(self, now: float, why: str) -> None:
-        """A state that has no answer: stop by dead reckoning and stay out of it."""
+        """A state for which there is no effort: stop by dead reckoning, without return."""
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
         self._go_blind(now, lost=False)
@@ -202,7 +202,7 @@ class Transitions:
         self._go_blind(now, lost=not self._doubted)
 
     def _go_blind(self, now: float, *, lost: bool) -> None:
-        """Go on with a stop without states; it always ends, since nobody sees what the arm does."""
+        """Go on with a stop without states; it always ends, since the arm is not observed."""
         assert self._stop is not None
         self._stop = self._stop.ended_by(now, self.settings.stop)
         if self._runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
@@ -239,7 +239,7 @@ class Transitions:
             last = f" (the last one was refused: {self.counters.base_refusal})" if self.counters.base_refused else ""
             self._begin_stop(now, f"no usable base motion for {now - self._base.arrival:.3f} s{last}", after=FAULT)
         assert self._stop is not None
-        self._stop = self._stop.ended_by(now, self.settings.stop)  # which way gravity acts is known ever less
+        self._stop = self._stop.ended_by(now, self.settings.stop)  # the direction of gravity becomes uncertain
 
     @property
     def blind(self) -> bool:

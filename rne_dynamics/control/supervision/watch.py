@@ -1,4 +1,4 @@
-"""How often joint states come, and whether that is enough for an arm that needs it."""
+"""Rate and period of joint states, and whether they suffice."""
 
 from __future__ import annotations
 

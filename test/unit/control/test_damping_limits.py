@@ -71,7 +71,7 @@ def test_the_smallest_inertia_is_found_within_a_percent(name: str) -> None:
         better = felt.min(axis=0) < least
         best[better] = q[felt.argmin(axis=0)][better]
         least = np.minimum(least, felt.min(axis=0))
-    # the reference search may itself end beside the minimum
+    # the reference search may itself end near the minimum
     assert (posture_inertia(robot).felt <= 1.01 * least).all()
     assert (posture_inertia(robot).felt >= 0.98 * least).all()
 

@@ -179,16 +179,16 @@ def test_the_wall_never_pulls_outwards():
 
 @given(st.floats(-1e-7, 1e-7), st.floats(-5.0, 5.0), st.floats(-40.0, 40.0))
 @settings(derandomize=True, max_examples=60)
-def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(beside, qd, motion):
+def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(offset_, qd, motion):
     for where in ({"q": 0.8, "qd": qd}, {"q": 0.2, "qd": 2.0}, {"q": 0.2, "qd": -2.0}, {"q": 1.0, "qd": qd}):
         efforts = []
-        for offset in (-abs(beside), abs(beside)):
+        for offset in (-abs(offset_), abs(offset_)):
             made = limiter(effort=[1e4, 1e4])
             limit(made)
             moved = {"q": [where["q"] + offset, 0.0], "qd": [where["qd"] + offset, 0.0]}
             efforts.append(limit(made, motion=[motion, 0.0], **moved).command[0])
         slope = 2.0 * 10.0 * (10.0 + 2.0 * 5.0 / 0.04 + 2.0) + 40.0 * (1.0 / 0.2 + 1.0 / (OVERSPEED * 2.0))
-        assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(beside) * slope + 1e-9
+        assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(offset_) * slope + 1e-9
 
 
 def test_a_joint_that_starts_in_its_margin_or_beyond_is_left_there():
