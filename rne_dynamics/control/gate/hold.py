@@ -44,7 +44,7 @@ class GateHold:
         if isinstance(self.robot, Mechanism):
             self._loops = Follower(self.robot)
 
-    def weigh(self, q: Array, delay: float) -> None:
+    def update_inertia(self, q: Array, delay: float) -> None:
         """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
         inertia = joint_inertia(self.robot, q, self._posture)
         self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))

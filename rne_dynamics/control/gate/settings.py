@@ -100,7 +100,7 @@ class GateCounters:
         Commands that were not used, by what was wrong with them, and the text of the last refusal.
     limited, stepped
         Commands passed on that were beyond an effort limit, and those that changed faster than the rate allows.
-    own, blind
+    own, dead_reckoned
         Efforts of the gate itself; of these those without a usable joint state.
     takeovers
         Times that the gate has taken over.
@@ -115,7 +115,7 @@ class GateCounters:
     limited: int = 0
     stepped: int = 0
     own: int = 0
-    blind: int = 0
+    dead_reckoned: int = 0
     takeovers: int = 0
     failure: str = ""
 

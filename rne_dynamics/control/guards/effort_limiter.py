@@ -235,7 +235,7 @@ class EffortLimiter:
         np.clip(given, -self._limits.effort, self._limits.effort, out=self._memory[_LAST])
         self._memory[_FRESH] = 1.0
 
-    def weigh(self, inertia: Array) -> None:
+    def update_inertia(self, inertia: Array) -> None:
         """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
 
         `felt_inertia` makes it of the mass matrix. Until the first call walls only fade motion out.

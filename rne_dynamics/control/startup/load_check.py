@@ -40,7 +40,7 @@ STILL = 0.05
 MOST_STARTS = 10
 #: States without which a mean is not believed, and the share of them that must hold an effort.
 LEAST_STATES, LEAST_SHARE = 5, 0.5
-#: Share of what is allowed that counts as noise when causes are weighed against each other.
+#: Share of what is allowed that counts as noise when causes are compared.
 NOISE = 0.15
 
 # rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero

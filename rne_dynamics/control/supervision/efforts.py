@@ -22,7 +22,7 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import RneDynamicsError
 
 #: How often the inertia that walls and dampers are made of is updated, s.
-WEIGH_PERIOD = 0.2
+INERTIA_PERIOD = 0.2
 #: Efforts that differ by less, in effort limits, are the same.
 ALIKE = 1e-9
 #: Largest step of the stamps that lets the feedback grow, s.
@@ -35,14 +35,14 @@ class Efforts(Transitions):
     def effort(self, stamp: int, now: float) -> Effort | None:
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
         self._watch_base(now)
-        if self._blind or not (self.mode in DRIVING or self.mode is STOPPING):
+        if self._dead_reckoning or not (self.mode in DRIVING or self.mode is STOPPING):
             return None
         if self._unseen(now):
             return self._bridge(now)
         try:
-            if now >= self._weigh_at:
-                self._output.weigh(self._torques.weigh(self.q))
-                self._weigh_at = now + WEIGH_PERIOD
+            if now >= self._update_inertia_at:
+                self._output.update_inertia(self._torques.update_inertia(self.q))
+                self._update_inertia_at = now + INERTIA_PERIOD
             self._torques.follow(self.q, self.qd)
             return self._answer(stamp, now)
         except RneDynamicsError as error:
@@ -54,8 +54,8 @@ class Efforts(Transitions):
         self._watch_base(now)
         if self._stale(now):
             self._lose(now)
-        if self._blind:
-            return self._blind_effort(now)
+        if self._dead_reckoning:
+            return self._reckoned_effort(now)
         return self._bridge(now) if self._unseen(now) else None
 
     def _answer(self, stamp: int, now: float) -> Effort:
@@ -172,7 +172,7 @@ class Efforts(Transitions):
         self._command = limited.command
         return Effort(limited.command, terms, self._through(now, limited))
 
-    def _blind_effort(self, now: float) -> Effort:
+    def _reckoned_effort(self, now: float) -> Effort:
         """Dead reckoning: along the braking reference, then the gravity torque of where it ends, released in time."""
         stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
         terms = self._torques.only_support(self._gravity, self._support(now))
@@ -182,7 +182,7 @@ class Efforts(Transitions):
                 self._gravity = terms.gravity
             except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
                 self.counters.refusal = "the braking motion has no solution"
-        self.counters.blind += 1
+        self.counters.dead_reckoned += 1
         limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
         return Effort(limited.command, terms, self._through(now, limited))
 

@@ -83,7 +83,7 @@ class Observation(Efforts):
             self._output.start_from(reported, self._torques.gravity(self.q))
             self._hold("joint states have come")
             self._begin_check()
-        elif self._blind:
+        elif self._dead_reckoning:
             self._see_again(now, reported)
         elif fresh:
             self.counters.time_jumps += 1
@@ -115,7 +115,7 @@ class Observation(Efforts):
         """States are back while the arm is stopped by dead reckoning."""
         if not self._lost or self._good < BACK:
             return  # what failed with the last state may fail with this one
-        self._blind = self._lost = False
+        self._dead_reckoning = self._lost = False
         if now - self._output.at >= self.settings.states.timeout:  # a process that slept: drives have let go meanwhile
             self._output.start_from(reported, self._torques.gravity(self.q))
         if self._stopped_by_loss and self._after is not INACTIVE:

@@ -73,9 +73,9 @@ class Output:
         tolerance = start_tolerance(self._settings.robot, gravity, self._settings.limits.effort)
         self._limiter.start(believable_start(reported, gravity, tolerance))
 
-    def weigh(self, inertia: Array) -> None:
-        """Take the inertia each joint feels, as for `EffortLimiter.weigh`."""
-        self._limiter.weigh(inertia)
+    def update_inertia(self, inertia: Array) -> None:
+        """Take the inertia each joint feels, as for `EffortLimiter.update_inertia`."""
+        self._limiter.update_inertia(inertia)
 
     def answer(
         self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters, fade: float = 1.0

@@ -68,7 +68,7 @@ class Supervisor(Observation):
             self._base.change(settings.base)
         self._filter.change(settings.states)
         self._output.adopt(settings)
-        self._weigh_at = -math.inf
+        self._update_inertia_at = -math.inf
         self._rates.adopt(settings)
         if settings.robot is not old.robot and self.mode is HOLDING and not self.gate.open:
             self._begin_check()
@@ -120,7 +120,7 @@ class Supervisor(Observation):
         if self.mode is HOLDING and self.gate.failed:
             self._begin_check()  # it disagreed: check again
             return
-        if self._blind and self._stopped_by_loss:
+        if self._dead_reckoning and self._stopped_by_loss:
             self._lost = True  # the operator trusts the states: they are used as soon as there are `BACK` good ones
             self._filter.restart()
             return

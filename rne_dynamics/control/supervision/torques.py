@@ -59,7 +59,7 @@ class Torques:
         self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
         self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
-        self._floating, self._weighed_for = settings.floating, self.period.longest
+        self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
         self.move_base(self._base)
         law, delay = settings.tracking, settings.command_delay
@@ -102,7 +102,7 @@ class Torques:
         if self.loops is not None:
             self.loops.follow(q, qd)
 
-    def weigh(self, q: Array) -> Array:
+    def update_inertia(self, q: Array) -> Array:
         """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
 
         All are as large as is stable here at the rate at which states come. Walls and overspeed dampers, which may act
@@ -113,7 +113,7 @@ class Torques:
         felt, inverse = inertia.felt, inertia.inverse
         self._own_part, self.moving = felt[:, None] * inverse, inertia.moving
         rate = 1.0 / self.period.longest
-        self._weighed_for = self.period.longest
+        self._inertia_period = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
         wanted = settings.floating.damping
         allowed = lowered(inverse, wanted, rate / SAFETY)
@@ -212,7 +212,7 @@ class Torques:
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
         """Less damping where states have become rarer since inertia was updated."""
-        part = self._weighed_for / self.period.longest
+        part = self._inertia_period / self.period.longest
         return terms._replace(feedback=part * terms.feedback) if part < 1.0 else terms
 
     def _own(self, terms: TorqueTerms) -> TorqueTerms:

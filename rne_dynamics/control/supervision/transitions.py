@@ -71,7 +71,7 @@ class Transitions:
         self._holding = HoldingBound()
         self._stop: Stop | None = None
         self._after = INACTIVE
-        self._blind = self._lost = self._stopped_by_loss = self._doubted = self._base_lost = False
+        self._dead_reckoning = self._lost = self._stopped_by_loss = self._doubted = self._base_lost = False
         self._reckoned = 0, -math.inf  # stamp and arrival from which dead reckoning goes on
         self._requested = False  # whether a stop was requested since the last start or recovery
         self._runaway: Runaway | None = None
@@ -80,7 +80,7 @@ class Transitions:
         self._gravity = np.zeros(robot.n)
         self._period = math.inf  # between two usable states of late, s
         self._command = np.full(robot.n, np.nan)  # the last one
-        self._integrated, self._weigh_at = 0, -math.inf
+        self._integrated, self._update_inertia_at = 0, -math.inf
         self._acting = 0  # stamp for which the effort is computed
         self._feedback, self._ramped = 0.0, 0  # fraction of the feedback, and the stamp to which it has grown
         self.settings = settings
@@ -104,7 +104,7 @@ class Transitions:
         self._good, self._needed, self._doubted = 0, needed, False
         self._filter.reset()
         self._rates.restart()
-        self._stop, self._runaway, self._blind, self._lost = None, None, False, False
+        self._stop, self._runaway, self._dead_reckoning, self._lost = None, None, False, False
         self.gate = StartGate(self.settings)
         self.arrival, self._period = now, math.inf
         self._enter(WAITING, cause)
@@ -123,7 +123,7 @@ class Transitions:
         self._ramped = self._integrated = self.stamp
         if soft:
             self._feedback = 0.0
-        self._weigh_at = -math.inf
+        self._update_inertia_at = -math.inf
 
     def _begin_check(self) -> None:
         """Begin the start-up check."""
@@ -145,7 +145,7 @@ class Transitions:
         braking = self.settings.tracking is not None
         self._stop = self.settings.stop.begin(now, braking=braking, ending=ending)
         self._after, self._lost, self._runaway = after, False, None
-        self._weigh_at = -math.inf
+        self._update_inertia_at = -math.inf
         self.counters.stops += 1
         self._enter(STOPPING, why)
 
@@ -168,7 +168,7 @@ class Transitions:
             return False
         if self._after is FAULT:
             self.counters.faults += 1
-        self._stop, self._runaway, self._blind = None, None, False
+        self._stop, self._runaway, self._dead_reckoning = None, None, False
         self._enter(self._after, self.cause)
         return True
 
@@ -187,7 +187,7 @@ class Transitions:
         """A state for which there is no effort: stop by dead reckoning, without return."""
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
-        self._go_blind(now, lost=False)
+        self._begin_dead_reckoning(now, lost=False)
 
     def _lose(self, now: float) -> None:
         """No usable state any more: stop by dead reckoning."""
@@ -199,15 +199,15 @@ class Transitions:
         if self.mode is not STOPPING:
             self._begin_stop(now, why, after=FAULT)
             self._stopped_by_loss = True
-        self._go_blind(now, lost=not self._doubted)
+        self._begin_dead_reckoning(now, lost=not self._doubted)
 
-    def _go_blind(self, now: float, *, lost: bool) -> None:
+    def _begin_dead_reckoning(self, now: float, *, lost: bool) -> None:
         """Go on with a stop without states; it always ends, since the arm is not observed."""
         assert self._stop is not None
         self._stop = self._stop.ended_by(now, self.settings.stop)
         if self._runaway is not None:  # too fast, and now unseen: nothing that is sent can be trusted
             self._stop = Stop(now, now, 0.0)
-        self._blind, self._lost, self._good = True, lost, 0
+        self._dead_reckoning, self._lost, self._good = True, lost, 0
         self._reckoned = self.stamp, self.arrival  # states that come back may have another time base
 
     def _stale(self, now: float) -> bool:
@@ -215,7 +215,7 @@ class Transitions:
         if self.mode is STOPPING:
             unseen = CUT if math.isinf(self._period) else max(TRIAL, 2.0 * self._period)  # of an arm that was too fast
             timeout = min(timeout, SILENCE if self._runaway is None else unseen)
-        seeing = not self._blind and (self.mode in DRIVING or self.mode is STOPPING)
+        seeing = not self._dead_reckoning and (self.mode in DRIVING or self.mode is STOPPING)
         return seeing and now - self.arrival >= timeout
 
     def _unseen(self, now: float) -> bool:
@@ -242,9 +242,9 @@ class Transitions:
         self._stop = self._stop.ended_by(now, self.settings.stop)  # the direction of gravity becomes uncertain
 
     @property
-    def blind(self) -> bool:
+    def dead_reckoning(self) -> bool:
         """Whether the arm is being stopped without usable states: `tick` gives the efforts."""
-        return self._blind
+        return self._dead_reckoning
 
     @property
     def posture(self) -> Array | None:

@@ -270,7 +270,7 @@ def test_without_joint_states_gravity_of_the_last_posture_fades(policy):
     rig, controller = passing(stop=StopPlan(policy=policy, hold_time=HOLD, ramp_time=RAMP))
     rig.run(0.3, controller, states=lambda state: None)
     rig.run(0.1, states=lambda state: None)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     np.testing.assert_allclose(rig.sent[-1].command, rne.gravity_torque(ROBOT, rig.gate.q), atol=1e-9)
     rig.run(HOLD + RAMP + SLACK, states=lambda state: None)
     assert rig.mode is FAULT
@@ -282,10 +282,10 @@ def test_joint_states_that_are_lost_and_come_back_in_a_take_over_are_used_again(
     rig, _ = passing()
     rig.run(0.05)
     rig.run(0.15, states=lambda state: None)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     rig.run(0.05)
     assert rig.mode is STOPPING
-    assert not rig.gate.blind
+    assert not rig.gate.dead_reckoning
 
 
 def test_joint_states_that_jump_are_not_believed_in_a_take_over():
@@ -296,7 +296,7 @@ def test_joint_states_that_jump_are_not_believed_in_a_take_over():
         return {**state, "q": state["q"] + 1.0}
 
     rig.run(0.3, states=elsewhere)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     rig.run(HOLD + RAMP + SLACK, states=elsewhere)
     assert rig.mode is FAULT
 

@@ -20,7 +20,7 @@ def report(asked, *, qd=(0.0, 0.0, 0.0), rate=np.inf, saturation="joint", q=Q):
         [87.0, 50.0, 20.0], rate, 1.0, -2.0, 2.0, 0.1, saturation=saturation, joints=("base", "elbow", "wrist")
     )
     limiter = EffortLimiter(limits)
-    limiter.weigh(np.full(3, 0.5))
+    limiter.update_inertia(np.full(3, 0.5))
     limited = limiter.limit(asked.gravity, asked.total - asked.gravity, q, np.array(qd), 0.001)
     return clamp_report(asked, limited, limits, q)
 

@@ -24,7 +24,7 @@ def limiter(*, inertia=(2.0, 0.5), **change):
         "margin": [0.2, 0.1], "stop_frequency": 10.0, "joints": NAMES, **change,
     }  # fmt: skip
     made = Limiter(EffortLimits(**given))
-    made.weigh(np.array(inertia))
+    made.update_inertia(np.array(inertia))
     return made
 
 
@@ -264,11 +264,11 @@ def test_times_inertias_efforts_and_shapes_are_checked():
         with pytest.raises(ControlError, match=f"time since the last effort is {bad} s"):
             limit(made, dt=bad)
         with pytest.raises(ControlError, match=f"inertia of joint 'elbow' is {bad}"):
-            made.weigh(np.array([1.0, bad]))
+            made.update_inertia(np.array([1.0, bad]))
         with pytest.raises(ControlError, match=f"present effort of joint 'shoulder' is {bad}"):
             made.start(np.array([bad, 1.0]))
     with pytest.raises(ControlError, match=r"inertia of joint 'elbow' is -1\.0"):
-        made.weigh(np.array([1.0, -1.0]))
+        made.update_inertia(np.array([1.0, -1.0]))
     with pytest.raises(ControlError, match=r"position has shape \(1,\); the limits are for \(2,\)"):
         limit(made, q=[0.0])
 
@@ -341,10 +341,10 @@ def any_limits(draw):
 def test_no_input_breaks_what_is_promised(limits, messages, inertia):
     made = Limiter(limits[0])
     if (np.abs(inertia) <= 1e100).all() and min(inertia) >= 0.0:
-        made.weigh(np.array(inertia))
+        made.update_inertia(np.array(inertia))
     else:
         with pytest.raises(ControlError):
-            made.weigh(np.array(inertia))
+            made.update_inertia(np.array(inertia))
     rate, fastest = limits[0].rate, limits[0].rate
     for count, (support, motion, q, qd, dt) in enumerate(messages):
         if count % 4 == 3 and count // 4 < len(limits):

@@ -129,7 +129,7 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
         np.testing.assert_allclose(np.diag(inertia.inverse)[:2], np.diag(alone.inverse), rtol=1e-9)
     arm = rig()
     arm.run(0.01)
-    walls = arm.supervisor._torques.weigh(np.array(ARM.neutral))
+    walls = arm.supervisor._torques.update_inertia(np.array(ARM.neutral))
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)
@@ -157,7 +157,7 @@ def test_the_effort_gate_holds_it_with_stable_damping():
     delay, hold = 0.004, GateHold(ARM, 100.0, weightless=False)
     q = ARM.neutral + np.array([1e-3, 0.0, 0.0])  # as encoders read it
     hold.follow(q, np.zeros(3))
-    hold.weigh(q, delay)
+    hold.update_inertia(q, delay)
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert (hold.damping > 0.0).all()
     assert float(fastest_decay(inverse, hold.damping)) * delay <= 1.01 / CALM
