@@ -42,15 +42,7 @@ from rne_dynamics.model.mechanism import open_tree
 
 
 class Supervisor(Observation):
-    """A controller between two joint states.
-
-    Parameters
-    ----------
-    settings
-        What parameters decide.
-    on_change
-        Called with each new mode and its cause.
-    """
+    """A controller between two joint states; parameters as for `Transitions`."""
 
     def __init__(self, settings: Settings, on_change: Callable[[Mode, str], None] = lambda mode, cause: None) -> None:
         super().__init__(settings, on_change)
