@@ -53,7 +53,7 @@ def swing(robot: rne.RobotModel, margin: float, push: float = 0.0) -> Run:
     for cycle in range(round(SECONDS / DT)):
         state = simulator.state
         if cycle % 20 == 0:
-            limiter.weigh(rne.felt_inertia(rne.mass_matrix(robot, state.q)))
+            limiter.update_inertia(rne.felt_inertia(rne.mass_matrix(robot, state.q)))
         gravity = rne.gravity_torque(robot, state.q)
         limited = limiter.limit(gravity, np.zeros(robot.n), state.q, state.qd, DT)
         rows.append((state.t, state.q[JOINT], state.qd[JOINT], limited.command[JOINT]))

@@ -1,4 +1,4 @@
-"""Checks of joint vectors, shared by everything in this folder."""
+"""Checks of joint vectors for control."""
 
 from __future__ import annotations
 

@@ -1,29 +1,26 @@
-"""Computed torque: the feedback acts inside the inverse dynamics, so every error obeys the same linear equation."""
+"""Computed torque: feedback inside the inverse dynamics, so that every error obeys the same linear equation."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.checks import every_joint_driven, measured
+from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
-from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
-from rne_dynamics.model.rebuilt import Rebuilt
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
@@ -59,7 +56,7 @@ def computed_torque_kernel(
     arm: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
     terms: Array,
 ) -> None:
-    """`computed_torque_terms` of a packed arm; a reference as three arrays is passed faster than as a tuple."""
+    """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
     computed_torque_terms(
         topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
         terms,
@@ -67,7 +64,7 @@ def computed_torque_kernel(
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(Rebuilt):
+class ComputedTorque(TrackingLaw):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
 
     On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint, also on a moving base
@@ -75,24 +72,13 @@ class ComputedTorque(Rebuilt):
 
     Parameters
     ----------
-    robot
-        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
+    robot, friction_compensation
+        As for `TrackingLaw`; so are the errors.
     gains
         In 1/s², 1/s³, 1/s (they make accelerations).
-    friction_compensation
-        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
-        velocity, which keeps the error equation linear; the Coulomb part the desired one.
-
-    Raises
-    ------
-    ControlError
-        A robot with a floating joint, or gains for another number of joints.
     """
 
-    robot: Machine
-    gains: Gains
-    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
-    _friction: JointFriction = field(init=False, repr=False)
+    name: ClassVar[str] = "computed torque"
     #: The open arm, packed, with its base at rest; of a mechanism its tree.
     arm: Array = field(init=False, repr=False)
     #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
@@ -100,18 +86,15 @@ class ComputedTorque(Rebuilt):
     _nothing: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        every_joint_driven(self.robot, "computed torque")
-        self.gains.fit(self.robot.n, "computed torque")
-        friction, gains, compensation = joint_friction(self.robot), self.gains, self.friction_compensation
+        super().__post_init__()
+        gains, compensation = self.gains, self.friction_compensation
         tree = open_tree(self.robot)
         table = np.zeros((TABLE_ROWS, self.robot.n))
-        table[:SCALE] = gains.p, gains.d, gains.i, *friction
+        table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
         if compensation is not None:
             table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
         arm = tree.pack(tree.base_at_rest, checked=False)
-        for name, value in (
-            ("_friction", friction), ("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n)),
-        ):  # fmt: skip
+        for name, value in (("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
 
     def law(
@@ -130,7 +113,7 @@ class ComputedTorque(Rebuilt):
             ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
         posture
             Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
-            are assembled: a loop hands in what it last had. None starts from the mechanism's own posture, which takes
+            are assembled: a loop passes its last one. None starts from the mechanism's own posture, which takes
             longer and always ends on that posture's branch. Not used for an open arm.
         base_motion
             How the base moves now; at rest by default.
@@ -148,16 +131,11 @@ class ComputedTorque(Rebuilt):
         desired = measured(reference.qdd, n, "reference.qdd")
         robot = self.robot
         if isinstance(robot, Mechanism):
-            compensation = self.friction_compensation
             correction = feedback(self.gains, q, qd, reference, integral)
             inertia, coriolis, gravity, answer, passive = closed_terms(
                 robot, q, qd, desired, correction, posture, base_motion
             )
-            if compensation is None:
-                friction = np.zeros(n)
-            else:
-                friction = compensation.torque(self._friction, qd, reference.qd, passive)
-            return TorqueTerms(inertia, coriolis, gravity, friction, answer)
+            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(qd, reference.qd, passive), answer)
         terms = np.empty((5, n))
         arm = self.arm
         if base_motion is not None:
@@ -169,9 +147,3 @@ class ComputedTorque(Rebuilt):
             self._nothing if integral is None else measured(integral, n, "integral"), terms,
         )
         return TorqueTerms(*terms)
-
-    def next_integral(
-        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None
-    ) -> Array:
-        """∫e dt one cycle later, kept from winding up; see `integrate_error`."""
-        return integrate_error(self.gains, integral, reference.q - q, dt, saturated)

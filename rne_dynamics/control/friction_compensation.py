@@ -1,4 +1,4 @@
-"""Torque that cancels joint friction, smooth where the motion turns around."""
+"""Friction compensation, smooth through zero velocity."""
 
 from __future__ import annotations
 

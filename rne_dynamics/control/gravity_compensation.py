@@ -1,4 +1,4 @@
-"""Gravity compensation: the arm weighs nothing, and a hand can lead it."""
+"""Gravity compensation with damping, for hand guiding."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class GravityCompensation:
     damping
         D, N·m·s/rad or N·s/m, not negative; one number or shape (n,).
     friction_compensation
-        Takes the measured velocity for both parts: nobody knows where the hand wants to go.
+        Takes the measured velocity for both parts: the hand's intention is unknown.
 
     Raises
     ------

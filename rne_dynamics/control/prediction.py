@@ -1,4 +1,4 @@
-"""The state at which an effort will act: forward dynamics over the delay, under the efforts that were sent before."""
+"""Predicted state at which an effort will act: forward dynamics over the delay, under the efforts sent before."""
 
 from __future__ import annotations
 

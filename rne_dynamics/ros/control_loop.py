@@ -298,7 +298,7 @@ class ControlLoop:
     def turn(self) -> None:
         """Wait for one state or deadline, for 10 ms at most, and answer it; check the age of the state."""
         assert self.hot is not None
-        self.hot.turn(longest=BLIND_PERIOD if self.supervisor.blind else LONGEST_WAIT)
+        self.hot.turn(longest=BLIND_PERIOD if self.supervisor.dead_reckoning else LONGEST_WAIT)
         if not self.clock.simulated or self.clock.running_on:
             self._watch(self.clock.now())
 
@@ -442,7 +442,7 @@ class ControlLoop:
         if effort is not None:
             self._publish(effort)
             self.statistics.sent()
-        self._watch_at = now + (BLIND_PERIOD if self.supervisor.blind else WATCH_PERIOD)
+        self._watch_at = now + (BLIND_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
         for subscription in self._drives:
             taken = take(subscription, Bool)
             if taken is not None:

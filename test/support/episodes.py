@@ -169,11 +169,11 @@ class Episode(Happenings):
             self.stopping_since, self.plan, self.stops = rig.now, stop, rig.supervisor.counters.stops
         plan = self.plan
         planned = plan.brake_time + plan.hold_time + plan.ramp_time
-        # one that holds without end may go blind, or be told to end, at any time
+        # one that holds without end may lose its states, or be ended, at any time
         under_way = rig.supervisor._stop
         if plan.policy == "hold" and under_way is not None and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
-        if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.blind else 0.0):
+        if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.dead_reckoning else 0.0):
             self._fail(f"a stop has not ended {rig.now - self.stopping_since - planned:.3f} s after its time")
 
     def _judge_reference(self, mode: Mode) -> None:

@@ -35,20 +35,20 @@ from rne_dynamics.control.gate.settings import (
 )
 from rne_dynamics.control.gate.states import GateStates
 from rne_dynamics.control.guards.effort_limiter import EFFORT, LARGEST, LONGEST_STEP, RATE, EffortLimiter, Limited
+from rne_dynamics.control.guards.lost_stream import BACK
 from rne_dynamics.control.supervision.stop_plan import Stage, Stop
-from rne_dynamics.control.supervision.supervisor import BACK
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
 #: Multiple of a joint's velocity limit at which the gate takes over: beyond that at which a controller stops by itself.
 TAKE_OVER = 2.0
-#: And that beyond which it lets go of an arm that it has taken over.
+#: Multiple beyond which the gate releases an arm that it has taken over.
 OVERSPEED = 1.5
 #: An arm that is faster than that at a take-over may be slowed down for so long, s, if it gets no faster than it was by
 #: this factor.
 GRACE, FASTER = 0.1, 1.05
 #: How often the damping follows the posture, s.
-WEIGH_PERIOD = 0.2
+INERTIA_PERIOD = 0.2
 #: Longest time between two efforts of a take-over, s: where joint states come more slowly.
 DRIVE_PERIOD = 0.005
 
@@ -94,9 +94,9 @@ class EffortGate:
         self.states.restart()
         self._limiter.start(np.zeros(self.settings.robot.n))
         self._good_at = -math.inf
-        self._began, self._weigh_at, self._good = now, -math.inf, 0
+        self._began, self._update_inertia_at, self._good = now, -math.inf, 0
         self._stop, self._blend_from, self._support = None, math.nan, 1.0
-        self._blind = self._distrusted = self._dropped = self._asked = self._ending = False
+        self._dead_reckoning = self._distrusted = self._dropped = self._asked = self._ending = False
 
     # -- settings -----------------------------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ class EffortGate:
         self.states.change(settings.states)
         self.settings = settings
         self._hold = self._new_hold()
-        self._weigh_at = -math.inf
+        self._update_inertia_at = -math.inf
 
     def warm_up(self) -> None:
         """Compile everything that a take-over needs; changes no state."""
@@ -145,7 +145,7 @@ class EffortGate:
         why
             The cause that is shown.
         ending
-            Whether the gate is deactivated, so that it cannot hold for ever; it is inactive afterwards.
+            Whether the gate is deactivated, so that it cannot hold without end; it is inactive afterwards.
         """
         self._asked, self._ending = True, self._ending or ending
         if self.mode is PASSING:
@@ -184,7 +184,7 @@ class EffortGate:
             raise ControlError(
                 f"no good effort within {self.settings.command_timeout:g} s: start the controller first"
             )
-        if self.states.stale(now) or self._blind:
+        if self.states.stale(now) or self._dead_reckoning:
             raise ControlError("no usable joint states: an arm that is not measured is not handed back")
         self._hand_back(now, "recovery was requested")
 
@@ -236,7 +236,8 @@ class EffortGate:
     def _recovers(self, now: float) -> bool:
         """Whether efforts are passed again unasked."""
         asked = self._asked or self._dropped or not self.settings.recover_automatically
-        return not (asked or self._blind or self.states.stale(now)) and self._good >= self.settings.recover_after
+        unmeasured = self._dead_reckoning or self.states.stale(now)
+        return not (asked or unmeasured) and self._good >= self.settings.recover_after
 
     def _pass(self, now: float, effort: Array) -> GateEffort:
         limited = self._limiter.approach(self._blended(now, effort), min(now - self._sent_at, LONGEST_STEP))
@@ -284,23 +285,23 @@ class EffortGate:
                 self._take_over(now, f"{self._fastest()}: the controller does not stop it")
         if self.mode is not STOPPING:
             return None
-        if self._blind and not self._distrusted and self.states.good >= BACK:
-            self._blind = False
+        if self._dead_reckoning and not self._distrusted and self.states.good >= BACK:
+            self._dead_reckoning = False
         return self._drive(now)
 
     def _notice_loss(self, now: float) -> None:
         """Where joint states are missing a take-over goes on without them."""
-        if not self.states.stale(now) or self.blind:
+        if not self.states.stale(now) or self.dead_reckoning:
             return
         doubted = self.states.doubted
         self.states.forget()
         if self.mode is STOPPING:
-            self._go_blind(now, for_good=doubted)
+            self._begin_dead_reckoning(now, for_good=doubted)
 
     @property
-    def blind(self) -> bool:
+    def dead_reckoning(self) -> bool:
         """Whether a take-over goes on without usable joint states."""
-        return self.mode is STOPPING and self._blind
+        return self.mode is STOPPING and self._dead_reckoning
 
     @property
     def requested(self) -> bool:
@@ -335,17 +336,17 @@ class EffortGate:
     def _take_over(self, now: float, why: str, after: GateMode = FAULT) -> None:
         self.counters.takeovers += 1
         self._stop = self.settings.stop.begin(now, braking=False, ending=self._ending)
-        self._after, self._dropped, self._blind = after, False, False
-        self._began, self._weigh_at, self._good = now, -math.inf, 0
+        self._after, self._dropped, self._dead_reckoning = after, False, False
+        self._began, self._update_inertia_at, self._good = now, -math.inf, 0
         self._blend_from, self._support = math.nan, 1.0
         self._allowed = np.maximum(OVERSPEED * self.settings.limits.velocity, FASTER * np.abs(self.qd))
         self._enter(STOPPING, why)
         if self.states.stale(now):
-            self._go_blind(now, for_good=self.states.doubted)
+            self._begin_dead_reckoning(now, for_good=self.states.doubted)
 
-    def _go_blind(self, now: float, *, for_good: bool) -> None:
+    def _begin_dead_reckoning(self, now: float, *, for_good: bool) -> None:
         """Go on with the gravity torque of the last posture; an arm that is not measured is released."""
-        self._blind, self._distrusted = True, for_good
+        self._dead_reckoning, self._distrusted = True, for_good
         try:
             self._gravity = self._hold.torque(self.q, np.zeros(len(self.q)))[0]
         except RneDynamicsError as error:  # the gravity torque of the posture before it stays
@@ -355,11 +356,11 @@ class EffortGate:
 
     def _held(self, now: float) -> Array:
         """Gravity torque and damping of the last state; gravity torque alone where that is too old."""
-        if self._blind or self.states.stale(now):
+        if self._dead_reckoning or self.states.stale(now):
             return self._gravity
-        if now >= self._weigh_at:
-            self._hold.weigh(self.q, self.states.delay)
-            self._weigh_at = now + WEIGH_PERIOD
+        if now >= self._update_inertia_at:
+            self._hold.update_inertia(self.q, self.states.delay)
+            self._update_inertia_at = now + INERTIA_PERIOD
         self._gravity, damping = self._hold.torque(self.q, self.qd)
         held: Array = self._gravity + damping
         return held
@@ -373,27 +374,27 @@ class EffortGate:
         support = 0.0 if self._dropped else self._stop.support(now)
         if support > 0.0:
             try:
-                if not self._blind:
+                if not self._dead_reckoning:
                     self._hold.follow(self.q, self.qd)
                 target = support * self._held(now)
             except RneDynamicsError as error:
                 self.counters.failure = str(error)
-                self._go_blind(now, for_good=True)
+                self._begin_dead_reckoning(now, for_good=True)
                 target = support * self._gravity
         limited = self._limiter.approach(target, min(now - self._sent_at, LONGEST_STEP))
         self._sent_at, self._support = now, support
         self.counters.own += 1
-        self.counters.blind += self._blind
+        self.counters.dead_reckoned += self._dead_reckoning
         over = self._dropped or self._stop.stage(now) is Stage.OVER
         if not over or limited.command.any():
             return GateEffort(limited.command)
-        self._stop, self._blind = None, False
+        self._stop, self._dead_reckoning = None, False
         self._enter(INACTIVE if self._ending else self._after, self.cause)
         return GateEffort(limited.command, last=True)
 
     def _watch_speed(self, now: float) -> None:
         """Let go of an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
-        if self._blind or self._dropped:
+        if self._dead_reckoning or self._dropped:
             return
         limit = OVERSPEED * self.settings.limits.velocity
         allowed = self._allowed if now - self._began < GRACE else limit

@@ -1,45 +1,15 @@
-"""Gravity torque and stable damping: how the effort gate holds an arm when its controller is gone.
-
-Damping is explicit: the effort follows from a velocity that is one sample old and acts for a sample. With D the damping
-matrix and h the sum of sample time and lag of the velocity, a mode of M⁻¹D with the eigenvalue λ obeys
-
-    v[k+1] = v[k] − λ h v[k−1]
-
-which is unstable from λ h = 1 on and does not overshoot up to λ h = `STABLE`. So D is made of the inertia that each
-joint feels and reduced, all joints by one factor, until the largest eigenvalue of M⁻¹D keeps that.
-"""
+"""Gravity torque and stable damping: how the effort gate holds an arm when its controller is gone."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
+from rne_dynamics.control.damping_limits import stable_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
-from rne_dynamics.control.guards.felt_inertia import JointInertia, joint_inertia
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
-
-#: Largest product of damping rate and delay: the double real root of z² − z + λh.
-STABLE = 0.25
-
-
-def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
-    """Damping of each joint that is stable at a given delay, N·m·s/rad or N·s/m; shape (n,).
-
-    Parameters
-    ----------
-    inertia
-        In the posture at hand.
-    rate
-        Damping over felt inertia that is wanted, 1/s, not negative.
-    delay
-        Sample time plus lag of the velocity, s, above 0.
-    """
-    damping = rate * inertia.felt
-    root = np.sqrt(damping)
-    fastest = float(np.linalg.eigvalsh(root[:, None] * inertia.inverse * root)[-1])
-    stable: Array = damping * min(1.0, STABLE / (delay * fastest)) if fastest > 0.0 else damping
-    return stable
 
 
 class GateHold:
@@ -74,8 +44,8 @@ class GateHold:
         if isinstance(self.robot, Mechanism):
             self._loops = Follower(self.robot)
 
-    def weigh(self, q: Array, delay: float) -> None:
-        """Make the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
+    def update_inertia(self, q: Array, delay: float) -> None:
+        """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""
         inertia = joint_inertia(self.robot, q, self._posture)
         self._law = GravityCompensation(self.robot, stable_damping(inertia, self.rate, delay))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
-from rne_dynamics.control.supervision.settings import COMPENSATED
+from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
@@ -18,7 +18,7 @@ from rne_dynamics.model.mechanism import Machine
 
 
 class GateMode(Enum):
-    """What a gate is doing; the values are what ``~/state`` says."""
+    """What a gate is doing; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"
@@ -43,7 +43,7 @@ class CommandProblem(Enum):
 
 @dataclass(frozen=True, eq=False)
 class GateSettings:
-    """What a gate works with.
+    """Settings of the gate.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class GateSettings:
     command_timeout
         Age of the last good effort at which the gate takes over, s.
     compensated
-        What the arm's own electronics adds.
+        Terms that the arm's own electronics adds.
     recover_automatically, recover_after
         Whether efforts are passed again unasked, after so many good ones in a row.
     blend_time
@@ -85,11 +85,7 @@ class GateSettings:
             raise ControlError(f"blend_time is {self.blend_time} s; it must be finite and not negative")
         if self.recover_after < 1:
             raise ControlError(f"recover_after is {self.recover_after}; it must be at least 1")
-        unknown = sorted(self.compensated - set(COMPENSATED))
-        if unknown:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
-            )
+        check_compensated(self.compensated)
 
 
 @dataclass
@@ -104,7 +100,7 @@ class GateCounters:
         Commands that were not used, by what was wrong with them, and the text of the last refusal.
     limited, stepped
         Commands passed on that were beyond an effort limit, and those that changed faster than the rate allows.
-    own, blind
+    own, dead_reckoned
         Efforts of the gate itself; of these those without a usable joint state.
     takeovers
         Times that the gate has taken over.
@@ -119,13 +115,13 @@ class GateCounters:
     limited: int = 0
     stepped: int = 0
     own: int = 0
-    blind: int = 0
+    dead_reckoned: int = 0
     takeovers: int = 0
     failure: str = ""
 
 
 class GateEffort(NamedTuple):
-    """What is to be sent.
+    """An effort to be sent.
 
     Parameters
     ----------

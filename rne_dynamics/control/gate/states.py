@@ -1,15 +1,15 @@
-"""The joint states of the effort gate: checked, and how old, how frequent and how credible they are."""
+"""Joint states of the effort gate: the last usable one, its age, and period and lag of the stream."""
 
 from __future__ import annotations
 
 import math
 
+from rne_dynamics.control.guards.lost_stream import DOUBTED
 from rne_dynamics.control.guards.state_filter import StateFilter, StateLimits
-from rne_dynamics.control.supervision.supervisor import DOUBTED
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 
-#: Age at which a joint state no longer serves, s, whatever `state_timeout` is.
+#: Age at which a joint state is stale, s, at any `state_timeout`.
 SILENCE = 1.0
 #: Period of the joint states before it is measured, and the longest that is assumed, s.
 UNKNOWN_PERIOD, LONGEST_PERIOD = 0.02, 0.1
@@ -29,7 +29,7 @@ class GateStates:
     def __init__(self, limits: StateLimits) -> None:
         self._limits = limits
         self._filter = StateFilter(limits)
-        #: Whether the stream was last refused for what lets no one believe it unasked.
+        #: Whether the last refusal was one of `DOUBTED`.
         self.doubted = False
         #: Position and velocity of the last usable state; shape (n,), the filter's own memory.
         self.q, self.qd = self._filter.place, self._filter.speed

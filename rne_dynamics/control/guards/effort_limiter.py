@@ -1,4 +1,4 @@
-"""The last hand on every effort: walls before the stops, brakes on overspeed, effort and rate limits.
+"""Limits on every effort: soft walls, overspeed damping, effort and rate limits.
 
 In this order, each joint alone (the only exception is saturation "direction"); support is what holds the arm, motion
 the rest, I the inertia a joint feels, ω the stop frequency:
@@ -10,13 +10,13 @@ the rest, I the inertia a joint feels, ω the stop frequency:
    but never pull outwards. p₀ is 0; of a joint that starts inside the margin it is where it starts, so that activation
    moves nothing, and it follows the joint inwards. On its way back a wall so gives no more energy than its spring took.
 3. Effort. Support, damper and wall are s, what is left of motion is m; λ ≤ 1 a factor. "joint": s + m cut at ± limit.
-   The acceleration then is M⁻¹(cut(s + m) − bias), which turns away from the one asked for. "direction": cut(s + λ m)
+   The acceleration then is M⁻¹(cut(s + m) − bias), which turns away from the one requested. "direction": cut(s + λ m)
    with the largest λ, the same for all joints, that cuts nothing more. Then, where s is within the limits and holds
    the arm, the acceleration is λ M⁻¹ m: slower, in the same direction. Where s alone is at a limit and m asks for
    more, λ is 0 and all joints lose feedback and damping; therefore "joint" is the default.
 4. Rate. At most rate · min(dt, `LONGEST_STEP`) from the last command.
 
-What holds at the end, whatever comes in (tests prove it with random input):
+What holds for every input (tests prove it with random input):
 
 - The command is finite, or `ControlError` was raised and nothing has changed.
 - |command − last| ≤ rate · min(dt, `LONGEST_STEP`): always. (From above a limit lowered by `change` on: the larger one
@@ -43,7 +43,7 @@ from rne_dynamics.model.inertia import Array
 
 #: Bits of `Limited.flags`: what changed a joint's effort.
 EFFORT, RATE, STOP, VELOCITY = 1, 2, 4, 8
-#: A longer time since the last command is no licence for a larger step, s.
+#: Largest time since the last command that counts for a step, s.
 LONGEST_STEP = 0.01
 #: Part of the velocity limit beyond it over which effort that speeds a joint up fades out.
 OVERSPEED = 0.1
@@ -62,7 +62,7 @@ REFUSED = -1
 
 
 class Limited(NamedTuple):
-    """What may go to the motors.
+    """Limited efforts.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Limited(NamedTuple):
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
-        """Where the motors do not get what the law asked for, as `integrate_error` takes it; shape (n,)."""
+        """Where the motors do not get what the law requested, as `integrate_error` takes it; shape (n,)."""
         saturated: NDArray[np.bool_] = self.flags != 0
         return saturated
 
@@ -196,7 +196,7 @@ def limit_kernel(
 
 
 class EffortLimiter:
-    """Limits efforts and remembers the last ones. One object a loop; nothing but its results is allocated on the way.
+    """Limits efforts and remembers the last ones. One object a loop; only results are allocated.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class EffortLimiter:
         np.clip(given, -self._limits.effort, self._limits.effort, out=self._memory[_LAST])
         self._memory[_FRESH] = 1.0
 
-    def weigh(self, inertia: Array) -> None:
+    def update_inertia(self, inertia: Array) -> None:
         """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
 
         `felt_inertia` makes it of the mass matrix. Until the first call walls only fade motion out.
@@ -283,7 +283,7 @@ class EffortLimiter:
         dt
             Time since the last command, s; below 0 counts as 0, above `LONGEST_STEP` as that.
         fade
-            Factor of walls and overspeed dampers, 0 to 1: an arm that is released must not be pushed by them for ever.
+            Factor of walls and overspeed dampers, 0 to 1: a released arm must not be pushed by them without end.
 
         Raises
         ------
@@ -296,7 +296,7 @@ class EffortLimiter:
     def approach(self, effort: Array, dt: float) -> Limited:
         """One step from the last command towards `effort`, within effort and rate limit but without walls and dampers.
 
-        For letting go of the arm, and where its state is not known.
+        For releasing the arm, and where its state is not known.
 
         Raises
         ------

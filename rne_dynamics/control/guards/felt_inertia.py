@@ -1,4 +1,4 @@
-"""The one inertia for a joint's wall and brake, though it feels another one with every posture of its neighbours."""
+"""Inertia that a joint feels, for its soft wall and its overspeed damper."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class JointInertia(NamedTuple):
 
     @property
     def felt(self) -> Array:
-        """What each joint feels between two extremes, for `EffortLimiter.weigh`, kg·m² or kg; shape (n,).
+        """What each joint feels between two extremes, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
 
         Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
-        to 30 times less: walls made for the first ring and, with a late state, throw the joint back; walls made for
-        the second hardly stop an arm that its feedback holds stiff. The geometric mean is off by the same factor both
-        ways, and frequency and damping of the wall by its root.
+        to 30 times less. Walls tuned to the first oscillate and, with a late state, throw the joint back; walls tuned
+        to the second hardly stop an arm with stiff feedback. The geometric mean is off by the same factor both ways,
+        and frequency and damping of the wall by its root.
         """
         felt: Array = np.sqrt(self.held / np.diag(self.inverse))
         return felt

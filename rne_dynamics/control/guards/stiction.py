@@ -1,4 +1,4 @@
-"""What friction may withstand while a joint stands still."""
+"""Change of effort that static friction can withstand."""
 
 from __future__ import annotations
 

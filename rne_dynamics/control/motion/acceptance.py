@@ -53,7 +53,7 @@ class Accepted:
         To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to
         rest.
     warning
-        Where it asks for more effort than there is, but not for much more; see `EffortDemand`. Empty where not.
+        Where it needs more effort than allowed, but not much more; see `EffortDemand`. Empty otherwise.
     """
 
     trajectory: SampledTrajectory
@@ -195,7 +195,7 @@ def _check_clock(start: int, stamp: int) -> None:
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:
-    """The points for all joints; where the first is yet to come, the present motion is put in front of it."""
+    """The points for all joints, behind the present motion where the first is yet to come."""
     halted = halt(now.q, now.qd, blend_time, limits.lower, limits.upper)
     front = int(points.times[0] > begin)
     times = np.append(begin, points.times) if front else points.times
@@ -229,7 +229,7 @@ def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: 
     if not moving_end:
         raise TrajectoryError(
             f"joint {limits.joints[points.columns[j]]!r} has velocity {last[j]:.6g} in the last point, where the arm "
-            f"is to stand; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
+            f"is to rest; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
             "parameter allow_nonzero_velocity_at_trajectory_end"
         )
     acceleration = np.zeros_like(last) if points.accelerations is None else points.accelerations[-1]

@@ -1,6 +1,6 @@
-"""Whether the efforts that a trajectory asks for are there: their size, and how fast they have to change.
+"""Efforts and effort rates that a trajectory needs, compared with the limits.
 
-An arm that is asked for far more than its limits does not merely lag behind. Each joint is limited alone, so what is
+An arm whose trajectory needs far more than its limits does not just lag behind. Each joint is limited alone, so what is
 cut at one of them throws others through the inertia coupling: a velocity that reverses within one cycle, as between two
 straight lines, brings a healthy Panda to 1.8 times its velocity limit.
 """
@@ -49,7 +49,7 @@ LONGEST_WINDOW = 0.05
 
 
 class EffortDemand:
-    """Checks what a law asks for along a path, feedback on velocity steps included.
+    """Checks the efforts of a law along a path, feedback on velocity steps included.
 
     Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration
     ω (2 − ω t) exp(−ω t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own, and
@@ -80,13 +80,13 @@ class EffortDemand:
         self._coriolis = "coriolis" not in compensated
 
     def check(self, path: BlendedPath) -> str:
-        """A warning where a path asks for more effort than there is, but not for much more; empty where it does not.
+        """A warning where a path needs more effort than allowed, but not for much more; empty where it does not.
 
         Raises
         ------
         TrajectoryError
             More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows,
-            or couplings would throw a joint meanwhile; names joint, time, what is asked for and what is allowed.
+            or couplings would throw a joint meanwhile; names joint, time, demand and limit.
         """
         robot = self._robot
         if isinstance(robot, Mechanism):
@@ -131,7 +131,7 @@ class EffortDemand:
     def _slope(self, times: Array, effort: Array) -> Array:
         """How fast the effort changes from each time on, per second: over the window, or to the next time.
 
-        A step that stands alone counts over 1.5 times the window: 3/4 of the time constant of the law.
+        An isolated step counts over 1.5 times the window: 3/4 of the time constant of the law.
         """
         same = np.diff(times) < SAME
         apart = np.diff(times[1:][same], prepend=-np.inf, append=np.inf) > self._window

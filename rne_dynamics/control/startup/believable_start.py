@@ -1,4 +1,4 @@
-"""The effort from which a controller starts: what the arm reports, where that can be true."""
+"""First effort of a controller: the reported one where it is plausible."""
 
 from __future__ import annotations
 

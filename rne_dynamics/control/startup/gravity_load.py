@@ -1,4 +1,4 @@
-"""Gravity torque in one posture, and how it would change with the mounting and with a payload."""
+"""Gravity torque in one posture, and its change with mounting and payload."""
 
 from __future__ import annotations
 

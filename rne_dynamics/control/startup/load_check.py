@@ -1,4 +1,4 @@
-"""Before an arm may move: hold it still, and compare the efforts it reports with the model's gravity.
+"""Start-up check: hold the arm still and compare its reported efforts with the model's gravity.
 
 A joint at rest carries its gravity torque give or take Coulomb friction, so a mean effort further than tolerance and
 friction from g(q) means that model and arm are not the same: a sign, a unit, a payload, a tilted base, joints
@@ -40,7 +40,7 @@ STILL = 0.05
 MOST_STARTS = 10
 #: States without which a mean is not believed, and the share of them that must hold an effort.
 LEAST_STATES, LEAST_SHARE = 5, 0.5
-#: Share of what is allowed that counts as noise when causes are weighed against each other.
+#: Share of what is allowed that counts as noise when causes are compared.
 NOISE = 0.15
 
 # rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
@@ -201,7 +201,7 @@ class LoadCheck:
         ControlError
             Called before the check is finished.
         AssemblyError, SingularPostureError
-            Of a mechanism whose loops do not close where it stands.
+            Of a mechanism whose loops do not close in its posture.
         """
         if not self.finished:
             raise ControlError("the start-up check is not finished; hand in states until it is")

@@ -1,4 +1,4 @@
-"""The payload that explains the difference between reported efforts and the model's gravity, and how sure that is.
+"""Payload estimate from reported efforts minus the model's gravity, with its uncertainty.
 
 In one posture the difference r of the n efforts is linear in a payload's mass m and first moment h = m c about the
 link's origin: r = A (m, h) + noise + model error + friction, A as in `Flange`. The estimate K r is the least-squares
@@ -159,7 +159,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
         return None
     away = sums[np.ix_(whole, places)] / counts[np.ix_(whole, places)]
     away -= away.mean(axis=0)
-    # the variance of Student's t beside that of the normal distribution: few blocks know their own scatter badly
+    # the variance of Student's t compared with that of the normal distribution: few blocks know their own scatter badly
     student = (blocks - 1) / (blocks - 3)
     covariance = np.zeros((len(seen), len(seen)))
     covariance[np.ix_(places, places)] = student / (blocks * (blocks - 1)) * (away.T @ away)

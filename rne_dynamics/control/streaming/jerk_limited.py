@@ -212,8 +212,8 @@ def _moved(x: State, jerk: float, step: float) -> State:
 def _outcome(kind: int, x: State, A: float, J: float) -> float:
     """What a state leads to, stopping as fast as `RESERVE` allows.
 
-    The velocity when the acceleration has ended; the highest position until the joint stands; or the position where it
-    stands.
+    The velocity when the acceleration has ended; the highest position until the joint rests; or the position where it
+    rests.
     """
     q, v, a = x.q, x.v, x.a
     A, J = RESERVE * A, RESERVE * J

@@ -1,4 +1,4 @@
-"""The answer to a state along a reference in one compiled call: law, ramps, limits.
+"""Effort along a reference in one compiled call: law, ramps, limits.
 
 A control loop sleeps between two states, and what it touches after that is cold. Twenty small numpy calls on seven
 numbers, each quick in a tight loop, then take four times the time of this one; see docs/control_loop.md.
@@ -71,7 +71,7 @@ class Answer(NamedTuple):
     Parameters
     ----------
     terms, limited
-        What was asked for, and what the limits leave of it.
+        The command, and what the limits leave of it.
     runaway
         Whether a joint is faster than `OVERSPEED` times its limit.
     """

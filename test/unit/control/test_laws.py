@@ -128,7 +128,7 @@ def test_integral_removes_what_an_unknown_load_leaves():
     assert np.abs(with_integral.error[-1]).max() < 1e-4
 
 
-def test_pd_gravity_settles_where_it_is_told():
+def test_pd_gravity_settles_at_its_target():
     robot = chain(4, Friction(viscous=0.2))
     goal = np.array([0.3, -0.2, 0.5, 0.1])
     law = PdGravity(robot, Gains(np.full(4, 40.0), np.zeros(4), np.full(4, 8.0)))

@@ -10,7 +10,7 @@ from support.gated import HOLD, RAMP, RATE, GateRig, gate_settings, holding
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.gate.hold import STABLE, stable_damping
+from rne_dynamics.control.damping_limits import CALM, stable_damping
 from rne_dynamics.control.gate.settings import CommandProblem, GateMode, GateSettings
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limits import EffortLimits
@@ -249,7 +249,7 @@ def test_damping_keeps_its_bound_in_all_postures():
             for delay in (0.001, 0.004, 0.02):
                 D = stable_damping(of_mass_matrix(M), 200.0, delay)
                 fastest = np.abs(np.linalg.eigvals(np.linalg.solve(M, np.diag(D)))).max()
-                assert fastest * delay <= STABLE * (1.0 + 1e-9)
+                assert fastest * delay <= (1.0 + 1e-9) / CALM
     assert not stable_damping(of_mass_matrix(M), 0.0, 0.001).any()
 
 
@@ -270,7 +270,7 @@ def test_without_joint_states_gravity_of_the_last_posture_fades(policy):
     rig, controller = passing(stop=StopPlan(policy=policy, hold_time=HOLD, ramp_time=RAMP))
     rig.run(0.3, controller, states=lambda state: None)
     rig.run(0.1, states=lambda state: None)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     np.testing.assert_allclose(rig.sent[-1].command, rne.gravity_torque(ROBOT, rig.gate.q), atol=1e-9)
     rig.run(HOLD + RAMP + SLACK, states=lambda state: None)
     assert rig.mode is FAULT
@@ -282,10 +282,10 @@ def test_joint_states_that_are_lost_and_come_back_in_a_take_over_are_used_again(
     rig, _ = passing()
     rig.run(0.05)
     rig.run(0.15, states=lambda state: None)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     rig.run(0.05)
     assert rig.mode is STOPPING
-    assert not rig.gate.blind
+    assert not rig.gate.dead_reckoning
 
 
 def test_joint_states_that_jump_are_not_believed_in_a_take_over():
@@ -296,7 +296,7 @@ def test_joint_states_that_jump_are_not_believed_in_a_take_over():
         return {**state, "q": state["q"] + 1.0}
 
     rig.run(0.3, states=elsewhere)
-    assert rig.gate.blind
+    assert rig.gate.dead_reckoning
     rig.run(HOLD + RAMP + SLACK, states=elsewhere)
     assert rig.mode is FAULT
 

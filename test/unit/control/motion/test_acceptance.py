@@ -91,7 +91,7 @@ def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend(
 
 
 @pytest.mark.parametrize("away", [0.002, 0.01, 0.025])
-def test_a_first_point_a_little_away_is_led_onto_beside_a_motion_at_the_limit(away):
+def test_a_first_point_a_little_away_is_blended_next_to_a_motion_at_the_limit(away):
     # at its velocity limit of 1 rad/s from 0.15 s on, where a blend of 0.2 s would still add to it
     q = [HERE + np.array([0.0, x, 0.0]) for x in (0.0, 0.075, 0.725, 0.8)]
     qd = [np.array([0.0, v, 0.0]) for v in (0.0, 1.0, 1.0, 0.0)]
@@ -146,7 +146,7 @@ def test_joints_that_are_not_named_come_to_rest_and_hold():
     follow_and_look(accepted, now, np.random.default_rng(0))
 
 
-def test_joints_that_are_not_named_and_stand_stay_to_the_last_bit():
+def test_joints_at_rest_that_are_not_named_stay_to_the_last_bit():
     accepted = offer(ask((1.0, [0.5]), names=("wrist",)))
     for t in np.linspace(0.0, 2.0, 30):
         np.testing.assert_array_equal(accepted.path.sample(t).q[:2], HERE[:2])
