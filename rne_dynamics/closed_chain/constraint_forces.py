@@ -1,4 +1,4 @@
-"""Forward dynamics with the forces at the cuts: O(n) on the open tree for the efforts and for each constraint.
+"""Forward dynamics by constraint forces: one O(n) recursion on the open tree for the efforts and for each constraint.
 
 The loops' forces λ must keep K q̈ + drift = 0, so with q̈₀ the open tree's accelerations
 

@@ -1,4 +1,4 @@
-"""What the loops of a mechanism demand of the joints of its tree: closure, its rates, and the wrenches that enforce it.
+"""Loop closure constraints: residuals, Jacobian, drift, and the wrenches that enforce them.
 
 A loop holds frame B on one body against frame A on another. Each blocked direction k is one equation r_k(q) = 0 with
 
@@ -40,7 +40,7 @@ from rne_dynamics.spatial.vector import (
 )
 
 _R, _P, _V, _W, _DV, _DW, _ = MOTION
-#: Where a body's pose in the world stands in `motion`.
+#: Columns of a body's pose in the world in `motion`.
 BODY_ROTATION, BODY_POSITION = _R, _P
 #: w as force and moment on B in `Work.rows`.
 FORCE, MOMENT, _ = WRENCH

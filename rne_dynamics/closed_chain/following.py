@@ -1,7 +1,7 @@
-"""A mechanism followed from moment to moment, for loops that hear of its actuated joints a thousand times a second.
+"""Warm-started loop closure for 1 kHz control.
 
-The one mutable object of this room: it remembers where all joints were, so that the loops stay on their branch and
-are closed in a step or two, and keeps its memory, so that nothing is allocated on the way.
+The one mutable object of this package: it keeps the last posture of all joints, so that the loops stay on their branch
+and close in one or two iterations, and its work memory, so that nothing is allocated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 class Follower:
-    """All joints of a mechanism's tree, as the actuated ones carry them with them.
+    """Positions and velocities of all joints of a mechanism's tree, from those of the actuated ones.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which of the constraints say something of their own, and to whom: to the passive joints, or to the actuated ones.
+"""Independent combinations of the constraints, on the passive joints and on the actuated ones.
 
 Redundant constraints are no error (a planar linkage modelled in space has three a loop), so independent ones are not
 picked but combined, by the singular value decomposition of every cluster's passive block.

@@ -7,7 +7,7 @@ so the forces λ at the cuts must take theirs over,
 
 K_p the passive columns of the constraints' Jacobian. λ acts at each cut on link B and reversed on link A; with these
 forces as external loads the recursion is run again and its efforts are the actuators'. Where constraints are redundant
-(a planar linkage modelled in space) the parts of λ that nothing tells (the paper's F_z, N_x, N_y) are chosen least in
+(a planar linkage modelled in space) the undetermined parts of λ (the paper's F_z, N_x, N_y) are chosen least in
 norm, moments counted in forces times the mechanism's length. Where the actuated joints are no coordinates (idle
 freedoms, more motors than freedoms), `tree_dynamics.py` has the answer.
 """
@@ -36,7 +36,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class ClosedInverse:
-    """Efforts of the actuated joints, and the forces at the cuts that let the passive ones do without.
+    """Efforts of the actuated joints, and the forces at the cuts.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def closed_inverse(
     base_motion: BaseMotion | None = None,
     start: Start = None,
 ) -> ClosedInverse:
-    """Inverse dynamics with all it finds on the way: the forces at the cuts, the reactions of all joints.
+    """Inverse dynamics with its intermediate results: the forces at the cuts, the reactions of all joints.
 
     Parameters and errors as for `closed_inverse_dynamics`.
     """

@@ -1,11 +1,11 @@
-"""What the kernels of closed loops take: a mechanism as plain arrays, and the memory they work in.
+"""A mechanism as plain arrays for the kernels, and their work memory.
 
-Loops that share a passive joint have to be closed together; the others do not know of each other. So the passive joints
+Loops that share a passive joint have to be closed together; other loops are independent. So the passive joints
 fall into clusters, each with its own loops, and every system solved here is one cluster's. A ladder of fifty
 parallelograms costs fifty times one parallelogram.
 
 Lengths are measured in the mechanism's own: translations blocked are divided by it and prismatic joints count in it,
-so that metres and radians may stand in one matrix, and singular values mean the same for a small and a large arm.
+so that metres and radians may be in one matrix, and singular values mean the same for a small and a large arm.
 """
 
 from __future__ import annotations

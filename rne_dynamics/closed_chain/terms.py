@@ -87,14 +87,14 @@ def closed_terms_kernel(
     packed, work
         From `pack` and `workspace`.
     base
-        Packed base motion, shape (12,), gravity in it.
+        Base motion as `BaseMotion.packed` gives it, gravity included, shape (12,).
     q, qd
         Positions and velocities of the actuated joints, shape (n,).
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     posture
         In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q. Velocities
-        stand in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
+        are in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
     T
         Filled, shape (tree n, n): velocities of the tree's joints are T q̇_a.
     M, bias

@@ -207,7 +207,7 @@ def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array
 
 
 def unforced(free: Array, M: Array, efforts: Array) -> Array:
-    """Accelerations of the loose freedoms, (tree n,), that make them do without their part of `efforts`."""
+    """Accelerations of the loose freedoms, (tree n,), with which their part of `efforts` is zero."""
     change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
     return change
 

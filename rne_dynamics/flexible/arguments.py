@@ -19,7 +19,7 @@ def check_flexible(arm: FlexibleArm) -> None:
     if not getattr(arm, "flexible_links", ()):
         name = getattr(arm, "name", type(arm).__name__)
         raise ModelError(
-            f"robot {name!r} has no flexible links, and what was asked of it is for arms that have some; take the "
+            f"robot {name!r} has no flexible links, and this function is for arms that have some; take the "
             "functions of rne_dynamics itself, or describe how its links bend in a model file (flexible: ...)"
         )
 

@@ -77,7 +77,8 @@ def flexible_moving_base_energies(
     arm
         The arm.
     position, rotation, base
-        The root link's origin and axes in the world, and its packed motion; shapes (B, 3), (B, 3, 3), (B, 12).
+        The root link's origin and axes in the world, and its motion as `BaseMotion.packed` gives it; shapes (B, 3),
+        (B, 3, 3), (B, 12).
     z, zd
         Joints and modes, and their rates; shape (B, n + modes).
     """

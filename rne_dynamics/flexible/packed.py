@@ -1,4 +1,4 @@
-"""What the kernels of flexible arms take: the arm as plain arrays, and the memory they work in.
+"""A flexible arm as plain arrays for the kernels, and their work memory.
 
 A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape
 (4, 3): its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant
@@ -100,7 +100,7 @@ class Work(NamedTuple):
     lever
         ∂W_i/∂δ_λk (4, 3) for the modes k of the parent; shape (bodies, width, 4, 3).
     G
-        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of all that body i carries.
+        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of the subtree of body i.
     D
         D_ik (36); shape (modes, 4, 3).
     Q

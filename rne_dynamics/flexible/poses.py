@@ -1,4 +1,4 @@
-"""Where the links of a bent arm are, and how far their ends are from where stiff ones would have them."""
+"""Forward kinematics of a bent arm, and the deflections of its links' ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the bending of a flexible arm is one that its theory can compute, and what to say where it is not.
+"""Range of validity of the bending theory: checks of deflections and speeds, and their messages.
 
 The plain theory of document 003 takes a deflection d (as a part of the length) to first order: a beam gets longer by
 0.6 d², 0.6 % of its length at 10 %. With stiffening the error of the tip under a load is 0.28 d⁴, 0.03 % at 18 %. Both
@@ -73,7 +73,7 @@ def largest_deflection(arm: FlexibleArm, link: str) -> float:
 def range_findings(
     arm: FlexibleArm, q: Array, delta: Array, qd: Array, times: ArrayLike | None = None
 ) -> tuple[str, ...]:
-    """What left the range of the theory in some states, one sentence a link and cause; empty where nothing did.
+    """Violations of the theory's range in some states, one sentence for each link and cause.
 
     Parameters
     ----------
@@ -112,15 +112,15 @@ def reported_findings(
 
 
 def divergence(arm: FlexibleArm, delta: Array) -> str:
-    """What to say where a link is deflected by its length and more, for δ (modes,)."""
+    """The message for a link that is deflected by its length or more, for δ (modes,)."""
     part = deflections(arm, delta)
     k = int(np.argmax(part))
-    mend = "move more gently, or make the link stiffer"
+    fix = "move more gently, or make the link stiffer"
     if not _ends(arm)[k].stiffened:
-        mend += "; without stiffening a link that turns as fast as it vibrates diverges (stiffening: true)"
+        fix += "; without stiffening a link that turns as fast as it vibrates diverges (stiffening: true)"
     return (
         f"the deflection of flexible link {arm.flexible_links[k].link!r} diverges: it has come to {part[k]:.3g} of the "
-        f"link's length, far beyond the theory of small bending; {mend}"
+        f"link's length, far beyond the theory of small bending; {fix}"
     )
 
 

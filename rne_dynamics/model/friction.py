@@ -1,4 +1,4 @@
-"""Joint friction gathered per independent coordinate, for loops that cannot walk over bodies."""
+"""Joint friction for each independent coordinate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The packed arrays behind a model: which column holds what.
+"""Columns of the arrays `topology` and `parameters` of a model.
 
 `topology` is int64 of shape (bodies, 4), `parameters` float64 of shape (bodies, COLUMNS). A body is a
 moving link with everything fixed to it; its frame is the joint's frame, whose z is the joint axis.

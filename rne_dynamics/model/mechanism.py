@@ -1,4 +1,4 @@
-"""A robot with closed loops: the tree that is left when they are cut, the loops, and what is driven."""
+"""A robot with closed loops: its tree with the loops cut, the loops, and the actuated joints."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Mechanism(OnTree):
     """A mechanism ready for computation; never changed afterwards.
 
     Its joint vectors, in the order of `joint_names`, hold the actuated joints only: they are its coordinates, as for an
-    open arm. All joints of the tree stand in `robot.joint_names`; where a vector holds those, it is said.
+    open arm. All joints of the tree are in `robot.joint_names`; the text says where a vector holds those.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class Mechanism(OnTree):
     nz = OnTree.n
     _called, _joint = "mechanism", "actuated joint"
     _instead = (
-        "has closed loops, and what was asked of it is for open robots; take its open tree, mechanism.robot, with all "
+        "has closed loops, and this function is for open robots; take its open tree, mechanism.robot, with all "
         "joints' positions from closed_chain.assembly.assemble"
     )
 

@@ -1,8 +1,8 @@
-"""A robot in one flat array: what compiled functions take instead of a model.
+"""A model in one flat array, as compiled functions take it.
 
 Every array argument of a compiled function costs a call from Python as much as a quarter of the recursion over a
 six-joint arm. So topology, parameters, base motion, link frames and work memory lie behind one another in one array of
-float64, behind a head of integers that says where. The array is opaque to callers, who get it from `packed`.
+float64, behind a head of integers with their places. The array is opaque to callers, who get it from `packed`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rne_dynamics.spatial.columns import columns
 
 Array = NDArray[np.float64]
 
-# the head: a mark that the array is a packed arm, its length, sizes, two switches, and where each part begins
+# the head: a mark that the array is a model, its length, sizes, two switches, and where each part begins
 (
     _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, MIMIC,
     _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _MASS, _EFFORTS, _HEAD,
@@ -33,7 +33,7 @@ ROOM, AXES_ROOM = 96, 32
 #: Columns of a link's frame in its body's: R_BL row after row, p_BL.
 FRAME_ROTATION, FRAME_POSITION, FRAME_COLUMNS = columns(9, 3)
 
-#: What compiled functions return: the answer is in place; the first argument is no packed arm; an array of a wrong
+#: What compiled functions return: the answer is in place; the first argument is no such array; an array of a wrong
 #: shape; an output that lies in the memory of an input; NaN or infinity; a joint that moves no inertia;
 #: a link that there is not.
 OK, NOT_AN_ARM, WRONG_SHAPE, OVERLAPPING, NOT_FINITE, NO_INERTIA, NO_SUCH_LINK = range(7)
@@ -42,7 +42,7 @@ _BODIES = Slot(int(BODIES))
 #: The model's `topology` and `parameters`.
 topology_of = part(Slot(int(_TOPOLOGY)), _BODIES, layout.TOPOLOGY_COLUMNS, integers=True)
 parameters_of = part(Slot(int(_PARAMETERS)), _BODIES, int(layout.COLUMNS))
-#: The packed base motion (12,), the same as one row, and zeros (12,) and (n,).
+#: The base motion (12,), the same as one row, and zeros (12,) and (n,).
 base_of, base_row_of = part(Slot(int(_BASE)), 12), part(Slot(int(_BASE)), 1, 12)
 no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(int(COORDINATES)))
 #: External loads where there are none, (0, 6).
@@ -65,7 +65,7 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
     robot
         The model's bodies.
     base
-        Packed base motion (12,).
+        Base motion as `BaseMotion.packed` gives it, (12,).
     checked
         Whether functions that are given the array look for NaN and infinity in their arguments.
     """
@@ -100,7 +100,7 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
 
 
 def base_view(arm: Array) -> Array:
-    """The packed base motion (12,) in `arm`, to be written to."""
+    """The base motion (12,) in `arm`, to be written to."""
     start = int(arm.view(np.int64)[_BASE])
     return arm[start : start + 12]
 
@@ -117,7 +117,7 @@ def axes_part(columns: int) -> Callable[[Array], Array]:
 
 def _fitting(columns: int, room: int) -> int:
     if columns > room:
-        raise ModelError(f"a kernel wants {columns} columns of work memory; a packed arm has {room}")
+        raise ModelError(f"a kernel wants {columns} columns of work memory; the array of a model has {room}")
     return int(columns)
 
 
@@ -137,7 +137,7 @@ def _all_finite(values: Array) -> bool:
 
 @helper
 def refusal_of_position(arm: Array, q: Array) -> int:
-    """`OK`, or why a packed arm and positions cannot be used."""
+    """`OK`, or why a model array and positions cannot be used."""
     if arm.shape[0] < _HEAD or head_of(arm, _MARK) != _IS_PACKED or head_of(arm, _SIZE) != arm.shape[0]:
         return NOT_AN_ARM
     if q.shape[0] != head_of(arm, POSITIONS):
@@ -149,7 +149,7 @@ def refusal_of_position(arm: Array, q: Array) -> int:
 
 @helper
 def refusal(arm: Array, q: Array, qd: Array, x: Array) -> int:
-    """`OK`, or why a packed arm, positions, velocities and a third vector (n,) cannot be used."""
+    """`OK`, or why a model array, positions, velocities and a third vector (n,) cannot be used."""
     code = refusal_of_position(arm, q)
     if code != OK:
         return code

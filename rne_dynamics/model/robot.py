@@ -50,7 +50,7 @@ class RobotModel(Bodies, RobotTable):
     lower, upper, velocity_limit, effort_limit
         Limits in the order of `joint_names`, infinite where the description gives none; shape (n,).
     topology, parameters
-        The packed arrays of `rne_dynamics.model.layout`.
+        The arrays that `rne_dynamics.model.layout` describes.
     root_inertia
         Inertia of what is fixed to the base, in the root link's frame; empty for a floating base.
     """

@@ -1,4 +1,4 @@
-"""An arm with flexible links: the rigid arm that it is when nothing bends, and the modes of the links that do."""
+"""An arm with flexible links: the rigid arm, and the modes of its flexible links."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class FlexibleArm(OnTree, Rebuilt):
     passive_names: ClassVar[tuple[()]] = ()
     _called = "arm"
     _instead = (
-        "has flexible links, and what was asked of it is for rigid robots; take its rigid arm, arm.robot, or the "
+        "has flexible links, and this function is for rigid robots; take its rigid arm, arm.robot, or the "
         "functions of rne_dynamics.flexible"
     )
 
@@ -140,7 +140,7 @@ class FlexibleArm(OnTree, Rebuilt):
         raise unknown_name("flexible link", name, [link.link for link in self.flexible_links], f"arm {self.name!r}")
 
     def mode_slice(self, link: str) -> slice:
-        """Where the modes of a flexible link stand among the deflection coordinates δ."""
+        """Places of the modes of a flexible link among the deflection coordinates δ."""
         wanted, start = self.flexible_link(link), 0
         for other in self.flexible_links:
             if other is wanted:

@@ -32,8 +32,8 @@ def nodal_link(
     """The flexible link that a finite-element mesh makes.
 
     Boundary conditions: all shapes are those of the link clamped at its root, which is where its joint holds it. Other
-    ends are free or loaded as one likes, but the mesh's mass and stiffness hold the link alone: what it carries is in
-    the URDF.
+    ends are free or loaded as one likes, but the mesh's mass and stiffness hold the link alone: loads on it are in the
+    URDF.
 
     Parameters
     ----------

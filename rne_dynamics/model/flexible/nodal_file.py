@@ -1,7 +1,8 @@
 """Files with the nodal modes and the nodal mass matrix of a flexible link, as finite-element programs write them.
 
-A file is a NumPy archive (.npz) or a JSON object. A value may be the name of a Matrix Market file beside it (.mtx, full
-or sparse), as most programs export their matrices. The keys are the arguments of `NodalMesh` and `nodal_link`:
+A file is a NumPy archive (.npz) or a JSON object. A value may be the name of a Matrix Market file in the same folder
+(.mtx, full or sparse), as most programs export their matrices. The keys are the arguments of `NodalMesh` and
+`nodal_link`:
 
 =================  ====================================  ======================================================
 key                shape                                 what

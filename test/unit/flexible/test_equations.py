@@ -76,7 +76,7 @@ def test_as_the_links_get_stiffer_the_efforts_become_the_rigid_arms() -> None:
 
 
 def test_inertia_matrix_is_symmetric_positive_definite(hanging: FlexibleArm) -> None:
-    """Every mode at once up to a tenth of the length; half that where shortening counts, for its square does not."""
+    """Every mode at once up to 10 % of the length; half that where shortening counts, for its square does not."""
     for arm in arms(hanging):
         size = 0.05 if any(link.shortening.any() for link in arm.flexible_links) else 0.1
         for seed in range(20):
