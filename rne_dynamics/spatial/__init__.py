@@ -1,1 +1,1 @@
-"""Layer 0: rotations, 3-vectors and symmetric matrices as tuples, compiled where numba is installed."""
+"""Layer 0: vectors, rotations, pairs and rigid-body inertias as tuples; small dense solvers."""

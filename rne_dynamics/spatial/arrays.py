@@ -1,4 +1,4 @@
-"""What kernels do with whole vectors."""
+"""Operations on whole vectors in kernels."""
 
 from __future__ import annotations
 

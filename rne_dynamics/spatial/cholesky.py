@@ -1,4 +1,4 @@
-"""Cholesky's method for positive definite systems, the last step of every engine that has a mass matrix."""
+"""Cholesky's method for positive definite systems: the last step of all engines that form a mass matrix."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SINGULAR = 1e-13
 
 @in_place_helper
 def _pivot(M: Array, j: int) -> float:
-    """What is left of the diagonal entry j when the columns before are eliminated."""
+    """The diagonal entry j after elimination of the columns before it."""
     s: float = M[j, j]
     for k in range(j):
         s -= M[j, k] * M[j, k]
@@ -64,7 +64,7 @@ def cholesky_solve(M: Array, b: Array, x: Array) -> int:
 
 @in_place_kernel
 def scaled_cholesky_solve(M: Array, b: Array, scale: Array, x: Array) -> int:
-    """As `cholesky_solve`, with the size (n,) of the terms that each diagonal entry is a sum of; x may be `scale`."""
+    """As `cholesky_solve`; `scale` (n,) is the size of the terms summed in each diagonal entry, x may be `scale`."""
     for j in range(b.shape[0]):
         size, pivot = max(M[j, j], scale[j]), _pivot(M, j)
         if not pivot > SINGULAR * size:

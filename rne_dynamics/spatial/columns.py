@@ -1,4 +1,4 @@
-"""Columns of the two-dimensional arrays in which kernels keep one row a body."""
+"""Columns of kernels' work arrays, which have one row a body."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def columns(*widths: int) -> tuple[int, ...]:
-    """Where fields of the given widths start when they stand side by side, and at the end the number of columns.
+    """First columns of adjacent fields of the given widths, and at the end the number of columns.
 
     NumPy integers, because numba compiles a helper anew for every plain integer constant it is called with.
     """

@@ -1,7 +1,7 @@
-"""Least squares by Householder reflections with column pivoting: the rank shows itself, redundant rows do no harm.
+"""Least squares by Householder reflections with column pivoting, which reveals the rank and allows redundant rows.
 
-A P = Q R for m rows standing in rows `top` … of a larger array. R takes the place of the upper triangle; below it stand
-the reflectors, their first element 1 left out. Written as loops over the array given, so that kernels need no LAPACK
+A P = Q R for m rows of a larger array, from row `top` on. R replaces the upper triangle; below it are the reflectors
+without their first element, which is 1. Written as loops over the given array, so that kernels need no LAPACK
 and no memory: for the ten by ten systems of loops that is several times faster than numpy.linalg.
 """
 
@@ -20,7 +20,7 @@ RANK = 1e-10
 
 @helper
 def _to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
-    """Bring the column with the largest remainder below row j to place j; that remainder's square."""
+    """Move the column with the largest remainder below row j to place j; return that remainder's square."""
     best, largest = j, -1.0
     for k in range(j, n):
         square = 0.0
@@ -44,7 +44,7 @@ def factor(
     Parameters
     ----------
     A
-        Columns n … width − 1 become Qᵀ times what they were.
+        Columns n … width − 1 are multiplied by Qᵀ.
     pivots, factors
         From `place` on, filled: which column came to each place, shape (n,), and the reflectors' factors.
     """

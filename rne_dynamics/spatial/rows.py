@@ -1,4 +1,4 @@
-"""Vectors and matrices in the rows of the two-dimensional arrays in which kernels keep one row a body."""
+"""Vectors and matrices in the rows of kernels' work arrays, which have one row a body."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def transpose(A: Matrix) -> Matrix:
 
 @helper
 def about_z(R: Matrix, c: float, s: float) -> Matrix:
-    """R Rot_z(θ) for c = cos θ, s = sin θ; the joint's own motion costs only twelve multiplications."""
+    """R Rot_z(θ) for c = cos θ, s = sin θ, in twelve multiplications."""
     return (
         c * R[0] + s * R[1],
         c * R[1] - s * R[0],
@@ -138,7 +138,7 @@ def about_z(R: Matrix, c: float, s: float) -> Matrix:
 
 @helper
 def from_quaternion(x: float, y: float, z: float, w: float) -> Matrix:
-    """Rotation matrix of the quaternion (x, y, z, w), normalised here so that drift does no harm."""
+    """Rotation matrix of the quaternion (x, y, z, w), which is normalised here."""
     s = 2.0 / (x * x + y * y + z * z + w * w)
     return (
         1.0 - s * (y * y + z * z),

@@ -19,8 +19,9 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
 )
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.rigid import gyroscopic
 from rne_dynamics.spatial.rows import slice_vector
-from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
+from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale
 
 
 @in_place_kernel
@@ -78,7 +79,7 @@ def velocity_terms_kernel(
         w_parent = slice_vector(base, 3) if parent < 0 else slice_vector(velocity[parent], 3)
         w = slice_vector(velocity[i], 3)
         a = rotate_back(Rt, cross(w_parent, cross(w_parent, slice_vector(arm[i], 0))))
-        dw = (0.0, 0.0, 0.0)
+        dw = ZERO
         if kind == FLOATING:
             v_joint, w_joint = slice_vector(qd, iv), slice_vector(qd, iv + 3)
             w_before = rotate_back(Rt, w_parent)
@@ -90,9 +91,7 @@ def velocity_terms_kernel(
                 a = (a[0] + 2.0 * w[1] * rate, a[1] - 2.0 * w[0] * rate, a[2])
             else:
                 dw = (w[1] * rate, -w[0] * rate, 0.0)
-        _, h, J = inertia_of(parameters, i)
-        f = cross(w, cross(w, h))
-        n = cross(w, times(J, w))
+        f, n = gyroscopic(inertia_of(parameters, i), w)
         for k in range(3):
             acceleration[i, k] = a[k]
             acceleration[i, k + 3] = dw[k]

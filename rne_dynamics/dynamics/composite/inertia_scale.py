@@ -1,8 +1,8 @@
-"""How large the inertia behind each coordinate is: what round-off in the mass matrix is relative to.
+"""Size of the inertia behind each coordinate, relative to which round-off in the mass matrix is measured.
 
-A mass that lies on its joint's axis leaves nothing on the diagonal of M, but as the difference of numbers as large as
-its inertia across the axis: what is left is round-off, 1e-36 or 1e-17, and an engine that compares a pivot with that
-diagonal alone takes it for an inertia. Nasser's recursion compares with the trace of A*; the engines that have a mass
+A mass on its joint's axis adds nothing to the diagonal of M, but as the difference of numbers as large as
+its inertia across the axis. The rest is round-off, 1e-36 or 1e-17, which an engine that compares a pivot with that
+diagonal alone takes for an inertia. Nasser's recursion compares with the trace of A*; the engines that have a mass
 matrix compare with the numbers here.
 """
 

@@ -25,12 +25,14 @@ from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_plac
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import pair_at, plus, put_pair, slice_pair
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
-from rne_dynamics.spatial.vector import add, cross, rotate_back, scale, times
+from rne_dynamics.spatial.vector import ZERO, add, cross, rotate_back, scale, times
 
 # columns of the motion array, one row a body: R and p in the parent, the body's own ω, and the velocity of its origin
 # and its angular velocity relative to the parent; all in the body's axes except p
 ROTATION, POSITION, ANGULAR, RELATIVE_LINEAR, RELATIVE_ANGULAR, MOTION_COLUMNS = columns(9, 3, 3, 3, 3)
+RELATIVE = RELATIVE_LINEAR
 
 
 @in_place_kernel
@@ -44,19 +46,17 @@ def joint_motion_kernel(
         iv = topology[i, VELOCITY_INDEX]
         R, p = joint_placement(topology, parameters, i, q)
         w = rotate_back(R, slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR))
-        for k in range(6):
-            motion[i, RELATIVE_LINEAR + k] = 0.0
         if kind == FLOATING:
-            w = add(w, slice_vector(qd, iv + 3))
-            for k in range(6):
-                motion[i, RELATIVE_LINEAR + k] = qd[iv + k]
+            relative = slice_pair(qd, iv)
+            w = add(w, relative[1])
         else:
             rate = parameters[i, MULTIPLIER] * qd[iv]
+            relative = (ZERO, (0.0, 0.0, rate))
             if kind == PRISMATIC:
-                motion[i, RELATIVE_LINEAR + 2] = rate
+                relative = ((0.0, 0.0, rate), ZERO)
             else:
-                motion[i, RELATIVE_ANGULAR + 2] = rate
                 w = (w[0], w[1], w[2] + rate)
+        put_pair(motion, i, RELATIVE, relative)
         put_matrix(motion, i, ROTATION, R)
         put(motion, i, POSITION, p)
         put(motion, i, ANGULAR, w)
@@ -100,30 +100,28 @@ def free_body_kernel(
 
         w_parent = slice_vector(base, 3) if parent < 0 else vector_at(motion, parent, ANGULAR)
         pull = cross(w_parent, cross(w_parent, p))
-        turn = (0.0, 0.0, 0.0)
+        turn = ZERO
         if parent < 0:
             dw_base = slice_vector(base, 9)
             pull = add(pull, add(slice_vector(base, 6), cross(dw_base, p)))
             turn = rotate_back(R, dw_base)
         pull = rotate_back(R, pull)
         w = rotate_back(R, w_parent)
+        v_joint, w_joint = pair_at(motion, i, RELATIVE)
         if kind == FLOATING:
-            v_joint, w_joint = vector_at(motion, i, RELATIVE_LINEAR), vector_at(motion, i, RELATIVE_ANGULAR)
             pull = add(pull, cross(add(scale(2.0, w), w_joint), v_joint))
             turn = add(turn, cross(w, w_joint))
         elif kind == PRISMATIC:
-            twice = 2.0 * motion[i, RELATIVE_LINEAR + 2]
+            twice = 2.0 * v_joint[2]
             pull = (pull[0] + w[1] * twice, pull[1] - w[0] * twice, pull[2])
         else:
-            rate = motion[i, RELATIVE_ANGULAR + 2]
+            rate = w_joint[2]
             turn = (turn[0] + w[1] * rate, turn[1] - w[0] * rate, turn[2])
-        put(drift, i, 0, pull)
-        put(drift, i, 3, turn)
+        put_pair(drift, i, 0, (pull, turn))
 
         _, h, J = inertia_of(parameters, i)
         w = vector_at(motion, i, ANGULAR)
-        f, n = cross(w, cross(h, w)), cross(times(J, w), w)
+        F = cross(w, cross(h, w)), cross(times(J, w), w)
         if loaded:
-            f, n = add(f, vector_at(wrenches, i, 0)), add(n, vector_at(wrenches, i, 3))
-        put(force, i, 0, f)
-        put(force, i, 3, n)
+            F = plus(F, pair_at(wrenches, i, 0))
+        put_pair(force, i, 0, F)

@@ -1,7 +1,7 @@
 """The state of a robot in maximal coordinates: pose and twist of every body, and what the joints demand of them.
 
-From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated do
-not fit together: `constraint_errors` says by how much, `maximal_projection.consistent` mends them. The base is at rest.
+From joint coordinates such a state comes out consistent. Poses and twists that were measured, guessed or integrated
+violate the joints: `constraint_errors` gives by how much, `projection.consistent` corrects them. The base is at rest.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from rne_dynamics.dynamics.free_bodies.blocks import (
     ANGULAR,
     MOTION_COLUMNS,
     POSITION,
+    RELATIVE,
     RELATIVE_ANGULAR,
     RELATIVE_LINEAR,
     ROTATION,
@@ -33,8 +34,9 @@ from rne_dynamics.model import layout
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.pairs import into_child, minus, pair_at, put_pair
 from rne_dynamics.spatial.rows import put, put_matrix, vector_at
-from rne_dynamics.spatial.vector import add, compose, cross, from_quaternion, rotate_back, subtract, transpose
+from rne_dynamics.spatial.vector import compose, from_quaternion, rotate_back, subtract, transpose
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,21 +92,18 @@ def relative_motion_kernel(
     for i in range(topology.shape[0]):
         parent = topology[i, PARENT]
         R = from_quaternion(quaternion[i, 0], quaternion[i, 1], quaternion[i, 2], quaternion[i, 3])
-        p, v, w = vector_at(position, i, 0), vector_at(twist, i, 0), vector_at(twist, i, 3)
-        put(motion, i, ANGULAR, w)
+        p, V = vector_at(position, i, 0), pair_at(twist, i, 0)
+        put(motion, i, ANGULAR, V[1])
         if parent >= 0:
             world = from_quaternion(
                 quaternion[parent, 0], quaternion[parent, 1], quaternion[parent, 2], quaternion[parent, 3]
             )
             p = rotate_back(world, subtract(p, vector_at(position, parent, 0)))
             R = compose(transpose(world), R)
-            w_parent = vector_at(twist, parent, 3)
-            v = subtract(v, rotate_back(R, add(vector_at(twist, parent, 0), cross(w_parent, p))))
-            w = subtract(w, rotate_back(R, w_parent))
+            V = minus(V, into_child(R, p, pair_at(twist, parent, 0)))
         put_matrix(motion, i, ROTATION, R)
         put(motion, i, POSITION, p)
-        put(motion, i, RELATIVE_LINEAR, v)
-        put(motion, i, RELATIVE_ANGULAR, w)
+        put_pair(motion, i, RELATIVE, V)
 
 
 def check_states(robot: RobotModel, states: BodyStates) -> None:
