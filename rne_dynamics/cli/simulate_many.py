@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from rne_dynamics.cli.figures import canvas
 from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.cli.simulate_plot import figure_of
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
@@ -146,10 +146,15 @@ def _print(name: str, figures: dict[str, Any]) -> None:
 
 
 def plot(path: Path, name: str, many: ManyRollouts) -> None:
-    """A band of tracking errors for every joint: all samples, 90 % of them, and the median."""
+    """Write a figure with bands of tracking errors for every joint: all samples, 90 % of them, and the median."""
     n = len(many.joint_names)
     columns = 1 if n == 1 else 2
-    figure, save = figure_of(11.0, 1.2 + 1.9 * -(-n // columns))
+    with canvas(path, 11.0, 1.2 + 1.9 * -(-n // columns)) as figure:
+        _draw(figure, name, many, columns)
+
+
+def _draw(figure: Any, name: str, many: ManyRollouts, columns: int) -> None:
+    n = len(many.joint_names)
     axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
     error = 1e3 * (many.reference_q - many.kept_q[many.done])
     for j, joint in enumerate(many.joint_names):
@@ -158,7 +163,6 @@ def plot(path: Path, name: str, many: ManyRollouts) -> None:
             axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
         axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
         axes[j].set_title(joint, fontsize="small")
-        axes[j].grid(alpha=0.3)
         axes[j].margins(x=0.0)
     for empty in axes[n:]:
         empty.set_axis_off()
@@ -169,4 +173,3 @@ def plot(path: Path, name: str, many: ManyRollouts) -> None:
         last.tick_params(labelbottom=True)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
     figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")
-    save(path)

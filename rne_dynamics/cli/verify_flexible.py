@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from rne_dynamics.cli.figures import canvas
 from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.cli.verify_plot import canvas
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.verification.agreement import Agreement
@@ -194,7 +194,7 @@ def _segments(chains: dict[str, Any]) -> Table:
 def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)) -> None:
     """Multiplications over the number of joints and of modes, beside the document's formula; see `verify_plot.plot`."""
     n0, nf, m0 = _EXAMPLE
-    with canvas(path, (12.0, 5.0)) as figure:
+    with canvas(path, 12.0, 5.0) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         for axes, x, each, label, at in (
             (left, sizes, [(n, nf, m0) for n in sizes], f"joints n ({nf} flexible links, {m0} modes each)", n0),
@@ -208,7 +208,6 @@ def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequenc
                 axes.plot([at], [quoted], mark, label=f"{what}: {quoted}")
             axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
             axes.set_xlabel(label)
-            axes.grid(alpha=0.3)
         figure.axes[0].set_ylabel("multiplications for one state")
         handles = figure.axes[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
