@@ -16,7 +16,8 @@ from rich.text import Text
 from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.findings import Finding, Report, Severity
 from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import examine_model

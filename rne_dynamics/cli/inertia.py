@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from rne_dynamics.cli.inertia_report import describe, print_report
-from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts

@@ -22,7 +22,7 @@ def plot(path: Path, name: str, log: Log) -> None:
         rows = figure.subplots(3 + len(more), 1, sharex=True)
         rows[0].set_title(f"{name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated")
         if log.reference_q is None:
-            _draw_free(*rows[:3], log)
+            _draw_free(rows[0], rows[1], rows[2], log)
         else:
             draw_tracking(rows[0], rows[1], log.joint_names, log.time, log.q, log.reference_q)
             for j, joint in enumerate(log.joint_names):

@@ -31,8 +31,8 @@ except ImportError:  # it comes with numba
 
 #: Where relocations are checked and `ptr` is a type.
 _OLDEST_LLVM = 20
-#: Rooms whose sources decide what is compiled.
-_ROOMS = ("straight_line", "dynamics", "spatial", "model")
+#: Packages whose sources the machine code depends on.
+_PACKAGES = ("straight_line", "dynamics", "spatial", "model", "compiling")
 #: Round-off is far smaller, whatever a forward dynamics' condition; damaged code is not.
 _GROSS = 1e-6
 
@@ -162,12 +162,16 @@ def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
 
 @cache
 def _sources() -> str:
-    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((package / room).glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in source_files():
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def source_files() -> list[Path]:
+    """Files whose content is part of the key, those in subpackages included."""
+    package = Path(__file__).resolve().parents[1]
+    return sorted(path for name in _PACKAGES for path in (package / name).rglob("*.py"))
 
 
 @cache

@@ -25,7 +25,7 @@ from rne_dynamics.cli.demo_flexible_report import flexible_figures, print_flexib
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.demo_tracking import evaluate
 from rne_dynamics.cli.demo_vibration import evaluate_vibration, peak_to_peak, tip_position
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion

@@ -88,7 +88,7 @@ def test_effort_limits_of_zero_are_taken_as_not_given(capsys, tmp_path):
     path.write_text(arm(('effort="30"', 'effort="0"')))
     assert main(["simulate", str(path), "--seconds", "0.3"]) == 0
     said = capsys.readouterr()
-    assert "taking effort limits of 0 as unlimited: shoulder" in said.err
+    assert "effort limits of 0 count as unlimited: shoulder" in said.err
     assert " - " in said.out
 
 
@@ -152,7 +152,7 @@ def test_a_load_at_the_pantographs_wrist_shows_in_its_static_torques(capsys):
         (("puma560", "--preset", "first"), "only pantograph has presets"),
         (("pantograph", "--preset", "third"), "it has first, second, second-hanging, quintic"),
         (("pantograph", "--preset", "first", "--free"), "leave out --free"),
-        (("pantograph", "--base", "floating"), "stands on its base"),
+        (("pantograph", "--base", "floating"), "base is fixed"),
     ],
 )
 def test_presets_that_do_not_fit_are_refused(arguments, message, capsys):
@@ -249,7 +249,7 @@ def test_an_arm_on_a_ship(capsys, tmp_path):
     assert "energy_change" not in free
     assert "base_position/z" in (tmp_path / "ship.csv").read_text().splitlines()[0]
     for wrong, said in (
-        (("--base-unknown",), "about --base-motion"),
+        (("--base-unknown",), "need --base-motion"),
         (("--base-motion", "none.csv"), "none.csv: the base motion cannot be read"),
         ((*ship[1:], "--samples", "3"), "on a base at rest"),
         ((*ship[1:], "--free", "--base", "floating"), "floating base, whose motion is simulated"),
