@@ -63,7 +63,7 @@ ERRORS = {
         robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'",
         "delete",
     ),
-    "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root, besides 'a'", "add a joint"),
+    "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root, besides", "add a joint"),
     "joint_on_itself": (robot(link("a"), joint("j", "a", "a")), 3, "joint 'j'", "'a' with itself", "two different"),
     "loop_of_all": (
         robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop",

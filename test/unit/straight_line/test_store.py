@@ -47,7 +47,7 @@ def test_compiled_once_and_then_read(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("harm", ["cut", "turned", "empty", "exchanged"])
-def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
+def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
     check(chain(2))
     (path,) = folder.iterdir()
     content = path.read_bytes()
@@ -68,7 +68,7 @@ def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
     other = machine_code.object_code(trace(chain(2, rotor=1.0), "inverse_dynamics"), machine_code.processor())
     monkeypatch.setattr(machine_code, "object_code", lambda *_: other)
-    with pytest.warns(RuntimeWarning, match="of robot 'chain2' does not compute what it was made from"):
+    with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         f = rne.bind_batch(chain(2), "inverse_dynamics")
     assert f.engine == "general"
 
