@@ -124,7 +124,7 @@ def test_the_page_holds_the_figures_between_its_marks():
     assert "| ur5 (6) | inverse dynamics | 4 ns | 1 ns | 2 ns | **0.50** | 2.00 |" in new
     assert f"| {GOALS['plain'].what} | {GOALS['plain'].wanted} | 0.50 |" in new
     assert "mujoco: it is not installed" in new
-    with pytest.raises(ArgumentError, match="no place for figures"):
+    with pytest.raises(ArgumentError, match="no marks for figures"):
         page.rewritten("# Title\n", found)
 
 
@@ -141,12 +141,12 @@ def test_the_page_as_a_command(tmp_path: Path, capsys):
     assert "is no report" in capsys.readouterr().err
 
 
-def test_a_busy_machine_is_told():
+def test_a_busy_computer_is_reported():
     found = measured()
     found.note_share(9.9, 10.0)
     assert "BUSY" not in page.figures(found)
     found.note_share(0.1, 10.0)
-    assert "these rounds had 50 % of their core" in page.figures(found)
+    assert "these rounds received 50 % of their core" in page.figures(found)
 
 
 def test_the_summary_names_what_misses():

@@ -51,14 +51,14 @@ def test_redundant_constraints_are_a_note(capsys: Capture) -> None:
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert (finding["severity"], finding["element"]) == ("note", "loops")
     assert finding["message"].startswith(
-        "3 of 5 blocked directions say nothing new: by Grübler's count -2 degrees of freedom, in truth 1;"
+        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;"
     )
 
 
 def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"))
     assert findings(file, capsys) == [
-        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint held by nothing")
+        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined")
     ]
     assert main(["check", str(file)]) == 1
     assert "add 1 joint to actuated" in " ".join(capsys.readouterr().out.split())
@@ -71,7 +71,7 @@ def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     file.write_text(text[:start] + text[end:])
     ((severity, _, element, message),) = findings(file, capsys)
     assert (severity, element) == ("error", "actuated")
-    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint held by nothing; on no loop: jointC")
+    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
 
 
 def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
@@ -79,7 +79,7 @@ def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR, ("b: {link: coupler, xyz: [0.35, 0, 0]}", turned))
     ((severity, line, element, message),) = findings(file, capsys)
     assert (severity, line, element) == ("error", 8, "loop 'hinge'")
-    assert "and 180 deg remain between its frames" in message
+    assert "and 180 deg, and from there no motion" in message
     main(["check", str(file)])
     assert "turn one of the loop's frames by half a turn" in " ".join(capsys.readouterr().out.split())
 
@@ -106,7 +106,7 @@ def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FIVE_BAR, (frame, frame.replace("0.3", "9")))
     ((severity, line, element, message),) = findings(file, capsys)
     assert (severity, line, element) == ("error", 7, "loop 'tip'")
-    assert "mm remain between its frames at the posture given" in message
+    assert "its closure error at the given posture is" in message
     assert main(["check", str(file)]) == 1
 
 
@@ -118,7 +118,7 @@ def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: 
     main(["check", str(file), "--json"])
     (rough,) = (f for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "warning")
     assert rough["element"] == "loop 'hinge'"
-    assert rough["message"].startswith("gapes by ")
+    assert rough["message"].startswith("has a closure error of ")
     assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["fix"]
 
 
@@ -147,7 +147,7 @@ def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: 
     )
     ((found, _, element, message),) = findings(file, capsys)
     assert (found, element) == (severity, "posture")
-    assert ("is near a singular one" if severity == "warning" else "is singular: here the actuated joints") in message
+    assert ("is near a singular one" if severity == "warning" else "is singular: the actuated joints do not") in message
 
 
 def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) -> None:

@@ -109,10 +109,10 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("change", "key", "message", "fix"),
     [
-        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; what the controller", "give a ratio"),
+        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; vibration that the controller", "give a ratio"),
         (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
         (("torsion: 1", "torsion: 4"), "modes", "reach", "take fewer modes"),
-        ((", torsion: 1", ""), "modes", "has bending in both planes and no torsion", "add torsion: 1"),
+        ((", torsion: 1", ""), "modes", "has bending in both planes but no torsion", "add torsion: 1"),
         (("EI: {y: 15, z: 1500}", "EI: 15e6"), "EI", "in plane y is 1.5e+07 N m^2 with polar", "1 N mm^2 is 1e-6"),
         (("polar: 6e-5", "polar: {y: 5e-9, z: 5e-7}"), "EI", "their quotient E/density is 3e+09 ", "polar"),
         (("GJ: 21", "GJ: 2100"), "GJ", "more than half the sum of EI in both planes, 757.5", "correct GJ"),

@@ -123,7 +123,7 @@ def test_density_and_material(capsys: pytest.CaptureFixture[str]) -> None:
         ("mesh nowhere.stl --mass 1", "nowhere.stl: there is no such file"),
         ("composite nowhere.yaml", "nowhere.yaml: No such file or directory"),
         ("robot puma560 --link link9", "no link named 'link9'; did you mean"),
-        ("robot puma560 --link base_link", "has no mass; add --subtree for what comes after it"),
+        ("robot puma560 --link base_link", "has no mass; add --subtree for its descendants"),
         ("robot puma560 --link tool0 --subtree", "has no mass; name another with --link"),
         ("robot puma560 --at joint9=1", "no joint named 'joint9'"),
         ("robot puma560 --at joint1=x", "--at is 'joint1=x'; write NAME=NUMBER"),
@@ -285,7 +285,7 @@ def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, capsys: pytest.C
     odd = inertial_xml(Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
     path.write_text(f'<robot name="r"><link name="a">{odd}</link></robot>')
     assert main(["inertia", "robot", str(path), "--link", "a"]) == 0
-    assert "margin -1 kg m^2; no body can have it: see `" in capsys.readouterr().out
+    assert "margin -1 kg m^2; physically impossible: see `" in capsys.readouterr().out
     report = told(capsys, "robot", str(path), "--link", "a")
     assert report["physical"] is False
     assert report["equivalent_box"] is None

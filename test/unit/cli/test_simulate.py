@@ -25,7 +25,7 @@ def test_every_shipped_arm_tracks_with_the_defaults(name, capsys):
 
 def test_an_arm_for_orbit_cannot_hold_itself_on_the_ground(capsys):
     assert main(["simulate", "shuttle_arm"]) == 1
-    assert "joint 'shoulder_pitch' needs 2.263e+04 to hold the arm up" in capsys.readouterr().err
+    assert "joint 'shoulder_pitch' needs 2.263e+04 to hold the arm at the demo's start" in capsys.readouterr().err
 
 
 def test_a_table_a_picture_and_files(capsys, tmp_path):
@@ -192,7 +192,7 @@ def test_flexible_links_swing_freely(capsys):
         (("puma560", "--shaper", "zv"), "--shaper is for controlled moves of flexible links; robot 'puma560' has none"),
         (("flexible_arm", "--free", "--shaper", "zv"), "robot 'flexible_arm' moves freely"),
         (("puma560", "--method", "gauss"), "method is 'gauss', which is for arms with flexible links"),
-        (("flexible_arm", "--shaper", "zv", "--modes", "9"), "--modes is 9; arm 'flexible_arm' has 1 to 4"),
+        (("flexible_arm", "--shaper", "zv", "--modes", "9"), "--modes is 9; it must be 1 to 4 for arm 'flexible_arm'"),
     ],
 )
 def test_what_is_for_flexible_links_alone_is_refused_elsewhere(arguments, said, capsys):
