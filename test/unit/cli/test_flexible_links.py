@@ -109,7 +109,7 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("change", "key", "message", "fix"),
     [
-        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; vibration that the controller", "give a ratio"),
+        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; vibration that", "give a ratio"),
         (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
         (("torsion: 1", "torsion: 4"), "modes", "reach", "take fewer modes"),
         ((", torsion: 1", ""), "modes", "has bending in both planes but no torsion", "add torsion: 1"),
