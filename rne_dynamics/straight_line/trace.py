@@ -60,7 +60,7 @@ def _sample(robot: RobotModel, quantity: Quantity) -> list[list[float]]:
 
 
 def _symbolic_arm(robot: RobotModel) -> Arm:
-    """The packed model; entries of rotations that differ from a zero or a one by round-off only are made that."""
+    """The model's arrays; entries of rotations within round-off of 0 or ±1 are rounded."""
     parameters = robot.parameters.copy()
     turns = parameters[:, ROTATION : ROTATION + 9]
     whole = np.rint(turns)

@@ -31,7 +31,7 @@ class Rows:
     Parameters
     ----------
     base
-        Packed base motion (1 or B, 12), `BaseMotion.packed`.
+        Base motion as rows (1 or B, 12), `BaseMotion.packed`.
     q, qd, qdd, tau
         (B, nq) and (B, n); `tau` are the efforts of `qdd` by recursive Newton–Euler.
     wrenches

@@ -1,4 +1,4 @@
-"""Flexible arms against chains of rigid segments with springs, run through the rigid engine, and published figures.
+"""Flexible arms compared with chains of rigid segments with springs, and with published figures.
 
 A chain of N springs a link is in error by a multiple of 1/N²: halving its segments leaves a quarter.
 """

@@ -92,16 +92,16 @@ OVERPOWERED = {
 
 @pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_published_robots_raise_no_false_alarm(path: Path) -> None:
-    told = found(path)
-    assert {f.element.split("'")[1] for f in told} == OVERPOWERED.get(path.name, set())
-    assert all(f.severity.value == "note" for f in told)
+    findings = found(path)
+    assert {f.element.split("'")[1] for f in findings} == OVERPOWERED.get(path.name, set())
+    assert all(f.severity.value == "note" for f in findings)
     assert not any("from the joint before it" in f.message for f in lint(path).findings)
 
 
 @pytest.mark.parametrize("name", shipped_robots())
 def test_robots_that_ship_raise_none(name: str) -> None:
-    told = found(share_file(f"urdf/{name}.urdf"))
+    findings = found(share_file(f"urdf/{name}.urdf"))
     # the arm of a shuttle works in weightlessness
-    assert {f.element.split("'")[1] for f in told} == (
+    assert {f.element.split("'")[1] for f in findings} == (
         {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"} if name == "shuttle_arm" else set()
     )

@@ -25,8 +25,8 @@ def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
 
 def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
     main(["check", str(file), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    return [(f["severity"], f["line"], f["element"], f["message"]) for f in told["findings"]]
+    report = json.loads(capsys.readouterr().out)
+    return [(f["severity"], f["line"], f["element"], f["message"]) for f in report["findings"]]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -37,10 +37,10 @@ def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert "degrees of freedom: " in out
     assert err == ""
     assert main(["check", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["ok"]
-    assert told["urdf"]["ok"]
-    mechanism = told["mechanism"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"]
+    assert report["urdf"]["ok"]
+    mechanism = report["mechanism"]
     assert mechanism["freedoms"] == mechanism["actuated"]
     assert mechanism["gruebler"] == mechanism["actuated"] - mechanism["redundant"]
     assert mechanism["distance_to_singular"] > 0.1
@@ -160,8 +160,8 @@ def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) 
     assert "value is -0.8 kg" in out
     assert "key 'actuatd' is unknown" in out
     assert main(["check", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["urdf"]["ok"], told["mechanism"]) == (False, False, None)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
     file.write_text(FOUR_BAR)
     assert main(["check", str(file), "--json"]) == 1
     assert not json.loads(capsys.readouterr().out)["ok"]
@@ -170,8 +170,8 @@ def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) 
 def test_a_model_file_without_loops(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
     assert main(["check", str(file), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["findings"], told["mechanism"], told["urdf"]["ok"]) == ([], None, True)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
 
 
 def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
@@ -181,17 +181,17 @@ def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
     assert "is no YAML" in capsys.readouterr().out
     file.write_text("urdf: nix.urdf")
     assert main(["check", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["urdf"] is None
-    assert "nix.urdf does not exist" in told["findings"][0]["message"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["urdf"] is None
+    assert "nix.urdf does not exist" in report["findings"][0]["message"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
     assert main(["info", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    mechanism = told["mechanism"]
-    motors = {row["name"] for row in told["joints"] if row["gravity_effort"] is not None}
+    report = json.loads(capsys.readouterr().out)
+    mechanism = report["mechanism"]
+    motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
     assert main(["info", name]) == 0

@@ -1,4 +1,4 @@
-"""`rne verify` as its user meets it."""
+"""`rne verify` from its command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rne verify` on arms with flexible links, as its user meets it."""
+"""`rne verify` on arms with flexible links, from its command line."""
 
 from __future__ import annotations
 
