@@ -30,8 +30,8 @@ class TrackingLaw(Rebuilt):
     gains
         Their units are those of the law.
     friction_compensation
-        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured velocity, which keeps the error
-        equation linear; the Coulomb part the desired one.
+        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
+        velocity, which keeps the error equation linear; the Coulomb part the desired one.
 
     Raises
     ------
