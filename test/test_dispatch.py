@@ -1,4 +1,4 @@
-"""The public dynamics functions take an open arm or a mechanism."""
+"""Functions of the public API accept an open arm or a mechanism."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_mechanisms_functions_belong_together():
     np.testing.assert_allclose(slope, rne.gravity_torque(MECHANISM, Q)[:, 0], rtol=1e-7)
 
 
-def test_the_links_of_a_mechanism_are_where_its_assembled_tree_has_them():
+def test_a_mechanisms_links_are_where_its_assembled_tree_has_them():
     posture = assemble(MECHANISM, Q)
     poses = rne.forward_kinematics(MECHANISM, Q)
     np.testing.assert_array_equal(poses.position, rne.forward_kinematics(MECHANISM.robot, posture).position)

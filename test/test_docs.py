@@ -1,4 +1,4 @@
-"""Every command and snippet that the documentation prints is run here, or checked as far as this machine can.
+"""Every command and snippet of the documentation is run here, or checked as far as possible.
 
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).

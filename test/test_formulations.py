@@ -29,6 +29,6 @@ def test_every_pair_agrees(name: str, base: str, states: int) -> None:
     for d in report.disagreements:
         tolerance = TOLERANCE_LINEAR if {d.first, d.second} <= {"newton_euler", "nasser"} else TOLERANCE
         assert d.relative <= tolerance, d
-        # relative to the largest acceleration itself. iCub's eyes hang on so little inertia that in a few states the
+        # relative to the largest acceleration itself. iCub's eyes have so little inertia that in a few states the
         # terms of an acceleration are 1e10 times its size, and round-off alone separates any two solvers by more
         assert d.plain <= tolerance or "icub" in name, d

@@ -1,4 +1,4 @@
-"""Every public function with every kind of robot: an answer, or an error of the package that says what to do."""
+"""Every public function with every kind of robot returns a result, or raises an error that says what to do."""
 
 from __future__ import annotations
 

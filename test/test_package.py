@@ -1,4 +1,4 @@
-"""What an installer and colcon see: package.xml, the wheel's layout, versions, and the Python it is written for."""
+"""Packaging: package.xml, the wheel's layout, versions, and the oldest Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
 AUTHOR = {f"GIT_{who}_{what}": "test@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 SOURCES = [
-    *(p for room in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / room).rglob("*.py")),
+    *(p for d in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / d).rglob("*.py")),
     ROOT / "setup.py",
 ]
 
@@ -264,6 +264,6 @@ def test_a_controller_imports_only_what_it_uses() -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     there = set(done.stdout.split())
     assert not there & heavy
-    rooms = {"verification", "flexible", "simulation", "cli"}
-    assert not {name for name in there for room in rooms if f"{name}.".startswith(f"rne_dynamics.{room}.")}
+    packages = {"verification", "flexible", "simulation", "cli"}
+    assert not {name for name in there for package in packages if f"{name}.".startswith(f"rne_dynamics.{package}.")}
     assert not {name for name in there if name.startswith("rne_dynamics.description.flexible_")}

@@ -1,4 +1,4 @@
-"""One part of `rne warmup`, in a process of its own: calls what users call, and tells which kernels that took.
+"""One part of `rne warmup` in a process of its own: calls public functions, and reports their kernels.
 
 Every line on standard output is a JSON object: `{"begun": kernel}`, `{"kept": file}` or `{"found": file}`.
 """

@@ -16,7 +16,7 @@ from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.flexible_beam import distributed_properties, message_and_fix
 from rne_dynamics.description.flexible_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.model_parts import Values, known_name
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -193,7 +193,7 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             )  # fmt: skip
             return None
         try:
-            return replace(described, modal=load_modal_link(_beside(str(given["modal"].value), file), link))
+            return replace(described, modal=load_modal_link(_relative(str(given["modal"].value), file), link))
         except RneDynamicsError as fault:
             yield error(given["modal"].line, f"{where} modal", *message_and_fix(str(fault), "correct the file"))
             return None
@@ -275,7 +275,7 @@ def _arm_finding(fault: str, line: int) -> Finding:
     return error(line, "flexible", message, fix)
 
 
-def _beside(name: str, file: str) -> Path:
+def _relative(name: str, file: str) -> Path:
     """Path of a file that a model file names: a URI, or a path relative to the model file's folder."""
     if "://" in name:
         return sources.find(name)

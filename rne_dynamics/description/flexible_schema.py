@@ -6,7 +6,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import get_args
 
-from rne_dynamics.description.schema import Choice, Either, Key, Name, Number, Record, Stations, Vector, Whole
+from rne_dynamics.description.schema import Either, Key, Record, Stations, Vector
+from rne_dynamics.description.schema_scalars import Choice, Name, Number, Whole
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from rne_dynamics.description.dh_table import TABLE
 from rne_dynamics.description.flexible_schema import FLEXIBLE
-from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, TableOr, Vector
+from rne_dynamics.description.schema import Key, ListOf, Record, Table, TableOr, Vector
+from rne_dynamics.description.schema_scalars import Choice, Name, Number
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 
 #: Values of `kind`, and the joint that each means.

@@ -166,11 +166,11 @@ def _read_file(path: Path) -> bytes:
 
 def _not_found(path: Path) -> DescriptionError:
     robots = (*shipped_robots(), *shipped_models())
-    beside = []
+    nearby = []
     if path.parent.is_dir():
         kinds = (".urdf", ".xacro", *MODEL_SUFFIXES)
-        beside = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
-    near = get_close_matches(str(path), [*robots, *beside], n=3, cutoff=0.6)
+        nearby = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
+    near = get_close_matches(str(path), [*robots, *nearby], n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return DescriptionError(
         f"{path} does not exist; {hint}give a path, XML text, a file:// or package:// URI, or a robot that ships: "

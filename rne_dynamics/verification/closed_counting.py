@@ -1,7 +1,7 @@
 """Operations of a mechanism's compiled formulations for one state, counted on the code that runs.
 
-Counted from the posture in which the loops are closed: assembly finds them so and is one evaluation of the constraints
-and one factorisation. On the way along a branch every step of Newton's method is as much again.
+Counted from a closed posture, where assembly is one evaluation of the constraints and one factorisation. Along a branch
+every step of Newton's method costs the same again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rne_dynamics.verification.states import bare_states
 def count_closed(engine: str, quantity: Driven, mechanism: Mechanism) -> Operations | None:
     """Operations of an engine of `CLOSED_ENGINES` for one state without external loads.
 
-    `None` where it does not compute the quantity, or runs through NumPy.
+    `None` if it does not compute the quantity, or uses NumPy.
     """
     n = mechanism.n
     if (engine, quantity) == ("cut_loops", "inverse"):

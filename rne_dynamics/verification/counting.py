@@ -1,7 +1,7 @@
 """Operations of every engine for one state of a robot, counted on the code that runs.
 
-Compiled recursions are run on counting numbers. What the two engines of document 001 leave to sparse or block solves is
-counted on the structure of what is solved, by functions beside those engines.
+Compiled recursions are run on counting numbers. Sparse and block solves of the two engines of document 001 are counted
+on the structure of their matrices, by functions next to those engines.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ Driven = Literal["inverse", "forward"]
 
 
 def published(n: int) -> Operations:
-    """What document 000, section 3.3, gives for its forward dynamics with `n` links."""
+    """Operations that document 000, section 3.3, gives for its forward dynamics with `n` links."""
     return Operations(multiplications=258 * n - 119, additions=191 * n - 83)
 
 
 def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operations | None:
-    """Operations of an engine for one state without external loads; `None` where it does not compute the quantity.
+    """Operations of an engine for one state without external loads; `None` if it does not compute the quantity.
 
     Parameters
     ----------
     engine
         Its name in `ENGINES`.
     quantity
-        Efforts from accelerations, or the other way.
+        ``"inverse"`` or ``"forward"`` dynamics.
     robot
         The model. The count depends on its tree and kinds of joints, hardly on its numbers.
     """
@@ -49,7 +49,7 @@ def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operat
 
 
 class _State:
-    """One state of a robot as counting numbers, and what has been counted so far."""
+    """One state of a robot as counting numbers, with their counter."""
 
     def __init__(self, robot: RobotModel) -> None:
         self.robot = robot

@@ -1,4 +1,4 @@
-"""The formulations side by side: what each computes, and by which function."""
+"""Table of the formulations: quantities that each computes, and by which function."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ from rne_dynamics.verification.states import Rows
 Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
 QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
 
-_Machine = TypeVar("_Machine", bound=Machine)
-#: (machine, base, q, qd, tau or qdd, wrenches) to rows.
-_OverRows = Callable[[_Machine, Array, Array, Array, Array, Array], Array]
+_Robot = TypeVar("_Robot", bound=Machine)
+#: (robot, base, q, qd, tau or qdd, wrenches) to rows.
+_OverRows = Callable[[_Robot, Array, Array, Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
-class Engine(Generic[_Machine]):
+class Engine(Generic[_Robot]):
     """One formulation, of open arms or of mechanisms.
 
     Parameters
     ----------
     name
-        Its name here; where it can be chosen, the `method` of `forward_dynamics`.
+        Its name; also the `method` of `forward_dynamics`, if that has it.
     title
-        What it is, in a few words.
+        Short description.
     document
-        The number of the document (docs/formulations.md) it comes from.
+        Number of its document (docs/formulations.md).
     linear
-        Whether it costs O(n) in every quantity it offers.
+        Whether all of its quantities cost O(n).
     mimic
         Whether it takes robots with mimic joints.
     inverse, forward, mass, reactions
-        What it computes: efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body
-        at the body frame's origin in body axes; `None` where it does not.
+        Functions for efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body at the
+        body frame's origin in body axes; `None` for quantities that it does not compute.
     """
 
     name: str
@@ -66,21 +66,21 @@ class Engine(Generic[_Machine]):
     document: str
     linear: bool = False
     mimic: bool = True
-    inverse: _OverRows[_Machine] | None = None
-    forward: _OverRows[_Machine] | None = None
-    mass: Callable[[_Machine, Array], Array] | None = None
-    reactions: _OverRows[_Machine] | None = None
+    inverse: _OverRows[_Robot] | None = None
+    forward: _OverRows[_Robot] | None = None
+    mass: Callable[[_Robot, Array], Array] | None = None
+    reactions: _OverRows[_Robot] | None = None
 
     def offers(self, quantity: Quantity) -> bool:
         """Whether the engine computes it."""
         return self._function(quantity) is not None
 
-    def compute(self, quantity: Quantity, robot: _Machine, rows: Rows) -> Array:
-        """The quantity in every state; shape (B, …). `SingularInertiaError` where motions carry no inertia."""
+    def compute(self, quantity: Quantity, robot: _Robot, rows: Rows) -> Array:
+        """The quantity in every state; shape (B, …). `SingularInertiaError` for motions without inertia."""
         if quantity == "mass matrix":
             assert self.mass is not None
             return self.mass(robot, rows.q)
-        function: _OverRows[_Machine] | None = self._function(quantity)
+        function: _OverRows[_Robot] | None = self._function(quantity)
         assert function is not None
         driven = rows.tau if quantity == "forward" else rows.qdd
         return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)

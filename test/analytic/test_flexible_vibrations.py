@@ -109,7 +109,7 @@ def test_modal_damping_is_the_ratio_that_was_asked_for() -> None:
 
 
 def test_held_joint_dampers_do_not_hide_unstable_ones() -> None:
-    """A beam that stands up on a free joint falls, and that is said."""
+    """An upright beam on a free joint falls; the error says so."""
     arm = cantilever(beam(1), gravity=(0.0, -9.81, 0.0))
     falling = linearised(arm, [0.5 * np.pi], joint_stiffness=np.zeros(1), joint_damping=np.full(1, 0.01))
     assert falling.damping_ratios.min() < 0.0

@@ -46,7 +46,7 @@ def two_link_arm(
 ) -> FlexibleArm:
     """The published two-link arm in its horizontal plane; `stiffness` multiplies its EI.
 
-    Link 1's shapes reckon with all that it carries at θ₂ = 90°.
+    Link 1's shapes are for its subtree at θ₂ = 90°.
     """
     beam_mass = MU * LENGTH
     # all of arm 2 about joint 2, and where its mass is along it

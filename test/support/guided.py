@@ -82,7 +82,7 @@ class Guided:
             command_timeout=0.2, hold_until_command=True,
         )
         self.now, self.number = 100.0, 0
-        self.acting: Array | None = None  # what the motors were told last
+        self.acting: Array | None = None  # last command of the motors
         self.under_way: Array | None = None  # what was computed from the last state
         self.fastest = 0.0
         self.supervisor.activate(self.now)

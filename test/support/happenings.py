@@ -1,4 +1,4 @@
-"""What happens in random episodes: requests, messages that lie, motors, brakes and hands that misbehave."""
+"""Events of random episodes: requests, wrong messages, faults of motors and brakes, pushes."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ class Happenings:
 
     def does_frozen_joint(self) -> None:
         j, value = self.rng.integers(self.robot.n), []
-        # what froze at rest cannot be told from a joint that is stuck: a path tolerance is for that
+        # frozen states at rest look like a stuck joint: a path tolerance detects that
         self.healthy = self.healthy and abs(float(self.rig.supervisor.queue.reference.qd[j])) > 0.05
 
         def frozen(state: State) -> State:

@@ -91,7 +91,7 @@ def _function(node: _Function) -> Function:
 
 
 def _checks_kind(node: ast.AST) -> bool:
-    """`isinstance(robot, Mechanism)`, `case Mechanism():` and `type(robot) is Mechanism`, packed forms included."""
+    """`isinstance(robot, Mechanism)`, `case Mechanism():` and `type(robot) is Mechanism`, array forms included."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
             return _names_kind(kinds)

@@ -36,10 +36,10 @@ def test_findings_are_a_table_in_the_order_of_the_lines(faulty: Path, capsys: py
 
 def test_json(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(faulty), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["file"], told["ok"]) == (str(faulty), False)
-    assert told["counts"] == {"error": 2, "warning": 1, "note": 0}
-    assert told["findings"][1] == {
+    report = json.loads(capsys.readouterr().out)
+    assert (report["file"], report["ok"]) == (str(faulty), False)
+    assert report["counts"] == {"error": 2, "warning": 1, "note": 0}
+    assert report["findings"][1] == {
         "severity": "error",
         "line": 13,
         "element": "joint 'shoulder' <axis>",

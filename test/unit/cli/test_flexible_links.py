@@ -59,10 +59,10 @@ def test_info_as_table_and_json(name: str, capsys: Capture) -> None:
     assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.flexible_links)
     assert "vibrations at zero with the joints held: " in out
     assert main(["info", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["mechanism"] is None
-    assert told["n"] == arm.n
-    about = told["flexible"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["mechanism"] is None
+    assert report["n"] == arm.n
+    about = report["flexible"]
     assert about["modes"] == arm.modes
     assert about["unsettled"] is None
     expected = linearised(arm, arm.neutral)
@@ -86,7 +86,7 @@ def test_sag_is_that_of_a_loaded_cantilever(tmp_path: Path, capsys: Capture) -> 
     (row,) = json.loads(capsys.readouterr().out)["flexible"]["links"]
     expected = 0.432 * G * 0.8**4 / (8 * 15.0) + 0.15 * G * 0.8**3 / (3 * 15.0)
     assert row["sag"][1] == pytest.approx(-expected, rel=2e-3)
-    # the block's centre is 10 mm beside the axis: it twists the bar by its moment over GJ/L
+    # the block's centre is 10 mm off the axis: it twists the bar by its moment over GJ/L
     assert row["sag"][3] == pytest.approx(0.15 * G * 0.01 * 0.8 / 21.0, rel=0.02)
 
 
@@ -108,10 +108,10 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("change", "key", "message", "fix"),
     [
-        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; what the controller", "give a ratio"),
+        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; vibration that", "give a ratio"),
         (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
         (("torsion: 1", "torsion: 4"), "modes", "reach", "take fewer modes"),
-        ((", torsion: 1", ""), "modes", "has bending in both planes and no torsion", "add torsion: 1"),
+        ((", torsion: 1", ""), "modes", "has bending in both planes but no torsion", "add torsion: 1"),
         (("EI: {y: 15, z: 1500}", "EI: 15e6"), "EI", "in plane y is 1.5e+07 N m^2 with polar", "1 N mm^2 is 1e-6"),
         (("polar: 6e-5", "polar: {y: 5e-9, z: 5e-7}"), "EI", "their quotient E/density is 3e+09 ", "polar"),
         (("GJ: 21", "GJ: 2100"), "GJ", "more than half the sum of EI in both planes, 757.5", "correct GJ"),
@@ -183,7 +183,7 @@ def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path
         assert all("'beam' is deflected by 0.119" in text and "holds up to 0.1" in text for text in found)
 
 
-def test_errors_are_told_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
+def test_errors_are_reported_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
     file = model(tmp_path, GOOD.replace("length: 0.8", "length: 0"))
     assert main(["check", str(file)]) == 1
     assert "length is 0.0 m" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: never older than what they are made of, never lost for nothing, safe whoever comes."""
+"""Compiled kernels on disk: up to date, reused, and safe with several processes and users."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_another_machine_or_numba_gets_code_of_its_own(package: Package) -> None
 
 def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     lead: list[str] = []
-    if os.geteuid() == 0:  # root may write anywhere, unless it is told not to
+    if os.geteuid() == 0:  # root may write anywhere unless this is disabled
         lead = ["setpriv", "--bounding-set=-dac_override"]
         if shutil.which("setpriv") is None:
             pytest.skip("root writes anywhere")
@@ -215,7 +215,7 @@ def test_a_kernel_that_was_loaded_can_be_compiled_into_others(package: Package) 
     assert child.stdout.split() == ["12.0", "1", "0", "36.0"], child.stderr
 
 
-def test_every_value_that_a_function_reads_counts() -> None:
+def test_the_fingerprint_covers_every_value_that_a_function_reads() -> None:
     def make(a: object, b: object = 1) -> str:
         def function(x: float) -> object:
             return (x, a, b, [2.0 * y for y in (a, 2.0)])

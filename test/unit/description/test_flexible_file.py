@@ -1,4 +1,4 @@
-"""Flexible links in model files: everything arrives, every fault has its line, value and fix."""
+"""Flexible links in model files: all values are read, every fault has its line, value and fix."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_sections_are_what_they_are_as_numbers() -> None:
     assert set(SECTIONS) == {"tube", "rod", "rectangle"}
 
 
-def test_tapers_are_of_finite_elements_unless_told() -> None:
+def test_tapers_are_of_finite_elements_by_default() -> None:
     taper = (
         "length: 0.5, mass_per_length: [0.2, 0.1], EI: [1, 0.6, 0.5], polar: [1e-7, 0.5e-7], GJ: 0.5, "
         "modes: {y: 1, torsion: 1}"
@@ -135,7 +135,7 @@ def test_tapers_are_of_finite_elements_unless_told() -> None:
         one(f"{taper}, shapes: pinned")
 
 
-def test_shapes_of_a_free_tip_carry_nothing_unless_told() -> None:
+def test_shapes_of_a_free_tip_have_no_tip_load_by_default() -> None:
     beam = "length: 0.5, mass_per_length: 0.2, EI: 1, modes: {y: 2}, damping: 0.01"
     tip = "tip: {mass: 0.1, inertia: [0, 0, 0.0005]}"
     for shapes in ("clamped_mass", "pinned", "finite_element"):
@@ -148,7 +148,7 @@ def test_shapes_of_a_free_tip_carry_nothing_unless_told() -> None:
     assert np.trace(loaded.damping) > np.trace(free.damping)
 
 
-def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
+def test_modal_matrices_from_a_file_in_its_folder(tmp_path: Path) -> None:
     modal = modal_link(Beam("any", 0.5, np.array([0.2]), np.array([1.0]), modes=(2, 0, 0)))
     save_modal_link(tmp_path / "link2.npz", modal)
     file = tmp_path / "model.yaml"
@@ -163,8 +163,7 @@ def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
     with pytest.raises(DescriptionError, match=r"model.yaml:4: flexible link 'link2' modal: .*nix.npz"):
         rne.load_model(file)
     file.write_text((text % "link2.npz").replace("link: link2", "link: link2, length: 1"))
-    told = r"model.yaml:2: flexible link 'link2' length: is given together with modal"
-    with pytest.raises(DescriptionError, match=told):
+    with pytest.raises(DescriptionError, match=r"model.yaml:2: flexible link 'link2' length: .* together with modal"):
         rne.load_model(file)
 
 

@@ -66,7 +66,7 @@ def test_empty_files(data: bytes) -> None:
         ("solid arm\nfacet normal 0 0 0", 1, "this is not XML"),
     ],
 )
-def test_what_stands_before_the_first_element_is_shown(text: str, line: int, says: str) -> None:
+def test_text_before_the_first_element_is_shown(text: str, line: int, says: str) -> None:
     message = fault(text)
     assert message.startswith(f"arm.urdf:{line}: file: ")
     assert says in message

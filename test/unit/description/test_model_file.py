@@ -317,7 +317,7 @@ SCHEMA_FAULTS = {
     ),
     "kind and blocked": (
         ("kind: revolute", "kind: revolute\n    blocked: [x]"),
-        "<text>:4: loop 'hinge': both kind and blocked are given; one says how the loop is closed",
+        "<text>:4: loop 'hinge': both kind and blocked are given; one of them is needed",
     ),
     "neither": (
         ("    kind: revolute\n", ""),

@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package `arm_description` in an ament prefix, with a secret beside it."""
+    """A package `arm_description` in an ament prefix, with a secret next to it."""
     share = tmp_path / "prefix" / "share"
     folder = share / "arm_description"
     (folder / "urdf").mkdir(parents=True)

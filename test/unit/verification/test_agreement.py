@@ -1,4 +1,4 @@
-"""The comparison finds disagreement where there is some, and says what it could not compare."""
+"""The comparison finds disagreements, and reports what it could not compare."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_an_engine_that_is_wrong_is_found(monkeypatch, spoil):
     assert "lagrange" in (report.worst().first, report.worst().second)
 
 
-def test_what_moves_no_inertia_is_told_apart_from_disagreement():
+def test_a_motion_without_inertia_is_a_remark_not_a_disagreement():
     report = compare(robot("romeo.urdf"), 2)
     assert report.agrees
     assert any("moves no inertia" in remark for remark in report.remarks)

@@ -1,4 +1,4 @@
-"""The operation counter counts what a kernel does, and what it computes stays the same."""
+"""The operation counter counts a kernel's operations without changing its results."""
 
 from __future__ import annotations
 
