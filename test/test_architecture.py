@@ -13,15 +13,14 @@ LAYER = {
     "model": 1,
     "description": 2, "dynamics": 2,
     "closed_chain": 3, "flexible": 3, "dispatch": 3, "straight_line": 3,
-    "control": 4, "simulation": 4, "identification": 4, "verification": 4,
+    "control": 4, "simulation": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "faults": 5, "ros": 5,
 }  # fmt: skip
 #: Imports within a layer that are allowed (importing, imported).
-BESIDE = {
+SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
-    ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
-    ("identification", "control"), ("cli", "ros"), ("cli", "benchmarking"), ("cli", "faults"), ("faults", "ros"),
-    ("model", "errors"),
+    ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
+    ("cli", "faults"), ("faults", "ros"), ("model", "errors"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}
@@ -48,7 +47,7 @@ def test_module_imports_only_from_lower_layers() -> None:
             other = rest.partition(".")[0]
             if first != PACKAGE.name or other in (own, "__version__"):
                 continue
-            allowed = LAYER[other] < LAYER[own] or (own, other) in BESIDE
+            allowed = LAYER[other] < LAYER[own] or (own, other) in SAME_LAYER
             if other == "description" and own in WITHOUT_DESCRIPTION:
                 allowed = False
             assert allowed, f"{where}: {own} (layer {LAYER[own]}) imports {entry.name} (layer {LAYER[other]})"
@@ -90,6 +89,18 @@ def test_the_layer_table_of_the_documentation_is_this_one() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     documented = {package: int(layer) for layer, package in re.findall(r"^\| (\d) \| `(\w+)(?:/|\.py)` \|", text, re.M)}
     assert documented == LAYER
+
+
+def test_what_the_documentation_locates_is_there() -> None:
+    """Each file of the table "Where is …" contains the name given for it."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    section = page.partition("## Where is")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (.+) \| `([\w/]+\.pyi?)` \| `(.+)` \|$", section, re.M)
+    assert len(rows) == section.count("\n|") - 2, "a row that is not read here"
+    for wanted in ("URDF joint", "(2.1.19.4)", "effort limited", "joint that sticks"):
+        assert any(wanted in what for what, _, _ in rows), wanted
+    for what, file, name in rows:
+        assert name in (PACKAGE / file).read_text(encoding="utf-8"), f"{what}: {file} does not contain {name}"
 
 
 def test_no_test_module_imports_another_one() -> None:
