@@ -23,7 +23,7 @@ demo: $(VENV)/.demo  ## move a simulated PUMA 560 over real ROS 2 topics; print 
 test: $(VENV)/.test  ## run the whole test suite (PYTEST_ARGS="test/unit -x")
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
-bench: $(VENV)/.test  ## measure all ratios beside Pinocchio and MuJoCo (some minutes) and write docs/performance.md
+bench: $(VENV)/.test  ## compare with Pinocchio and MuJoCo (some minutes) and write docs/performance.md
 	$(BIN)/rne bench --out docs/performance.json --plot docs/images
 	$(BIN)/python -m rne_dynamics.benchmarking.page docs/performance.json docs/performance.md
 

@@ -1,4 +1,4 @@
-"""What closed loops cost: inverse and forward dynamics beside the open chain of the same joints.
+"""Cost of closed loops: inverse and forward dynamics compared with the open chain of the same joints.
 
     python benchmarks/closed_loops.py
     python benchmarks/closed_loops.py --loops 1 2 5 --json

@@ -53,12 +53,12 @@ def child(name: str, kind: str) -> None:
     begun: set[str] = set()
     began = ended = 0.0
 
-    def told(now: Compiling) -> None:
+    def report(now: Compiling) -> None:
         nonlocal began, ended
         began, ended = began or time.process_time(), time.process_time()
         begun.add(now.kernel)
 
-    with watch_compiling(told), contextlib.redirect_stdout(io.StringIO()):
+    with watch_compiling(report), contextlib.redirect_stdout(io.StringIO()):
         (run_node if name in NODES else run_command)(name, kind)
     print(json.dumps({"kernels": len(begun - {""}), "seconds": ended - began}))
 
@@ -83,8 +83,8 @@ def main() -> int:
                     [sys.executable, __file__, "--program", name, kind], stdout=subprocess.PIPE, text=True, check=True,
                     env={**os.environ, "NUMBA_CACHE_DIR": folder},
                 ).stdout
-            told = json.loads(out.splitlines()[-1])
-            print(f'    ("{name}", "{kind}"): Expected({told["kernels"]}, {told["seconds"]:.0f}.0),', flush=True)
+            cost = json.loads(out.splitlines()[-1])
+            print(f'    ("{name}", "{kind}"): Expected({cost["kernels"]}, {cost["seconds"]:.0f}.0),', flush=True)
     return 0
 
 

@@ -1,10 +1,10 @@
-"""What it costs to follow an arm whose links vibrate, and how near one gets: integrators beside each other.
+"""Cost and accuracy of integrators on an arm with vibrating links.
 
     python benchmarks/flexible_integrators.py
     python benchmarks/flexible_integrators.py --robot flexible_arm6 --stiffer 1 100 --json
 
 Every arm swings for a second without friction, its joints turning at the start and its links bent by a push on the
-tip that lets go, which bends the arm as it is by a hundredth of its reach; then with links 100, 10 000 times as stiff.
+tip that lets go, which bends the arm as it is by 1 % of its reach; then with links 100, 10 000 times as stiff.
 The error is how far the tip is from where it is by a reference: SciPy's DOP853 at relative and absolute tolerances of
 1e-11 and 1e-13. Fixed steps are timed as the simulator takes them; SciPy's integrators call the same compiled equations
 of motion. One thread computes.
@@ -41,7 +41,7 @@ FIXED: tuple[tuple[StepMethod, float], ...] = (
     ("rk4", 5e-5), ("rk4", 1e-5), ("semi_implicit", 1e-3), ("semi_implicit", 1e-4),
 )  # fmt: skip
 ADAPTIVE: tuple[tuple[Solver, float], ...] = (("Radau", 1e-3), ("Radau", 1e-6), ("BDF", 1e-6), ("DOP853", 1e-6))
-#: Evaluations after which an adaptive integrator is stopped, and so told as too slow.
+#: Evaluations after which an adaptive integrator is stopped and reported as too slow.
 MOST_EVALUATIONS = 400_000
 REFERENCE_EVALUATIONS = 20_000_000
 
@@ -66,7 +66,7 @@ def start(arm: rne.FlexibleArm, push: float) -> rne.State:
 
 
 def push_on(arm: rne.FlexibleArm) -> float:
-    """The push that moves the tip by a hundredth of its distance from the base, N."""
+    """The push that moves the tip by 1 % of its distance from the base, N."""
     unbent, still = start(arm, 0.0), 1e-3
     away = np.linalg.norm(tip(arm, start(arm, still)) - tip(arm, unbent))
     return float(0.01 * np.linalg.norm(tip(arm, unbent)) * still / away)

@@ -217,7 +217,7 @@ def ratios(rounds: dict[str, list[Round]]) -> dict[str, dict[str, float]]:
 
 
 def missing_answers(result: dict[str, dict[str, float]]) -> str:
-    """Whose answers are missing; empty for nobody's."""
+    """Nodes whose answers are missing; empty if none are."""
     missing = {name: row["missing"] for name, row in result.items() if row["missing"]}
     return ", ".join(f"{count} of {name}" for name, count in missing.items())
 

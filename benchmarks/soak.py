@@ -49,7 +49,7 @@ from rne_dynamics.ros.trajectory_message import duration_message
 NAMESPACE = "/rne_soak"
 #: Time of three moves together, s, and how often it is looked whether one has ended.
 MOVES, LOOK = 9.0, 0.1
-#: Time between two looks at the processes, and of a row of the table, s; a tenth and a sixth of a short run.
+#: Time between two samples of the processes, and of a row of the table, s; 10 % and 1/6 of a short run.
 SAMPLE, ROW = 10.0, 60.0
 #: Runs shorter than this are not judged, s.
 JUDGED = 180.0
@@ -92,7 +92,7 @@ class Reports:
         self._recorder = TopicRecorder(node, DiagnosticArray, "/diagnostics", 50)
         self.by_node: dict[str, list[tuple[float, dict[str, float]]]] = {SIMULATOR: [], CONTROLLER: []}
         self.state = self.message = ""
-        self.locked = "nothing has been heard"
+        self.locked = "no message received"
 
     def read(self, now: float) -> None:
         """Take what has come."""
@@ -128,7 +128,7 @@ def number(text: str) -> float | None:
 
 @dataclass
 class Soak:
-    """A run: what was seen of the processes and heard of the nodes, by times since its start, s."""
+    """A run: samples of the processes and messages of the nodes, by times since its start, s."""
 
     asked: float
     series: dict[str, Series]

@@ -61,13 +61,13 @@ class Watch:
         self._node, self._efforts = node, 0
         self._states = node.create_publisher(JointState, "joint_states", QoSProfile(depth=1))
         newest = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-        node.create_subscription(Float64MultiArray, COMMANDS, self._heard, newest)
+        node.create_subscription(Float64MultiArray, COMMANDS, self._receive, newest)
         rest = [0.0] * robot.n
         self._message = JointState(
             name=list(robot.joint_names), position=list(robot.neutral), velocity=rest, effort=rest
         )
 
-    def _heard(self, message: Float64MultiArray) -> None:
+    def _receive(self, message: Float64MultiArray) -> None:
         self._efforts += 1
 
     def _turn(self) -> None:

@@ -1,7 +1,7 @@
 """Two simulated arms in two namespaces, each with simulator, effort gate and controller: do they keep up?
 
     python benchmarks/two_arms.py                # lock-step, then real time: 500 Hz, 10 s of motion each
-    python benchmarks/two_arms.py --busy 2       # the same beside two busy processes
+    python benchmarks/two_arms.py --busy 2       # the same with two busy processes
     python benchmarks/two_arms.py --json
 
 Both arms follow trajectories of their own at the same time. In lock-step each has its own clock (/clock is remapped to
@@ -221,7 +221,7 @@ def main() -> int:
     parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
     parser.add_argument("--rate", type=float, default=500.0, help="joint states per second (default: 500)")
     parser.add_argument("--seconds", type=float, default=10.0, help="of motion (default: 10)")
-    parser.add_argument("--busy", type=int, default=0, help="busy processes beside it (default: 0)")
+    parser.add_argument("--busy", type=int, default=0, help="busy processes alongside (default: 0)")
     parser.add_argument("--only", choices=("lockstep", "realtime"), help="one of both ways")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
@@ -232,7 +232,7 @@ def main() -> int:
         return 0
     columns = ("way", "arm", "rate (Hz)", "rms (rad)", "answered", "missed", "overruns", "p50 (ms)", "p99 (ms)",
                "take-overs", "faults", "leaks")  # fmt: skip
-    table = Table(*columns, title=f"two {args.robot}s at {args.rate:g} Hz, {args.busy} busy processes beside them")
+    table = Table(*columns, title=f"two {args.robot}s at {args.rate:g} Hz, {args.busy} busy processes alongside")
     for way, both in result.items():
         for arm in ARMS:
             r = both[arm]

@@ -59,7 +59,7 @@ class Tracking(NamedTuple):
 
 
 class Options(NamedTuple):
-    """What is asked for on the command line."""
+    """Arguments of the command line."""
 
     seconds: float
     bandwidth: float
@@ -161,7 +161,7 @@ def track(robot: str, kind: str, options: Options) -> Tracking:
     with tempfile.TemporaryDirectory() as name:
         record = Path(name) / "record.npz"
         plant = (str(HERE / "mujoco_arm.py"), "--robot", robot, "--late", str(options.late), "--record", str(record))
-        # entered last, ended first: the controller sets the arm down while the plant still answers
+        # entered last, ended first: the controller releases the arm while the plant still answers
         with Script(*plant, *ros) as first, controller(kind, arm, joints, options, ros, Path(name)) as second:
             begin = Experiment(namespace, kind, (first, second)).run(joints, move)
         return judged(robot, kind, np.load(record), begin, move, joints)

@@ -30,7 +30,7 @@ PATIENCE = 180.0
 
 
 def main() -> int:
-    """Stream, then wait until the arm stands; 0 where it was followed."""
+    """Stream, then wait until the arm is at rest; 0 if it was followed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rate", type=float, default=100.0, help="setpoints per second")
     parser.add_argument("--seconds", type=float, default=5.0)
@@ -60,7 +60,7 @@ def stream(controller: str, states: str, rate: float, seconds: float) -> int:
     while not (arm and modes[-1:] == ["holding"] and setpoints.get_subscription_count()):
         rclpy.spin_once(node, timeout_sec=0.1)
         if time.monotonic() > deadline:
-            print(f"{controller} does not hold an arm: {modes[-1:] or 'nothing heard of it'}")
+            print(f"{controller} does not hold an arm: {modes[-1:] or 'no ~/state received'}")
             return 1
     names, home = list(arm[-1].name), list(arm[-1].position)
     message, begin, worst = JointState(name=names), 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Computed torque in closed loop without ROS: a SCARA carries a load that the controller knows of, or does not."""
+"""Computed torque in closed loop without ROS: a SCARA with a load, in the controller's model or not."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import rne_dynamics as rne
 def main() -> None:
     """Print the largest tracking error of one move, joint by joint."""
     empty = rne.load_urdf("scara")
-    loaded = rne.with_payload(empty, rne.Payload("tool0", mass=3.0, com=(0.0, 0.0, 0.05)))
+    loaded = empty.with_payload(rne.Payload("tool0", mass=3.0, com=(0.0, 0.0, 0.05)))
     start, end = np.array([0.5, -1.0, 0.05, 0.0]), np.array([-0.7, 1.2, 0.18, 1.5])
     move = rne.Quintic(start, end, duration=1.0)
     gains = rne.Gains.critically_damped(empty.n, bandwidth=40.0)

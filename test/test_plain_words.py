@@ -83,7 +83,10 @@ def files(place: Path) -> Iterator[Path]:
 
 def found_in(path: Path) -> Iterator[str]:
     """`file:line: words -> what to write` for each place; a phrase may go on in the next line, comment or string."""
-    lines = [re.sub(r'^[\s#:*]*[rf]?"*|"*\s*$', "", line) for line in path.read_text(encoding="utf-8").splitlines()]
+    content = path.read_text(encoding="utf-8")
+    if path.suffix == ".rst":  # the change log names what is renamed
+        content = re.sub("``.*?``", "", content)
+    lines = [re.sub(r'^[\s#:*]*(?:[rf]?"+)?|"*\s*$', "", line) for line in content.splitlines()]
     starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
     text = " ".join(lines)
     small = text.lower()
