@@ -14,10 +14,9 @@ from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, prin
 from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console
-from rne_dynamics.closed_chain.assembly import assembled
-from rne_dynamics.dispatch import gravity_torque
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Mechanism, open_tree
+from rne_dynamics.dispatch import closed, gravity_torque
+from rne_dynamics.model.flexible.arm import AnyMachine, rigid
+from rne_dynamics.model.mechanism import open_tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
@@ -102,7 +101,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
     robot = load_robot(args)
-    info = describe(assembled(robot) if isinstance(robot, Mechanism) else robot)
+    info = describe(closed(robot))
     if args.json:
         print(json.dumps(info, indent=2))
     else:
@@ -156,8 +155,8 @@ def describe(whole: AnyMachine) -> Info:
             }
             for link in robot.tree.links
         ],
-        "mechanism": describe_mechanism(described) if isinstance(described, Mechanism) else None,
-        "flexible": describe_flexible(whole) if isinstance(whole, FlexibleArm) else None,
+        "mechanism": describe_mechanism(described) if described.kind == "mechanism" else None,
+        "flexible": describe_flexible(whole) if whole.kind == "flexible" else None,
     }
 
 

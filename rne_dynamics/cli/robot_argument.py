@@ -11,7 +11,6 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyMachine
-from rne_dynamics.model.robot import RobotModel
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +59,7 @@ def load_robot(args: argparse.Namespace) -> AnyMachine:
     robot = load_model(source, mappings=xacro_arguments(args), rotors=rotors)
     if args.base == "fixed":
         return robot
-    if not isinstance(robot, RobotModel):
+    if robot.kind != "arm":
         raise ArgumentError("--base floating is for a URDF or table of an open arm; this robot's base is fixed")
     return assemble(robot.tree, base=args.base, gravity=robot.gravity)
 

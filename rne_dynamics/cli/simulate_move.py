@@ -19,10 +19,11 @@ from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 
@@ -37,7 +38,7 @@ def rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tup
     if not args.control_rate > 0.0:
         raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
     period = 1.0 / args.control_rate
-    if isinstance(robot, FlexibleArm):
+    if robot.kind == "flexible":
         moves = _flexible_moves(args, robot)
         if args.bandwidth is None:
             ends = np.array([move.end for move in moves])
@@ -67,7 +68,8 @@ def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdG
 
 def trajectory(args: argparse.Namespace, robot: Machine) -> Trajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves that return to the start."""
-    leading = leading_path(robot, robot.posture) if isinstance(robot, Mechanism) else None
+    mechanism = mechanism_of(robot)
+    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
     if args.to:
         points = _start_and_end(args, robot)
     else:

@@ -15,7 +15,7 @@ from rich.text import Text
 from rne_dynamics.cli.verify_plot import plot
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.closed_counting import count_closed
 from rne_dynamics.verification.counting import Driven, count_operations, published
@@ -32,7 +32,7 @@ _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 
 def verify(robot: Machine, args: argparse.Namespace, progress: Progress) -> Verified:
     """Compare the formulations, count operations and measure times."""
-    if args.plot and isinstance(robot, Mechanism):
+    if args.plot and robot.loops:
         raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
     agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
     engines = engines_of(robot)
@@ -61,8 +61,8 @@ def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
     cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
     for quantity in _DRIVEN:
         operations = None
-        if engine.linear or open_tree(robot).bodies <= _COUNTED_BODIES:
-            count: Any = count_closed if isinstance(robot, Mechanism) else count_operations
+        if engine.linear or robot.open_tree.bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if robot.loops else count_operations
             operations = count(engine.name, quantity, robot)
         cost[quantity] = {
             "operations": None if operations is None else vars(operations),
@@ -78,14 +78,14 @@ def _report(
     costs: list[dict[str, Any]],
     samples: list[Sample],
 ) -> dict[str, Any]:
-    tree, closed = open_tree(robot), isinstance(robot, Mechanism)
+    tree, closed = robot.open_tree, bool(robot.loops)
     paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
     return {
         "robot": robot.name,
         "base": tree.base,
         "n": robot.n,
         "bodies": tree.bodies,
-        "loops": len(robot.loops) if isinstance(robot, Mechanism) else 0,
+        "loops": len(robot.loops),
         "states": args.states,
         "seed": args.seed,
         "agrees": agreement.agrees,

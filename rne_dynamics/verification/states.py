@@ -10,6 +10,7 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
@@ -63,7 +64,8 @@ def bare_states(robot: Machine, count: int, seed: int) -> Rows:
     """
     rng = np.random.default_rng(seed)
     tree = open_tree(robot)
-    q = _closing(robot, rng, count) if isinstance(robot, Mechanism) else random_configuration(robot, rng, count)
+    mechanism = mechanism_of(robot)
+    q = random_configuration(tree, rng, count) if mechanism is None else _closing(mechanism, rng, count)
     qd, qdd = rng.normal(size=(2, count, robot.n))
     return _with_efforts(robot, Rows(packed_base(tree, None, ()), q, qd, qdd, qdd, bodies_wrenches(tree, None, ())))
 
@@ -91,10 +93,10 @@ def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
 
 
 def _with_efforts(robot: Machine, rows: Rows) -> Rows:
-    if isinstance(robot, Mechanism):
-        found = run(robot, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
+    if (mechanism := mechanism_of(robot)) is not None:
+        found = run(mechanism, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
         return replace(rows, tau=found.tau[:, robot.actuated])
-    tau = INVERSE_DYNAMICS.compute(robot, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
+    tau = INVERSE_DYNAMICS.compute(robot.open_tree, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
     return replace(rows, tau=tau)
 
 
