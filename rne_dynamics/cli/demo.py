@@ -25,8 +25,8 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.model.flexible.arm import AnyMachine
-from rne_dynamics.model.mechanism import Machine, open_tree
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -135,7 +135,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _programmes(
-    machine: AnyMachine, args: argparse.Namespace
+    machine: AnyRobot, args: argparse.Namespace
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
@@ -165,7 +165,7 @@ def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]
 
 
 def figures(
-    robot: Machine, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
+    robot: RigidRobot, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
     tracked: bool,
 ) -> dict[str, Any]:
     """All figures as plain values, SI units."""
@@ -190,7 +190,7 @@ def figures(
     }
 
 
-def _plot_file(out: Path | None, robot: Machine, write: Callable[[Path], None]) -> Path | None:
+def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
     """Write the plot; without matplotlib this is an error only if --out is given."""
     path = out or Path(f"rne_demo_{robot.name}.png")
     if not path.suffix:
@@ -205,12 +205,12 @@ def _plot_file(out: Path | None, robot: Machine, write: Callable[[Path], None]) 
     return path
 
 
-def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
+def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
     out = console()
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
-    kinds = {joint.name: joint.kind for joint in open_tree(robot).tree.joints}
+    kinds = {joint.name: joint.kind for joint in robot.open_tree.tree.joints}
     for j, name in enumerate(robot.joint_names):
         length, force = ("m", "N") if kinds.get(name) is JointKind.PRISMATIC else ("rad", "N m")
         used = tracking.effort[j] / plan.effort_limit[j]

@@ -17,7 +17,7 @@ from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Largest travel of one move, rad or m, and the fraction of a joint's range it may use.
 TRAVEL = 0.8
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan_moves(
-    robot: Machine, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
+    robot: RigidRobot, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
 ) -> Plan:
     """Three quintic moves of equal time, `seconds` in all, that return to the start.
 
@@ -99,7 +99,7 @@ def plan_moves(
     return Plan(moves, np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT)))
 
 
-def peak_effort(robot: Machine, moves: tuple[Quintic, ...]) -> Array:
+def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     """Largest effort of each joint along the moves, friction included, N·m or N; shape (n,)."""
     references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 41).tolist()]
     q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
@@ -108,7 +108,7 @@ def peak_effort(robot: Machine, moves: tuple[Quintic, ...]) -> Array:
     return peak
 
 
-def _start(robot: Machine) -> tuple[Array, Array]:
+def _start(robot: RigidRobot) -> tuple[Array, Array]:
     """Start, and signed travel of the first move; (n,) each."""
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     lower = np.where(bounded, robot.lower, np.where(np.isfinite(robot.upper), robot.upper - 2.0 * np.pi, -np.pi))

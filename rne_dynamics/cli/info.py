@@ -15,8 +15,7 @@ from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, p
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dispatch import closed, gravity_torque
-from rne_dynamics.model.flexible.arm import AnyMachine, rigid
-from rne_dynamics.model.mechanism import open_tree
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
@@ -109,10 +108,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(whole: AnyMachine) -> Info:
+def describe(whole: AnyRobot) -> Info:
     """The model as plain values, with gravity torques at zero, of a mechanism in its posture."""
-    described = rigid(whole)
-    robot = open_tree(described)
+    described = whole.rigid
+    robot = described.open_tree
     holding = gravity_torque(described, described.neutral).tolist()
     effort: dict[str, float] = dict(zip(described.joint_names, holding, strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}

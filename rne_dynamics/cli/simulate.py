@@ -22,7 +22,7 @@ from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
-from rne_dynamics.model.flexible.arm import AnyMachine, rigid
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
@@ -153,7 +153,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _robot(args: argparse.Namespace) -> AnyMachine:
+def _robot(args: argparse.Namespace) -> AnyRobot:
     """The robot of ROBOT; sets the arguments of --preset."""
     robot = load_robot(args)
     if args.preset is not None:
@@ -177,12 +177,12 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     return free_motion(
-        plant, start_configuration(rigid(plant.robot), args.start), seconds=args.seconds, dt=args.dt,
+        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt,
         method=args.method, progress=progress,
     )  # fmt: skip
 
 
-def with_loads(robot: AnyMachine, payload: str | None) -> AnyMachine:
+def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
     """The simulated robot, with the point mass of --payload."""
     if payload is None:
         return robot

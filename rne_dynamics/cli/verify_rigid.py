@@ -15,7 +15,7 @@ from rich.text import Text
 from rne_dynamics.cli.verify_plot import plot
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.closed_counting import count_closed
 from rne_dynamics.verification.counting import Driven, count_operations, published
@@ -30,7 +30,7 @@ _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 
 
-def verify(robot: Machine, args: argparse.Namespace, progress: Progress) -> Verified:
+def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Verified:
     """Compare the formulations, count operations and measure times."""
     if args.plot and robot.loops:
         raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
@@ -55,7 +55,7 @@ def _sweep(progress: Progress) -> list[Sample]:
     return samples
 
 
-def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
+def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
     """Operations and seconds of one engine for one state, inverse and forward."""
     rows = bare_states(robot, _TIMED_STATES, 0)
     cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
@@ -72,7 +72,7 @@ def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
 
 
 def _report(
-    robot: Machine,
+    robot: RigidRobot,
     args: argparse.Namespace,
     agreement: Agreement,
     costs: list[dict[str, Any]],

@@ -23,7 +23,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, ControlError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
@@ -62,7 +62,7 @@ class PostureInertia:
         return least
 
 
-def posture_inertia(robot: Machine) -> PostureInertia:
+def posture_inertia(robot: RigidRobot) -> PostureInertia:
     """M⁻¹ over the joint range of `robot`; remembered for the last few robots.
 
     Raises
@@ -76,7 +76,7 @@ def posture_inertia(robot: Machine) -> PostureInertia:
 class _Key:
     """Equal for robots that are equal in all that the mass matrix depends on."""
 
-    def __init__(self, robot: Machine) -> None:
+    def __init__(self, robot: RigidRobot) -> None:
         self.robot = robot
         tree = robot.open_tree
         self._key: object = robot if robot.loops else tuple(
@@ -169,7 +169,7 @@ def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
     return PostureInertia(np.array(reached), np.array(inverses))
 
 
-def _ranges(robot: Machine) -> tuple[Array, Array]:
+def _ranges(robot: RigidRobot) -> tuple[Array, Array]:
     """Position limits, where there are none so much on both sides of zero."""
     lower = np.where(np.isfinite(robot.lower), robot.lower, -_ENDLESS)
     upper = np.where(np.isfinite(robot.upper), robot.upper, _ENDLESS)

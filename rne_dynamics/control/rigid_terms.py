@@ -15,7 +15,7 @@ from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 @kernel
@@ -60,7 +60,7 @@ def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Ar
 
 
 def holding_terms(
-    robot: Machine, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
+    robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
 ) -> Array:
     """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
 

@@ -9,7 +9,7 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.dispatch import follower
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 class GateHold:
@@ -25,7 +25,7 @@ class GateHold:
         Whether the arm compensates gravity itself, so that its gravity torque counts as 0.
     """
 
-    def __init__(self, robot: Machine, rate: float, *, weightless: bool) -> None:
+    def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
         self.robot, self.rate, self.weightless = robot, rate, weightless
         self._loops = follower(robot)
         self._law = GravityCompensation(robot, np.zeros(robot.n))

@@ -15,7 +15,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 class JointInertia(NamedTuple):
@@ -50,7 +50,7 @@ class JointInertia(NamedTuple):
         return felt
 
 
-def joint_inertia(robot: Machine, q: Array, posture: Array | None = None) -> JointInertia:
+def joint_inertia(robot: RigidRobot, q: Array, posture: Array | None = None) -> JointInertia:
     """The inertia of the joints at `q`, (n,).
 
     Parameters

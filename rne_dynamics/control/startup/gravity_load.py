@@ -11,7 +11,7 @@ from rne_dynamics.control.rigid_terms import gravity_only_kernel, holding_terms
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
 
@@ -61,7 +61,7 @@ class GravityLoad:
     bodies: Array
 
 
-def gravity_load(robot: Machine, q: Array, posture: Array | None = None) -> GravityLoad:
+def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> GravityLoad:
     """The gravity load at `q`, shape (n,); `posture` as for `holding_terms`, whose errors this raises."""
     torque = holding_terms(robot, q, np.zeros(robot.n), posture)[0]
     if robot.loops:
@@ -117,7 +117,7 @@ def outermost_link(robot: RobotModel, body: int) -> str:
         link = fixed[0]
 
 
-def effort_units(robot: Machine) -> tuple[str, ...]:
+def effort_units(robot: RigidRobot) -> tuple[str, ...]:
     """``"N m"`` or ``"N"`` for each joint."""
     tree = robot.open_tree
     sliding = {int(row[VELOCITY_INDEX]) for row in tree.topology if row[KIND] == PRISMATIC}

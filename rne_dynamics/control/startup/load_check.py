@@ -31,7 +31,7 @@ from rne_dynamics.control.startup.payload_estimate import (
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Movement from where the check began that starts it anew, rad or m. A hand exceeds it at once; an arm that nearly
 #: floats may drift less, which changes gravity by less than tolerances are.
@@ -121,7 +121,7 @@ class LoadCheck:
 
     def __init__(
         self,
-        robot: Machine,
+        robot: RigidRobot,
         tolerance: ArrayLike,
         duration: float = 1.0,
         compensated: frozenset[str] = frozenset(),

@@ -23,7 +23,6 @@ from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import open_tree
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
@@ -71,7 +70,7 @@ class Torques:
         """How the base moves from now on; None for a base at rest."""
         self._base = motion
         if self.quick is not None and motion is not None:
-            self.quick.move_base(motion.packed(open_tree(self._settings.robot).gravity))
+            self.quick.move_base(motion.packed(self._settings.robot.open_tree.gravity))
 
     def upright(self, q: Array, effort: Array) -> Array:
         """What an effort, (n,), that holds the arm on the moving base would be on a base at rest."""
