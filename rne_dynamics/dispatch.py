@@ -274,7 +274,7 @@ def follower(robot: RigidRobot, posture: ArrayLike | None = None) -> Follower | 
 
 
 def _mechanism(robot: RigidRobot) -> Mechanism:
-    """`robot` as a mechanism; `ModelError` for an arm with flexible links and for what is no robot."""
+    """`robot` as a mechanism; `ModelError` for an arm with flexible links, `ArgumentError` for what is no robot."""
     if isinstance(robot, Mechanism):
         return robot
     raise robot.refusal() if isinstance(robot, OnTree) else not_a_robot(robot)

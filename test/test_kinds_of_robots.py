@@ -13,7 +13,7 @@ import pytest
 import rne_dynamics as rne
 from rne_dynamics import flexible
 from rne_dynamics.dispatch import closed, follower
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
 from rne_dynamics.model.protocol import Robot
 
 ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("four_bar"),
@@ -150,7 +150,7 @@ def test_a_robot_is_shown_in_one_line_and_in_notebooks_as_a_table(kind: str) -> 
     ids=lambda function: function.__name__)  # fmt: skip
 def test_a_path_in_place_of_a_robot_is_refused_with_how_to_load_it(function: Any) -> None:
     parameters = inspect.signature(function).parameters.values()
-    with pytest.raises(ModelError, match=r"robot is 'arm.urdf'.* rne\.load_urdf\('arm.urdf'\)"):
+    with pytest.raises(ArgumentError, match=r"robot is the str 'arm.urdf'.* rne\.load_urdf\('arm.urdf'\)"):
         function("arm.urdf", *[np.zeros(6)] * (sum(p.default is p.empty for p in parameters) - 1))
 
 

@@ -87,7 +87,7 @@ def load(name: str) -> BenchRobot:
     """One robot from a source of `load_urdf`, or from a model file of an open arm, whose URDF peers read."""
     source = read_source(name)
     arm = load_model(source)
-    if not isinstance(arm, RobotModel):
+    if arm.kind != "arm":
         raise ArgumentError(f"{name} has closed loops or flexible links, which peers do not read: name a robot's URDF")
     model = assemble(_without_mimics(arm.tree))
     if model.n == 0:

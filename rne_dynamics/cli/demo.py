@@ -20,13 +20,13 @@ from rne_dynamics.cli.demo_plot import plot
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
-from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
+from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -88,15 +88,13 @@ def run(args: argparse.Namespace) -> int:
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    machine = load_model(source)
-    if isinstance(machine, Mechanism):
-        machine = assembled(machine)
-    robot = rigid(machine)
+    machine = closed(load_model(source))
+    robot = machine.rigid
     plan, programmes, bandwidth, settle = _programmes(machine, args)
     session = demonstration.Session(
         _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
-        flexible=isinstance(machine, FlexibleArm), lockstep=not args.real_time,
+        flexible=machine.kind == "flexible", lockstep=not args.real_time,
     )
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
@@ -106,12 +104,12 @@ def run(args: argparse.Namespace) -> int:
     trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, programmes, strict=True)]
     tolerance = args.tolerance
     if tolerance is None:
-        tolerance = FLEXIBLE_TOLERANCE if isinstance(machine, FlexibleArm) else TOLERANCE
+        tolerance = FLEXIBLE_TOLERANCE if machine.kind == "flexible" else TOLERANCE
     tracked = all(bool((tracking.rms < tolerance).all()) for tracking in trackings)
     tracking, recording = trackings[0], recordings[0]
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
     out = console()
-    if isinstance(machine, FlexibleArm):
+    if machine.kind == "flexible":
         arm = machine
         seen = [evaluate_vibration(arm, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
         report["flexible"] = flexible_figures(arm, plan.moves, bandwidth, programmes, trackings, seen)
@@ -123,7 +121,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(report, indent=2))
         return 0 if tracked else 1
     _print(robot, plan, tracking)
-    if isinstance(machine, FlexibleArm):
+    if machine.kind == "flexible":
         print_flexible(out, report["flexible"])
     if plotted:
         out.print(f"plot: {plotted}")
@@ -137,13 +135,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _programmes(
-    machine: AnyMachine, args: argparse.Namespace
+    machine: AnyRobot, args: argparse.Namespace
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
     """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
 
     most = min(BANDWIDTH, 0.1 * args.rate)
-    if not isinstance(machine, FlexibleArm):
+    if machine.kind != "flexible":
         if args.shaper or args.compare:
             raise ArgumentError(f"--shaper and --compare are for flexible links; robot {machine.name!r} has none")
         plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds)
@@ -167,7 +165,7 @@ def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]
 
 
 def figures(
-    robot: Machine, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
+    robot: RigidRobot, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
     tracked: bool,
 ) -> dict[str, Any]:
     """All figures as plain values, SI units."""
@@ -192,7 +190,7 @@ def figures(
     }
 
 
-def _plot_file(out: Path | None, robot: Machine, write: Callable[[Path], None]) -> Path | None:
+def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
     """Write the plot; without matplotlib this is an error only if --out is given."""
     path = out or Path(f"rne_demo_{robot.name}.png")
     if not path.suffix:
@@ -207,12 +205,12 @@ def _plot_file(out: Path | None, robot: Machine, write: Callable[[Path], None]) 
     return path
 
 
-def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
+def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
     out = console()
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
-    kinds = {joint.name: joint.kind for joint in open_tree(robot).tree.joints}
+    kinds = {joint.name: joint.kind for joint in robot.open_tree.tree.joints}
     for j, name in enumerate(robot.joint_names):
         length, force = ("m", "N") if kinds.get(name) is JointKind.PRISMATIC else ("rad", "N m")
         used = tracking.effort[j] / plan.effort_limit[j]

@@ -13,11 +13,11 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.trajectory import QUINTIC_PEAK_VELOCITY, Quintic
-from rne_dynamics.dispatch import gravity_torque, inverse_dynamics
+from rne_dynamics.dispatch import gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.friction import friction_torque
 from rne_dynamics.errors import ArgumentError, AssemblyError, ModelError, SingularPostureError, TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Largest travel of one move, rad or m, and the fraction of a joint's range it may use.
 TRAVEL = 0.8
@@ -40,7 +40,7 @@ class Plan(NamedTuple):
 
 
 def plan_moves(
-    robot: Machine, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
+    robot: RigidRobot, seconds: float, gentle: Callable[[tuple[Quintic, ...]], bool] = lambda moves: True
 ) -> Plan:
     """Three quintic moves of equal time, `seconds` in all, that return to the start.
 
@@ -59,7 +59,8 @@ def plan_moves(
         raise ArgumentError(f"--seconds is {seconds}; it must be above 0")
     if robot.n == 0 or robot.nq != robot.n:
         raise ModelError(f"robot {robot.name!r} has no joint or a floating one; the demo needs driven joints")
-    if isinstance(robot, Mechanism) and independent_joints(robot) is not None:
+    mechanism = mechanism_of(robot)
+    if mechanism is not None and independent_joints(mechanism) is not None:
         raise ModelError(
             f"mechanism {robot.name!r} has more motors than freedoms, and the demo moves all joints independently; "
             f"remove the surplus motors from `actuated`, or use `{rne('simulate')} --to`, which moves the others along"
@@ -83,10 +84,10 @@ def plan_moves(
         moves = tuple(Quintic(a, b, duration) for a, b in pairwise(points))
         tiny = bool(np.abs(reach).max() < 1e-3)
         try:
-            if isinstance(robot, Mechanism):
-                posture = assemble(robot, start)
+            if mechanism is not None:
+                posture = assemble(mechanism, start)
                 for move in moves:
-                    posture = check_loops(move, robot, posture)
+                    posture = check_loops(move, mechanism, posture)
             effort = peak_effort(robot, moves)
         except (TrajectoryError, AssemblyError, SingularPostureError):  # the loops do not allow this travel
             if tiny:
@@ -98,7 +99,7 @@ def plan_moves(
     return Plan(moves, np.where(np.isfinite(limit), limit, np.maximum(EFFORT_RESERVE * effort, LEAST_EFFORT)))
 
 
-def peak_effort(robot: Machine, moves: tuple[Quintic, ...]) -> Array:
+def peak_effort(robot: RigidRobot, moves: tuple[Quintic, ...]) -> Array:
     """Largest effort of each joint along the moves, friction included, N·m or N; shape (n,)."""
     references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 41).tolist()]
     q, qd, qdd = (np.array(column) for column in zip(*references, strict=True))
@@ -107,7 +108,7 @@ def peak_effort(robot: Machine, moves: tuple[Quintic, ...]) -> Array:
     return peak
 
 
-def _start(robot: Machine) -> tuple[Array, Array]:
+def _start(robot: RigidRobot) -> tuple[Array, Array]:
     """Start, and signed travel of the first move; (n,) each."""
     bounded = np.isfinite(robot.lower) & np.isfinite(robot.upper)
     lower = np.where(bounded, robot.lower, np.where(np.isfinite(robot.upper), robot.upper - 2.0 * np.pi, -np.pi))

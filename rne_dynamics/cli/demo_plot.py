@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.figures import canvas, draw_tracking
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.session_recorder import Recording
 
 
-def plot(path: Path, robot: Machine, tracking: Tracking, recording: Recording) -> None:
+def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording) -> None:
     """Write the figure; raises as `canvas`."""
     columns = min(robot.n, 3)
     rows = -(-robot.n // columns)

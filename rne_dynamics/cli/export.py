@@ -10,7 +10,6 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.robot import RobotModel
 
 EXAMPLES = """\
 examples:
@@ -31,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     """Write the model and return the exit code."""
     source = robot_source(args)
     robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
-    if not isinstance(robot, RobotModel):
+    if robot.kind != "arm":
         raise ArgumentError(
             f"{source.name} describes closed loops or flexible links, which URDF cannot express; name the URDF of its "
             "tree"

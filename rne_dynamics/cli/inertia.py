@@ -121,7 +121,7 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
     robot = load_model(robot_source(args))
-    if not isinstance(robot, RobotModel):
+    if robot.kind != "arm":
         raise ArgumentError(f"{robot.name!r} has closed loops or flexible links; name the URDF of its tree")
     link = robot.tree.root if args.link is None else args.link
     whole = args.subtree or args.link is None

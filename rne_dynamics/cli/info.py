@@ -14,10 +14,8 @@ from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, prin
 from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console
-from rne_dynamics.closed_chain.assembly import assembled
-from rne_dynamics.dispatch import gravity_torque
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Mechanism, open_tree
+from rne_dynamics.dispatch import closed, gravity_torque
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
@@ -102,7 +100,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
     robot = load_robot(args)
-    info = describe(assembled(robot) if isinstance(robot, Mechanism) else robot)
+    info = describe(closed(robot))
     if args.json:
         print(json.dumps(info, indent=2))
     else:
@@ -110,10 +108,10 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(whole: AnyMachine) -> Info:
+def describe(whole: AnyRobot) -> Info:
     """The model as plain values, with gravity torques at zero, of a mechanism in its posture."""
-    described = rigid(whole)
-    robot = open_tree(described)
+    described = whole.rigid
+    robot = described.open_tree
     holding = gravity_torque(described, described.neutral).tolist()
     effort: dict[str, float] = dict(zip(described.joint_names, holding, strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
@@ -156,8 +154,8 @@ def describe(whole: AnyMachine) -> Info:
             }
             for link in robot.tree.links
         ],
-        "mechanism": describe_mechanism(described) if isinstance(described, Mechanism) else None,
-        "flexible": describe_flexible(whole) if isinstance(whole, FlexibleArm) else None,
+        "mechanism": describe_mechanism(described) if described.kind == "mechanism" else None,
+        "flexible": describe_flexible(whole) if whole.kind == "flexible" else None,
     }
 
 

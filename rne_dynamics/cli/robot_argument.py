@@ -10,8 +10,7 @@ from rne_dynamics.description.sources import Source, is_model_file, names_model_
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyMachine
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.flexible.arm import AnyRobot
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -52,7 +51,7 @@ def add_base(parser: argparse._ActionsContainer, text: str = "whether the root l
     parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help=f"{text} (default: fixed)")
 
 
-def load_robot(args: argparse.Namespace) -> AnyMachine:
+def load_robot(args: argparse.Namespace) -> AnyRobot:
     """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source`."""
     source, rotors = robot_source(args), not getattr(args, "no_rotors", False)
     if not is_model_file(source):
@@ -60,7 +59,7 @@ def load_robot(args: argparse.Namespace) -> AnyMachine:
     robot = load_model(source, mappings=xacro_arguments(args), rotors=rotors)
     if args.base == "fixed":
         return robot
-    if not isinstance(robot, RobotModel):
+    if robot.kind != "arm":
         raise ArgumentError("--base floating is for a URDF or table of an open arm; this robot's base is fixed")
     return assemble(robot.tree, base=args.base, gravity=robot.gravity)
 

@@ -8,7 +8,6 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +22,7 @@ from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
-from rne_dynamics.model.assembly import with_payload
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
@@ -111,13 +106,13 @@ def run(args: argparse.Namespace) -> int:
     robot = _robot(args)
     if args.seconds is None:
         args.seconds = 6.0
-        if isinstance(robot, FlexibleArm) and not args.free:
+        if robot.kind == "flexible" and not args.free:
             args.seconds = demo_flexible.lively(robot) / (3.0 if args.to else 1.0)
     if (robot.effort_limit == 0.0).any():
         # many descriptions have effort="0" for an unknown limit; such a drive could not even hold itself
         names = ", ".join(n for n, limit in zip(robot.joint_names, robot.effort_limit, strict=True) if limit == 0.0)
         print(f"rne simulate: effort limits of 0 count as unlimited: {names}", file=sys.stderr)
-        robot = _with_effort_limit(robot, np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
+        robot = robot.with_effort_limit(np.where(robot.effort_limit == 0.0, np.inf, robot.effort_limit))
     plant = ArmPlant(
         with_loads(robot, args.payload),
         friction=not args.no_friction, stops=not args.no_stops, limit_effort=not args.no_effort_limits,
@@ -158,12 +153,12 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _robot(args: argparse.Namespace) -> AnyMachine:
+def _robot(args: argparse.Namespace) -> AnyRobot:
     """The robot of ROBOT; sets the arguments of --preset."""
     robot = load_robot(args)
     if args.preset is not None:
         apply_preset(args, robot.name, robot.joint_names)
-    flexible = isinstance(robot, FlexibleArm)
+    flexible = robot.kind == "flexible"
     if args.shaper and (args.free or not flexible):
         raise ArgumentError(f"--shaper is for controlled moves of flexible links; robot {robot.name!r} "
                             f"{'moves freely' if flexible else 'has none'}")  # fmt: skip
@@ -182,30 +177,17 @@ def _free(args: argparse.Namespace, plant: ArmPlant, progress: Callable[[float],
     if args.to:
         raise ArgumentError("--to is for a controlled move; leave it out with --free")
     return free_motion(
-        plant, start_configuration(rigid(plant.robot), args.start), seconds=args.seconds, dt=args.dt,
+        plant, start_configuration(plant.robot.rigid, args.start), seconds=args.seconds, dt=args.dt,
         method=args.method, progress=progress,
     )  # fmt: skip
 
 
-def with_loads(robot: AnyMachine, payload: str | None) -> AnyMachine:
+def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
     """The simulated robot, with the point mass of --payload."""
     if payload is None:
         return robot
     ((link, mass),) = assignments("--payload", [payload]).items()
-    load = Payload(link, mass)
-    loaded: AnyMachine
-    loaded = with_payload(robot, load) if isinstance(robot, RobotModel) else robot.with_payload(load)
-    return _with_effort_limit(loaded, robot.effort_limit)
-
-
-def _with_effort_limit(robot: AnyMachine, limit: Array) -> AnyMachine:
-    if isinstance(robot, FlexibleArm):
-        return replace(robot, robot=replace(robot.robot, effort_limit=limit))
-    if isinstance(robot, Mechanism):
-        limits = np.array(robot.robot.effort_limit)
-        limits[robot.actuated] = limit
-        return replace(robot, robot=replace(robot.robot, effort_limit=limits))
-    return replace(robot, effort_limit=limit)
+    return robot.with_payload(Payload(link, mass)).with_effort_limit(robot.effort_limit)
 
 
 def _outputs(args: argparse.Namespace) -> list[Path]:

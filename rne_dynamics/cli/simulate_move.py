@@ -19,10 +19,11 @@ from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 
@@ -30,14 +31,14 @@ from rne_dynamics.simulation.rollouts.rollout import Rollout
 BANDWIDTH = 40.0
 
 
-def rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tuple[Rollout, float]:
+def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple[Rollout, float]:
     """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
     if args.method == "adaptive":
         raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
     if not args.control_rate > 0.0:
         raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
     period = 1.0 / args.control_rate
-    if isinstance(robot, FlexibleArm):
+    if robot.kind == "flexible":
         moves = _flexible_moves(args, robot)
         if args.bandwidth is None:
             ends = np.array([move.end for move in moves])
@@ -47,13 +48,13 @@ def rollout(args: argparse.Namespace, robot: AnyMachine, plant: ArmPlant) -> tup
     else:
         path, after = trajectory(args, robot), 0.0
     made = Rollout(
-        plant, controller(args, rigid(robot)), path, seconds=path.duration + after,
+        plant, controller(args, robot.rigid), path, seconds=path.duration + after,
         dt=min(args.dt, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
     )  # fmt: skip
     return made, path.duration
 
 
-def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdGravity:
+def controller(args: argparse.Namespace, robot: RigidRobot) -> ComputedTorque | PdGravity:
     """The control law of the arguments; PD gains scale with the inertia of each joint at the start."""
     bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
     gains = Gains.critically_damped(robot.n, bandwidth)
@@ -65,9 +66,10 @@ def controller(args: argparse.Namespace, robot: Machine) -> ComputedTorque | PdG
     return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
 
 
-def trajectory(args: argparse.Namespace, robot: Machine) -> Trajectory:
+def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
     """Quintics from rest to rest: to the positions of --to, or three moves that return to the start."""
-    leading = leading_path(robot, robot.posture) if isinstance(robot, Mechanism) else None
+    mechanism = mechanism_of(robot)
+    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
     if args.to:
         points = _start_and_end(args, robot)
     else:
@@ -81,7 +83,7 @@ def trajectory(args: argparse.Namespace, robot: Machine) -> Trajectory:
     return moves if leading is None else leading(moves.path, np.array(named), 0.0)
 
 
-def _start_and_end(args: argparse.Namespace, robot: Machine) -> Array:
+def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
     """Start and end of the move of --to; shape (2, nq)."""
     points = np.array([start_configuration(robot, args.start)] * 2)
     for name, value in assignments("--to", args.to).items():
@@ -108,7 +110,7 @@ def _flexible_moves(args: argparse.Namespace, arm: FlexibleArm) -> tuple[Quintic
     return plan_moves(arm.robot, args.seconds, demo_flexible.bends_little(arm)).moves
 
 
-def start_configuration(robot: Machine, given: list[str]) -> Array:
+def start_configuration(robot: RigidRobot, given: list[str]) -> Array:
     """Zero (a mechanism's posture), moved inside the limits and changed by JOINT=VALUE; shape (nq,)."""
     plant = ArmPlant(robot)
     q = np.array(robot.neutral, dtype=np.float64)

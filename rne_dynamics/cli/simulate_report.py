@@ -11,7 +11,6 @@ from rich.table import Table
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.flexible.static import balance
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.log import Log
 
@@ -22,7 +21,7 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
     With `ends` also the efforts at the start and end of a single move, and the static efforts there.
     """
     robot, q = plant.robot, log.q[[0, -1]]
-    if isinstance(robot, FlexibleArm):
+    if robot.kind == "flexible":
         static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
     else:
         static = gravity_torque(robot, q)

@@ -10,7 +10,6 @@ from rne_dynamics.cli import verify_flexible, verify_rigid
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.arm import FlexibleArm
 
 EXAMPLES = """\
 examples:
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         def progress(what: str, done: float) -> None:
             bar.update(task, description=what, completed=done)
 
-        if isinstance(robot, FlexibleArm):
+        if robot.kind == "flexible":
             found = verify_flexible.verify(robot, args, progress)
         else:
             found = verify_rigid.verify(robot, args, progress)

@@ -15,7 +15,7 @@ from rich.text import Text
 from rne_dynamics.cli.verify_plot import plot
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.closed_counting import count_closed
 from rne_dynamics.verification.counting import Driven, count_operations, published
@@ -30,9 +30,9 @@ _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
 
 
-def verify(robot: Machine, args: argparse.Namespace, progress: Progress) -> Verified:
+def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Verified:
     """Compare the formulations, count operations and measure times."""
-    if args.plot and isinstance(robot, Mechanism):
+    if args.plot and robot.loops:
         raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
     agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
     engines = engines_of(robot)
@@ -55,14 +55,14 @@ def _sweep(progress: Progress) -> list[Sample]:
     return samples
 
 
-def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
+def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
     """Operations and seconds of one engine for one state, inverse and forward."""
     rows = bare_states(robot, _TIMED_STATES, 0)
     cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
     for quantity in _DRIVEN:
         operations = None
-        if engine.linear or open_tree(robot).bodies <= _COUNTED_BODIES:
-            count: Any = count_closed if isinstance(robot, Mechanism) else count_operations
+        if engine.linear or robot.open_tree.bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if robot.loops else count_operations
             operations = count(engine.name, quantity, robot)
         cost[quantity] = {
             "operations": None if operations is None else vars(operations),
@@ -72,20 +72,20 @@ def _cost(robot: Machine, engine: Engine[Any]) -> dict[str, Any]:
 
 
 def _report(
-    robot: Machine,
+    robot: RigidRobot,
     args: argparse.Namespace,
     agreement: Agreement,
     costs: list[dict[str, Any]],
     samples: list[Sample],
 ) -> dict[str, Any]:
-    tree, closed = open_tree(robot), isinstance(robot, Mechanism)
+    tree, closed = robot.open_tree, bool(robot.loops)
     paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
     return {
         "robot": robot.name,
         "base": tree.base,
         "n": robot.n,
         "bodies": tree.bodies,
-        "loops": len(robot.loops) if isinstance(robot, Mechanism) else 0,
+        "loops": len(robot.loops),
         "states": args.states,
         "seed": args.seed,
         "agrees": agreement.agrees,

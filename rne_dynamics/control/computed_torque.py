@@ -17,9 +17,9 @@ from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
@@ -88,7 +88,7 @@ class ComputedTorque(TrackingLaw):
     def __post_init__(self) -> None:
         super().__post_init__()
         gains, compensation = self.gains, self.friction_compensation
-        tree = open_tree(self.robot)
+        tree = self.robot.open_tree
         table = np.zeros((TABLE_ROWS, self.robot.n))
         table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
         if compensation is not None:
@@ -129,18 +129,17 @@ class ComputedTorque(TrackingLaw):
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         desired = measured(reference.qdd, n, "reference.qdd")
-        robot = self.robot
-        if isinstance(robot, Mechanism):
+        if (mechanism := mechanism_of(self.robot)) is not None:
             correction = feedback(self.gains, q, qd, reference, integral)
             inertia, coriolis, gravity, answer, passive = closed_terms(
-                robot, q, qd, desired, correction, posture, base_motion
+                mechanism, q, qd, desired, correction, posture, base_motion
             )
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(qd, reference.qd, passive), answer)
         terms = np.empty((5, n))
         arm = self.arm
         if base_motion is not None:
             arm = arm.copy()
-            base_view(arm)[:] = base_motion.packed(robot.gravity)
+            base_view(arm)[:] = base_motion.packed(self.robot.gravity)
         computed_torque_kernel(
             arm, self.table, q, qd,
             measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"), desired,

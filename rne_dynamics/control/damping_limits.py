@@ -20,7 +20,7 @@ from rne_dynamics.control.guards.felt_inertia import JointInertia
 from rne_dynamics.control.posture_inertia import PostureInertia, posture_inertia
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Factor between the largest damping that is stable and the largest that is allowed.
 SAFETY = 2.0
@@ -117,7 +117,7 @@ class Damping(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def checked_damping(robot: Machine, given: Array, rate: float, parameter: str) -> Damping:
+def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str) -> Damping:
     """Damping that is stable at `rate`, from what the user has given.
 
     Parameters

@@ -13,7 +13,7 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class GravityCompensation:
         A robot with a floating joint, a negative or non-finite damping.
     """
 
-    robot: Machine
+    robot: RigidRobot
     damping: Array
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)

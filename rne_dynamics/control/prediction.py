@@ -16,7 +16,6 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.packed_arm import parameters_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
@@ -71,8 +70,7 @@ class Predictor:
         check_delay(law, delay)
         if not delay > 0.0:
             raise ControlError("the command delay is 0: there is nothing to predict")
-        robot = law.robot
-        assert not isinstance(robot, Mechanism)
+        robot = law.robot.open_tree
         n = robot.n
         #: ns
         self.delay = round(delay * NANOSECONDS)
@@ -154,9 +152,9 @@ def check_delay(law: ComputedTorque | None, delay: float) -> None:
     """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
     if not 0.0 <= delay <= LONGEST_DELAY:
         raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
-    if delay > 0.0 and law is not None and isinstance(law.robot, Mechanism):
+    if delay > 0.0 and law is not None and law.robot.loops:
         raise ControlError(
-            f"command_delay is {delay:g} s, but robot {law.robot.robot.name!r} has closed loops: delays are "
+            f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
             "compensated for open arms only. Set it to 0"
         )
 

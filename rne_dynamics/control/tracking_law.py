@@ -15,7 +15,7 @@ from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.rebuilt import Rebuilt
 
 
@@ -39,7 +39,7 @@ class TrackingLaw(Rebuilt):
         A robot with a floating joint, or gains for another number of joints.
     """
 
-    robot: Machine
+    robot: RigidRobot
     gains: Gains
     friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
     _friction: JointFriction = field(init=False, repr=False)

@@ -40,7 +40,7 @@ from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import line_of, read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
 from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import KinematicTree, Payload
@@ -98,7 +98,7 @@ def load_model(
     mappings: Mapping[str, str] | None = None,
     lenient: bool = False,
     rotors: bool = True,
-) -> AnyMachine:
+) -> AnyRobot:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
     Parameters

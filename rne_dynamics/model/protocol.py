@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import ModelError
+from rne_dynamics.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rne_dynamics.model.bodies import Base, LinkFrame
@@ -142,10 +143,11 @@ class Robot(Protocol):
         ...
 
 
-def not_a_robot(value: object) -> ModelError:
-    """The error for a `robot` that is none, such as the path of one."""
-    given = repr(value[:80]) if isinstance(value, str) else f"a {type(value).__name__}"
-    path = given if isinstance(value, str) else '"arm.urdf"'
-    return ModelError(
-        f"robot is {given}; it must be a loaded model: robot = rne.load_urdf({path}), of a model file rne.load_model"
+def not_a_robot(value: object) -> ArgumentError:
+    """The error for an argument `robot` that is something else, such as a path."""
+    path = str(value) if isinstance(value, str | PathLike) else ""
+    given = f"the {type(value).__name__} {path[:80]!r}" if path else f"a {type(value).__name__}"
+    source = repr(path[:80]) if path else '"arm.urdf"'
+    return ArgumentError(
+        f"robot is {given}, not a loaded model; load it first: rne.load_urdf({source}), of a model file rne.load_model"
     )

@@ -12,7 +12,7 @@ import numpy as np
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
 from rne_dynamics.verification.states import Rows, bare_states, loaded_states
@@ -73,7 +73,7 @@ class Agreement:
 
 
 def compare(
-    robot: Machine, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+    robot: RigidRobot, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
     """Run every engine in `count` random states, bare and (if `loaded`) with loads and base motion.
 
@@ -135,14 +135,14 @@ def compare(
     )
 
 
-def engines_of(robot: Machine) -> tuple[Engine[Any], ...]:
+def engines_of(robot: RigidRobot) -> tuple[Engine[Any], ...]:
     """The formulations of an open arm, or of a mechanism."""
-    if isinstance(robot, Mechanism):
+    if robot.loops:
         return CLOSED_ENGINES
-    return tuple(engine for engine in ENGINES if engine.mimic or not robot.has_mimic)
+    return tuple(engine for engine in ENGINES if engine.mimic or not robot.open_tree.has_mimic)
 
 
-def _sizes(quantity: Quantity, robot: Machine, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
+def _sizes(quantity: Quantity, robot: RigidRobot, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
     """Size of the terms, and largest entry of any engine's answer; shape (B,) each."""
     count = len(rows.q)
     if not answers or robot.n == 0:

@@ -28,14 +28,14 @@ from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.states import Rows
 
 Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
 QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
 
-_Robot = TypeVar("_Robot", bound=Machine)
+_Robot = TypeVar("_Robot", bound=RigidRobot)
 #: (robot, base, q, qd, tau or qdd, wrenches) to rows.
 _OverRows = Callable[[_Robot, Array, Array, Array, Array, Array], Array]
 

@@ -10,13 +10,14 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 
 #: Largest number of links with external loads.
 _LOADED_LINKS = 5
@@ -51,7 +52,7 @@ class Rows:
         return Rows(*(value[:1] for value in vars(self).values()))
 
 
-def bare_states(robot: Machine, count: int, seed: int) -> Rows:
+def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
     """Random positions inside the limits, normally distributed velocities and accelerations; no loads but gravity.
 
     For a mechanism: positions of its actuated joints where its loops close, away from singular postures.
@@ -62,20 +63,21 @@ def bare_states(robot: Machine, count: int, seed: int) -> Rows:
         A mechanism without such positions, usually because of too few or too many actuated joints.
     """
     rng = np.random.default_rng(seed)
-    tree = open_tree(robot)
-    q = _closing(robot, rng, count) if isinstance(robot, Mechanism) else random_configuration(robot, rng, count)
+    tree = robot.open_tree
+    mechanism = mechanism_of(robot)
+    q = random_configuration(tree, rng, count) if mechanism is None else _closing(mechanism, rng, count)
     qd, qdd = rng.normal(size=(2, count, robot.n))
     return _with_efforts(robot, Rows(packed_base(tree, None, ()), q, qd, qdd, qdd, bodies_wrenches(tree, None, ())))
 
 
-def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
+def loaded_states(robot: RigidRobot, count: int, seed: int) -> Rows:
     """The same states with loads on some links and, for a fixed base, base motion.
 
     Loads are about 10 % of the robot's weight, moments with a lever of 0.1 m. Velocities and accelerations of the base
     are normally distributed, its attitude is random.
     """
     bare = bare_states(robot, count, seed)
-    tree = open_tree(robot)
+    tree = robot.open_tree
     rng = np.random.default_rng(seed + 1)
     size = 0.1 * tree.mass * max(float(np.linalg.norm(tree.gravity)), 1.0)
     links = rng.choice(tree.link_names, size=min(_LOADED_LINKS, len(tree.link_names)), replace=False)
@@ -90,11 +92,11 @@ def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
     return _with_efforts(robot, replace(bare, base=base, wrenches=bodies_wrenches(tree, loads, (count,))))
 
 
-def _with_efforts(robot: Machine, rows: Rows) -> Rows:
-    if isinstance(robot, Mechanism):
-        found = run(robot, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
+def _with_efforts(robot: RigidRobot, rows: Rows) -> Rows:
+    if (mechanism := mechanism_of(robot)) is not None:
+        found = run(mechanism, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
         return replace(rows, tau=found.tau[:, robot.actuated])
-    tau = INVERSE_DYNAMICS.compute(robot, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
+    tau = INVERSE_DYNAMICS.compute(robot.open_tree, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
     return replace(rows, tau=tau)
 
 

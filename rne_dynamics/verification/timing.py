@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rne_dynamics.errors import SingularInertiaError
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.engines import Engine, Quantity
 from rne_dynamics.verification.states import Rows
 
@@ -15,7 +15,7 @@ from rne_dynamics.verification.states import Rows
 _ENOUGH = 0.05
 
 
-def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: Machine, rows: Rows) -> float | None:
+def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
     """Smallest time of several repeats over the number of rows, s; `None` if the engine does not compute the quantity.
 
     All rows are computed in one call, as in a batch, which divides the call overhead among them.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.closed_chain.following import Follower
 from rne_dynamics.control.damping_limits import stable_damping
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.dispatch import follower
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 class GateHold:
@@ -25,9 +25,9 @@ class GateHold:
         Whether the arm compensates gravity itself, so that its gravity torque counts as 0.
     """
 
-    def __init__(self, robot: Machine, rate: float, *, weightless: bool) -> None:
+    def __init__(self, robot: RigidRobot, rate: float, *, weightless: bool) -> None:
         self.robot, self.rate, self.weightless = robot, rate, weightless
-        self._loops = Follower(robot) if isinstance(robot, Mechanism) else None
+        self._loops = follower(robot)
         self._law = GravityCompensation(robot, np.zeros(robot.n))
 
     @property
@@ -41,8 +41,7 @@ class GateHold:
 
     def restart(self) -> None:
         """Loops in the posture of the model."""
-        if isinstance(self.robot, Mechanism):
-            self._loops = Follower(self.robot)
+        self._loops = follower(self.robot)
 
     def update_inertia(self, q: Array, delay: float) -> None:
         """Update the damping for the posture `q`, (n,), and a delay, s; errors as for `joint_inertia`."""

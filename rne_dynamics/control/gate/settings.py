@@ -14,7 +14,7 @@ from rne_dynamics.control.supervision.settings import check_compensated
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 class GateMode(Enum):
@@ -68,7 +68,7 @@ class GateSettings:
         A time or number out of range, an unknown name among `compensated`.
     """
 
-    robot: Machine
+    robot: RigidRobot
     limits: EffortLimits
     states: StateLimits
     stop: StopPlan = field(default_factory=StopPlan)

@@ -27,7 +27,6 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 
 #: Multiple of the effort limit that is accepted, and multiple of the rate limit. Up to these arms in simulation stay
@@ -75,8 +74,7 @@ class EffortDemand:
         self._omega = 0.5 * table[GAIN_D]
         fastest = float(self._omega.max(initial=0.0))
         self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
-        falling = None if isinstance(law.robot, Mechanism) else BaseMotion(linear_acceleration=law.robot.gravity)
-        self._base = falling if "gravity" in compensated else None
+        self._base = BaseMotion(linear_acceleration=law.robot.gravity) if "gravity" in compensated else None
         self._coriolis = "coriolis" not in compensated
 
     def check(self, path: BlendedPath) -> str:
@@ -88,9 +86,9 @@ class EffortDemand:
             More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows,
             or couplings would throw a joint meanwhile; names joint, time, demand and limit.
         """
-        robot = self._robot
-        if isinstance(robot, Mechanism):
+        if self._robot.loops:
             return ""
+        robot = self._robot.open_tree
         times, short = _times(path)
         asked = path.samples(times)
         acceleration = np.where(short[:, None], 0.0, asked[:, 2])

@@ -23,7 +23,7 @@ from rne_dynamics.control.startup.gravity_load import Flange, GravityLoad
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Standard deviations of noise and model error that say nothing.
 SIGMAS = 3.0
@@ -128,7 +128,7 @@ class PayloadEstimate(NamedTuple):
         return np.asarray(self.flange.rotation.T @ self.moment / self.mass)
 
 
-def friction_bound(robot: Machine, share: float, otherwise: Array) -> Array:
+def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
     """Largest static friction: the model's Coulomb friction and `share` of the effort limit, N·m or N; shape (n,).
 
     Without an effort limit `otherwise`, shape (n,), takes that share's place.
@@ -166,7 +166,7 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
     return covariance
 
 
-def doubt(robot: Machine, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
+def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
     """What an arm without unknown payload can differ by.
 
     Parameters

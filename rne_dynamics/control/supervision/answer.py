@@ -20,7 +20,6 @@ from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.packed_arm import base_view
 from rne_dynamics.spatial.columns import columns
 
@@ -154,6 +153,6 @@ class QuickAnswer:
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:
     """Where there is one: not of a mechanism, and not without a tracking law."""
-    if settings.tracking is None or isinstance(settings.robot, Mechanism):
+    if settings.tracking is None or settings.robot.loops:
         return None
     return QuickAnswer(settings.tracking, settings.compensated)

@@ -20,7 +20,7 @@ from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 Compensated = Literal["gravity", "coriolis", "friction"]
 COMPENSATED: tuple[Compensated, ...] = ("gravity", "coriolis", "friction")
@@ -103,7 +103,7 @@ class Settings:
         Warnings about the parameters.
     """
 
-    robot: Machine
+    robot: RigidRobot
     limits: EffortLimits
     states: StateLimits
     tracking: ComputedTorque | None

@@ -38,7 +38,6 @@ from rne_dynamics.control.supervision.states import (
 from rne_dynamics.control.supervision.stop_plan import Stop
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import open_tree
 
 
 class Supervisor(Observation):
@@ -80,7 +79,7 @@ class Supervisor(Observation):
         other.activate(0.0)
         for k in range(1, 4):
             if self.settings.base is not None:
-                resting = self.settings.base.at_rest(k * 1_000_000, open_tree(self.settings.robot).gravity)
+                resting = self.settings.base.at_rest(k * 1_000_000, self.settings.robot.open_tree.gravity)
                 other.sense_base(resting, 1e-3 * k)
             other.observe(k * 1_000_000, 1e-3 * k, q.copy(), np.zeros(n), np.zeros(n), velocity_missing=k == 2)
             other.effort(k * 1_000_000, 1e-3 * k)

@@ -19,11 +19,10 @@ from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_a
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.dispatch import bias_torque, gravity_torque, inverse_dynamics
+from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, open_tree
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
@@ -57,7 +56,7 @@ class Torques:
         robot, posture = settings.robot, self.posture
         self._settings = settings
         self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
-        self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
+        self.loops = follower(robot, posture)
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
         self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
@@ -71,7 +70,7 @@ class Torques:
         """How the base moves from now on; None for a base at rest."""
         self._base = motion
         if self.quick is not None and motion is not None:
-            self.quick.move_base(motion.packed(open_tree(self._settings.robot).gravity))
+            self.quick.move_base(motion.packed(self._settings.robot.open_tree.gravity))
 
     def upright(self, q: Array, effort: Array) -> Array:
         """What an effort, (n,), that holds the arm on the moving base would be on a base at rest."""
@@ -82,7 +81,7 @@ class Torques:
 
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
-        self.loops = Follower(self._settings.robot) if isinstance(self._settings.robot, Mechanism) else None
+        self.loops = follower(self._settings.robot)
         self.period = PeriodWatch(1.0 / self._settings.assumed_rate)
         self.forget()
 
@@ -177,8 +176,8 @@ class Torques:
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
-        if isinstance(robot, Mechanism):  # measured velocities and accelerations are none that the loops allow exactly
-            inertia, coriolis, gravity, *_ = closed_terms(robot, q, qd, qdd, self._zero, self.posture, self._base)
+        if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
+            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self._base)
             effort: Array = inertia
             for name, part in (("coriolis", coriolis), ("gravity", gravity)):
                 effort = effort if name in compensated else effort + part

@@ -34,7 +34,6 @@ from rne_dynamics.control.supervision.stop_plan import Stage, Stop
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import StateRates
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import open_tree
 
 #: Time without a usable joint state after which a stop goes on without states, whatever `state_timeout` is, s.
 SILENCE = 0.1
@@ -62,7 +61,7 @@ class Transitions:
         self.stamp, self.arrival = 0, -math.inf
         self.speed = 1.0
         self._torques = Torques(settings)
-        self._base = None if settings.base is None else BaseFilter(settings.base, open_tree(robot).gravity)
+        self._base = None if settings.base is None else BaseFilter(settings.base, robot.open_tree.gravity)
         self._filter = StateFilter(settings.states)
         self.q, self.qd = self._filter.place, self._filter.speed  # written by each good state, and by no other
         self.q[:] = robot.neutral

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from os import PathLike
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +13,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.packed_arm import OK
+from rne_dynamics.model.protocol import not_a_robot
 from rne_dynamics.model.robot import RobotModel
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
@@ -36,8 +36,8 @@ def check_open_arm(robot: object) -> None:
     """Refuse with `ArgumentError` what is not a `RobotModel`."""
     if isinstance(robot, RobotModel):
         return
-    if isinstance(robot, str | PathLike):
-        raise ArgumentError(f"robot is the {type(robot).__name__} {str(robot)!r}; load it first: rne.load_urdf(...)")
+    if not hasattr(robot, "joint_names"):
+        raise not_a_robot(robot)
     raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
