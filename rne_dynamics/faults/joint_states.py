@@ -10,7 +10,7 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.faults.falsify import every, moved, silence, value
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
-from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.qos import OFFERED
 
 FAULTS = Faults("joint states")
 fault = FAULTS.fault

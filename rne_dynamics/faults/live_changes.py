@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
-from rne_dynamics.ros.lifecycle import COMMON
+from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.parameters import JOINT, Parameter
 
 FAULTS = Faults("live change")

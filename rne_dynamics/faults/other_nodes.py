@@ -6,8 +6,8 @@ from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.qos import OFFERED
 
 FAULTS = Faults("other node")
 fault = FAULTS.fault

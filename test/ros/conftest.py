@@ -29,8 +29,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rne_dynamics.faults.lockstep import Lockstep
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 DISCOVERY = 20.0

@@ -11,8 +11,8 @@ from std_msgs.msg import Int64MultiArray
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.followers import Followers
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 
 DRIVE, GATE = "/arm/effort_controller/commands", "/arm/effort_gate/commands"
 PATIENCE = 0.4

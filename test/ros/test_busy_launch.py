@@ -17,9 +17,9 @@ import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.demonstration import move_message
 from rne_dynamics.ros.launch_plan import KINDS, SIMULATOR, plan
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import Peer, account

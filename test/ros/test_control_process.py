@@ -128,7 +128,7 @@ def test_killing_the_loop_ends_the_node_with_a_message(held):
 
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
-    "a cycle": ("control_loop.ControlLoop", "on_state", None),
+    "a cycle": ("loop_cycle.LoopCycle", "on_state", None),
     "the law": ("control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("control_loop.Supervisor", "effort tick", None),
     "a command": ("control_loop.ControlLoop", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),

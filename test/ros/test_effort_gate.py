@@ -24,8 +24,8 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gate_settings import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START

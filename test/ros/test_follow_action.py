@@ -29,9 +29,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJ
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 

@@ -6,8 +6,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 

@@ -12,7 +12,8 @@ from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.parameter_page import NODES
-from rne_dynamics.ros.parameters import JOINT, Parameter, ParameterTable
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parameters import JOINT, Parameter
 
 JOINTS = ("a", "b")
 INTEGERS = st.integers(-(2**63), 2**63 - 1)

@@ -56,7 +56,7 @@ class Reader:
     def take(self, state, arrival, sequence):
         """Whether the time base is new; None for a message that is not ours."""
         reading = self.map.read(state, self.q, self.qd, self.effort)
-        if reading is Reading.FOREIGN:
+        if reading is Reading.OTHER_JOINTS:
             return None
         missing = reading is Reading.NO_VELOCITY
         return self.filter.accept(

@@ -14,9 +14,9 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros import loop_clock
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.loop_clock import LEAP, LoopClock
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000

@@ -15,8 +15,8 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.errors import StateError
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START

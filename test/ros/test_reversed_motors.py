@@ -16,10 +16,10 @@ from rne_dynamics.control.supervision.states import DRIVING, SILENT
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.computed_torque_controller import SCHEMA
+from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.controller_parameters import controller_settings
-from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.parameters import JOINT, Values, per_joint
+from rne_dynamics.ros.tracking_parameters import SCHEMA
 
 #: Below this part of a joint's largest power a motor does not count as driving the joint.
 NEGLIGIBLE = 0.02

@@ -13,9 +13,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START, Peer

@@ -16,8 +16,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
 from rne_dynamics.ros.diagnostics import ERROR, WARN
-from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import LATCHED
 
 from .conftest import SEES_AGAIN, START, STEP
 
@@ -62,7 +62,7 @@ def test_a_second_publisher_and_a_missing_listener_are_reported(in_lockstep):
     stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well again", process)
     peer.node.destroy_subscription(peer.commands._subscription)
     peer.lockstep.stop_listening()
-    stream(peer, lambda: told(WARN, "nobody listens to the efforts"), "a report of the missing listener", process)
+    stream(peer, lambda: told(WARN, "no node subscribes to the efforts"), "a report of the missing listener", process)
     assert "2 nodes publish" in process.output()
     end(process, peer)
 

@@ -13,7 +13,8 @@ from support.hardware_files import flat
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.parameter_page import NODES
-from rne_dynamics.ros.parameters import JOINT, ParameterTable
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.unknown_parameters import nearest
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
