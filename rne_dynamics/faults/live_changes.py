@@ -1,4 +1,4 @@
-"""Live changes of every parameter that may change while the controller runs, from its own schema."""
+"""Live changes of every parameter that may change while the controller runs, from the schema."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rne_dynamics.ros.parameters import JOINT, Parameter
 FAULTS = Faults("live change")
 fault = FAULTS.fault
 
-#: An arm whose parameter is changed while it is held strays no further, rad.
+#: Largest displacement of a held arm when a parameter changes, rad.
 DEVIATION = 0.05
 
 

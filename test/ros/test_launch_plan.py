@@ -139,7 +139,7 @@ def test_nobody_publishes_the_description_twice():
     assert topic(nodes[SIMULATOR], "robot_description") == "robot_description"
 
 
-def test_the_simulator_stands_in_for_hardware(tmp_path):
+def test_the_simulator_replaces_hardware(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(ARM.replace("$(arg joint)", "a"))
     nodes = planned("simulated_arm", hardware="franka", urdf=str(file))

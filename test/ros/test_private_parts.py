@@ -57,7 +57,7 @@ def run(starter, names, module, **parameters):
 
 
 def reported(process) -> list[str]:
-    return [line for line in process.output().splitlines() if "as this package knows it" in line]
+    return [line for line in process.output().splitlines() if "as this package uses it" in line]
 
 
 @pytest.mark.parametrize(("names", "missing"), NAMES)

@@ -54,7 +54,7 @@ def test_no_reversed_motor_is_driven_on(name):
     # a driver that limits the rate itself may need longer from full effort to zero
     allowed = max(CUT, float(np.max(limits.effort / limits.rate))) + 2.0 * PERIOD
     ran_away = 0
-    weight = float("gravity" in made.compensated)  # what the arm itself carries
+    weight = float("gravity" in made.compensated)  # compensated by the arm itself
     for j in range(robot.n):
         sign = np.where(np.arange(robot.n) == j, -1.0, 1.0)
         rig = Rig(robot, start, made, period=PERIOD)

@@ -147,7 +147,7 @@ def test_big_endian_is_left_to_rclpy():
     assert not reader._known
 
 
-def test_bytes_that_say_something_else_than_rclpy_heard_are_not_remembered():
+def test_bytes_that_differ_from_what_rclpy_reads_are_not_kept():
     data = serialize_message(message())
     layout = joint_state_layout(data)
     received = deserialize_message(data, JointState)

@@ -185,7 +185,7 @@ def test_other_nodes_do_not_know_names_of_jtc(table_of):
         table_of("gravity_compensation", {"gains.joint1.i_clamp_max": 4.0})
 
 
-def test_the_table_of_foreign_names_is_sound():
+def test_the_table_of_aliases_is_sound():
     ours = {p.name for p in NODES[CTC]}
     assert len({entry.name for entry in JTC}) == len(JTC)
     for entry in JTC:
