@@ -87,13 +87,13 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
     rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
     control = LocalLoop()
     node, meter, loop = ComputedTorqueController(control), Meter(), control.loop
-    if not node.start() or loop.hot is None:
+    if not node.start() or loop.cycle is None:
         raise SystemExit("the controller does not start")
-    meter.watch(loop.hot, "_on_message", "all of the answer")
+    meter.watch(loop.cycle.hot, "_on_message", "all of the answer")
     for where, name, label in (
-        (hot_loop, "take", "take the bytes from DDS"), (loop.reader, "read", "read them"),
+        (hot_loop, "take", "take the bytes from DDS"), (loop.cycle.reader, "read", "read them"),
         (loop.supervisor, "observe", "check the state"), (loop.supervisor, "effort", "law and limits"),
-        (loop.efforts, "publish", "publish the effort"),
+        (loop.cycle.efforts, "publish", "publish the effort"),
     ):
         meter.watch(where, name, label)
     feeder = subprocess.Popen([sys.executable, __file__, "--feed", "--robot", robot])
@@ -102,14 +102,14 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
         def run(duration: float) -> None:
             end = time.monotonic() + duration
             while time.monotonic() < end:
-                loop.turn()
+                loop.cycle.turn()
 
         run(WARM_UP)
         pause_garbage_collection()
         meter.spent = dict.fromkeys(meter.spent, 0)
-        before, thread, process = loop.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
+        before, thread, process = loop.cycle.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
         run(seconds)
-        count = loop.statistics.efforts - before
+        count = loop.cycle.statistics.efforts - before
         spent = {"the whole process": time.process_time_ns() - process, "this thread": time.thread_time_ns() - thread}
         if not count:
             raise SystemExit("no state was answered")

@@ -31,8 +31,8 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.streaming.setpoints import Setpoints, warm_up
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.setpoint_reader import SetpointReader
 from rne_dynamics.ros.trajectory_message import duration_message
 

@@ -42,8 +42,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.ros.hot_loop import take
-from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import LATCHED
 from rne_dynamics.ros.trajectory_message import duration_message
 
 CONTROLLER = "computed_torque_controller"

@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 import pytest
 
 import rne_dynamics as rne
-from rne_dynamics.cli import simulate
+from rne_dynamics.cli import simulate, simulate_move
 
 ROBOT = rne.load_urdf("puma560")
 GAINS = rne.Gains.critically_damped(6, 20.0)
@@ -20,7 +20,7 @@ def test_rne_simulate_compensates_friction_as_the_library_does(law: str) -> None
     parser = ArgumentParser()
     simulate.configure(parser)
     args = parser.parse_args(["puma560", "--law", law])
-    found = simulate.controller(args, ROBOT).friction_compensation
+    found = simulate_move.controller(args, ROBOT).friction_compensation
     assert found == kind(ROBOT, GAINS).friction_compensation == rne.FrictionCompensation()
 
 

@@ -1,4 +1,4 @@
-"""The arms of the campaign, and how their controllers are set up."""
+"""The arms of the campaign, and the parameters of their controllers."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
-#: The nodes whose reactions are looked at.
+#: The nodes whose reactions are checked.
 COMPUTED_TORQUE, GRAVITY_COMPENSATION = "computed_torque_controller", "gravity_compensation"
 GATE = "effort_gate"
-#: Where every fault finds the two-link arm, rad: both motors carry weight there.
+#: Posture of the two-link arm at the start of every fault, rad: both motors are loaded there.
 HOME = (0.3, 0.8)
-#: Its largest efforts, N·m, a quarter more than what holds the arm stretched out.
+#: Its effort limits, N·m: 25 % more than what holds the arm stretched out.
 EFFORT = (60.0, 25.0)
-#: Largest change of the efforts, of the largest effort per second: in the 10 ms that count at most a fifth of it.
+#: Effort rate limit, in effort limits per second: 20 % of the limit in 10 ms.
 RATE = 20.0
-#: Distance from the position limits at which walls begin, rad.
+#: Depth of the soft walls before the position limits, rad.
 MARGIN = 0.1
-#: Times of a stop, s: short, so that the campaign is.
+#: Times of a stop, s: short, for a short campaign.
 STOP = {"brake_time": 0.08, "hold_time": 0.12, "ramp_time": 0.15}
-#: How much longer than its times a stop may take, s.
+#: Time by which a stop may exceed its times, s.
 STOP_SLACK = 0.2
 #: Position limit of the second joint of the two-link arm, rad, either way.
 ELBOW_LIMIT = 2.6179938779914944
@@ -48,17 +48,17 @@ class Arm:
     name
         Unique, as in ``puma560``.
     read
-        Gives its URDF.
+        Reads its URDF.
     home, far
-        Where every fault finds it, and how far from there the move goes that faults disturb, rad; (n,).
+        Posture at the start of every fault, and displacement of the move that faults disturb, rad; (n,).
     tool, payload
-        The link that is pushed, and a load that it can carry, kg.
+        The link that is pushed, and a payload within its rating, kg.
     push
-        A push on the tool that it withstands, N.
+        A push on the tool within its capacity, N.
     effort
-        Largest efforts where they are not the description's, N·m; (n,).
+        Effort limits, if they are not the description's, N·m; (n,).
     seconds
-        Of the move.
+        Duration of the move.
     """
 
     name: str
@@ -79,7 +79,7 @@ class Arm:
 
     @cached_property
     def robot(self) -> RobotModel:
-        """The arm as the controller knows it."""
+        """The model of the controller."""
         return load_urdf(self.description)
 
     @cached_property
@@ -93,7 +93,7 @@ class Arm:
         return PromisedLimits(self.robot.joint_names, self.limits, RATE * self.limits)
 
     def parameters(self, node: str) -> dict[str, Any]:
-        """The controller's, for every fault."""
+        """Parameters of the controller, for every fault."""
         joints = self.robot.joint_names
         limits = {
             joint: {"effort": float(self.limits[j]), "effort_rate": RATE * float(self.limits[j])}

@@ -1,4 +1,4 @@
-"""Faults of the arm itself: loads, pushes, stuck joints, and what the start-up check is for."""
+"""Faults of the arm itself: loads, pushes, stuck joints, and those that the start-up check finds."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ def carrying(mass: float) -> Payload:
 
 
 def push(rig: Rig, moment: float) -> None:
-    """Turn the tool, N·m; both joints feel it whole."""
+    """Apply a moment to the tool, N·m; it acts on both joints in full."""
     rig.driver.wrenches = {"tool0": np.array([0.0, 0.0, 0.0, 0.0, 0.0, moment])} if moment else {}
 
 
-@fault("held, lower by what the feedback lets it sink", plant=lambda robot: with_payload(robot, carrying(1.0)))
+@fault("held, sunk as far as the feedback allows", plant=lambda robot: with_payload(robot, carrying(1.0)))
 def unknown_load(rig: Rig) -> None:
-    """A load of 1 kg at the tool that nobody told of."""
+    """An unknown load of 1 kg at the tool."""
     rig.run(0.4)
     rig.held()
 
 
 @fault("efforts stay at their limits; clamps are counted", plant=lambda robot: with_payload(robot, carrying(6.0)))
 def load_too_heavy(rig: Rig) -> None:
-    """A load of 6 kg at the tool, more than the motors lift."""
+    """A load of 6 kg at the tool, more than the motors can lift."""
     rig.run(0.3)
     rig.count("clamped efforts")
 
 
-@fault("it gives way and comes back")
+@fault("the arm yields and comes back")
 def gentle_push(rig: Rig) -> None:
-    """Somebody leans on the arm."""
+    """A gentle push on the arm."""
     push(rig, GENTLE)
     rig.run(0.4)
     push(rig, 0.0)
@@ -58,9 +58,9 @@ def gentle_push(rig: Rig) -> None:
     rig.held()
 
 
-@fault("from the edge of the margin on it is pushed back, never further out")
+@fault("within the margin it is pushed back, never further out")
 def pushed_into_a_wall(rig: Rig) -> None:
-    """Somebody pushes the arm into a soft wall."""
+    """A push moves the arm into a soft wall."""
     rig.move(to=(0.3, ELBOW_LIMIT - MARGIN - 0.05), seconds=1.2)
     rig.reach("holding")
     rig.run(0.2)
@@ -76,7 +76,7 @@ def pushed_into_a_wall(rig: Rig) -> None:
 
 @fault("braked, stopped, released, fault")
 def overspeed(rig: Rig) -> None:
-    """An arm that is far faster than its limits: somebody throws it."""
+    """A violent push makes the arm far faster than its limits."""
     push(rig, VIOLENT)
     rig.until(lambda: np.abs(rig.driver.qd).max() > 10.0 or rig.controller.state != "holding", "the arm to be fast")
     push(rig, 0.0)
@@ -112,7 +112,7 @@ def check_passed(rig: Rig) -> None:
     **CHECK,
 )
 def check_finds_a_load(rig: Rig) -> None:
-    """A load of 1.5 kg that nobody told of, seen by the start-up check."""
+    """An unknown load of 1.5 kg, at the start-up check."""
     _no_motion(rig)
 
 

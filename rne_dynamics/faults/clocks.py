@@ -1,4 +1,4 @@
-"""Faults of when joint states come, and of what time they say it is."""
+"""Faults of the times and stamps of joint states."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from rne_dynamics.ros.messages import stamp_of
 FAULTS = Faults("time")
 fault = FAULTS.fault
 
-#: A clock that is set does so by this, s.
+#: Jump of a clock, s.
 JUMP = 10.0
-#: How far an arm may get that is stopped without anybody seeing it, rad: what it moves in the brake time, and error.
-BLIND = 0.15
+#: Largest displacement of an arm stopped by dead reckoning, rad: its motion in the brake time, and errors.
+DEAD_RECKONING = 0.15
 
 
-@fault("shorter than state_timeout: nothing")
+@fault("shorter than state_timeout: no reaction")
 def gap_of_50_ms(rig: Rig) -> None:
     """No joint states for 50 ms."""
     rig.driver.falsify = silence
@@ -46,17 +46,17 @@ def gap_in_motion(rig: Rig) -> None:
 
 @fault("stopped by dead reckoning; held again without a jump", stop__hold_time=1.0)
 def states_come_back(rig: Rig) -> None:
-    """No joint states until the arm is stopped, then they are back."""
+    """No joint states until the arm is being stopped; then they return."""
     rig.driver.falsify = silence
     rig.reach("stopping")
     rig.run(0.05)
     rig.driver.falsify = honest
     rig.reach("holding")
     rig.run(0.3)
-    rig.held(BLIND)
+    rig.held(DEAD_RECKONING)
 
 
-@fault("braked by dead reckoning; held without a jump where the arm then is; the motion is over", stop__hold_time=1.0)
+@fault("braked by dead reckoning; held without a jump where the arm then is; the motion has ended", stop__hold_time=1.0)
 def states_come_back_in_motion(rig: Rig) -> None:
     """The same in motion."""
     goal = rig.move()
@@ -74,7 +74,7 @@ def states_come_back_in_motion(rig: Rig) -> None:
 
 @fault("stopped by dead reckoning: held, released over stop.ramp_time, zeros, fault; ~/recover leads back")
 def stream_lost(rig: Rig) -> None:
-    """No joint states for ever."""
+    """Joint states end."""
     rig.driver.falsify = silence
     rig.await_release()
     rig.driver.restart()
@@ -83,7 +83,7 @@ def stream_lost(rig: Rig) -> None:
 
 @fault("braked along the path by dead reckoning, released, fault")
 def stream_lost_in_motion(rig: Rig) -> None:
-    """No joint states for ever, in motion."""
+    """Joint states end in motion."""
     rig.move()
     rig.driver.falsify = silence
     rig.await_release()
@@ -91,7 +91,7 @@ def stream_lost_in_motion(rig: Rig) -> None:
 
 @fault("the stop goes on by dead reckoning and ends with zeros")
 def stream_lost_in_a_stop(rig: Rig) -> None:
-    """No joint states for ever while the arm is being stopped."""
+    """Joint states end while the arm is being stopped."""
     rig.move()
     rig.trigger("stop")
     rig.reach("stopping")
@@ -101,7 +101,7 @@ def stream_lost_in_a_stop(rig: Rig) -> None:
     rig.silent()
 
 
-@fault("held where it is, unasked", recover_automatically=True)
+@fault("held where it is, without a request", recover_automatically=True)
 def automatic_recovery(rig: Rig) -> None:
     """Joint states come back after the arm was released, recover_automatically set."""
     rig.driver.falsify = silence
@@ -113,7 +113,7 @@ def automatic_recovery(rig: Rig) -> None:
     rig.held()
 
 
-@fault("silence until ~/recover")
+@fault("no efforts until ~/recover")
 def no_recovery_unasked(rig: Rig) -> None:
     """The same without recover_automatically."""
     rig.driver.falsify = silence
@@ -126,14 +126,14 @@ def no_recovery_unasked(rig: Rig) -> None:
 
 @fault("duplicates are refused; the stream counts as lost: stopped by dead reckoning, released, fault")
 def frozen_stamps(rig: Rig) -> None:
-    """The stamp stands still."""
+    """The stamp no longer changes."""
     stamp = stamp_of(rig.driver.report())
     rig.driver.falsify = every(lambda message: set_stamp(message, stamp))
     rig.await_release()
     rig.refused("duplicate stamp")
 
 
-@fault("the second one is refused and counted: nothing else")
+@fault("the second one is refused and counted; no other reaction")
 def every_state_twice(rig: Rig) -> None:
     """Each joint state is sent twice."""
     rig.driver.falsify = lambda message: (message, message)
@@ -151,7 +151,7 @@ def stamps_out_of_order(rig: Rig) -> None:
     rig.refused("out of order")
 
 
-@fault("a new time: the arm is held")
+@fault("a new time base: the arm is held")
 def clock_set_back(rig: Rig) -> None:
     """The clock is set back by 10 s."""
     rig.driver.falsify = every(later(-JUMP))
@@ -161,13 +161,13 @@ def clock_set_back(rig: Rig) -> None:
     rig.count("time jumps")
 
 
-@fault("a new time: the motion is called off, the arm is held where it is")
+@fault("a new time base: the motion is cancelled, the arm is held where it is")
 def clock_set_back_in_motion(rig: Rig) -> None:
     """The clock is set back by 10 s in motion."""
     _clock_jumps_in_motion(rig, -JUMP)
 
 
-@fault("the same: the reference does not leap to the goal")
+@fault("the same: the reference does not jump to the goal")
 def clock_set_ahead_in_motion(rig: Rig) -> None:
     """The clock is set 10 s ahead in motion."""
     _clock_jumps_in_motion(rig, JUMP)
@@ -184,7 +184,7 @@ def _clock_jumps_in_motion(rig: Rig, by: float) -> None:
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
-@fault("refused, or a new time and back: the arm is held")
+@fault("refused, or a new time base and back: the arm is held")
 def one_stamp_ahead(rig: Rig) -> None:
     """One stamp is 10 s ahead."""
     rig.driver.falsify = every(later(JUMP), nth=30, most=1)
@@ -195,7 +195,7 @@ def one_stamp_ahead(rig: Rig) -> None:
 
 @fault("refused as delayed: stopped, released, fault")
 def delayed_states(rig: Rig) -> None:
-    """Joint states queue up on the way, for 0.35 s and then for 0.7 s."""
+    """Joint states are delayed, by 0.35 s and then by 0.7 s."""
     rig.run(2.2)
     rig.mark()
     queue: deque[JointState] = deque()
@@ -213,7 +213,7 @@ def delayed_states(rig: Rig) -> None:
 
 @fault("the motion reaches its goal")
 def bursts(rig: Rig) -> None:
-    """Joint states come in bursts: nothing for up to 40 ms, then the late ones at once."""
+    """Joint states come in bursts: none for up to 40 ms, then the late ones at once."""
     chance, waiting = random.Random(7), [0]
     late: list[JointState] = []
 
@@ -233,14 +233,14 @@ def bursts(rig: Rig) -> None:
 
 @fault("the motion reaches its goal")
 def lossy_stream(rig: Rig) -> None:
-    """Two of three joint states are lost on the way, by chance."""
+    """Two of three joint states are lost at random."""
     chance = random.Random(11)
     rig.driver.falsify = lambda message: (message,) if chance.random() < 0.33 else ()
     goal = rig.move()
     rig.arrive(goal)
 
 
-@fault("the time of arrival serves; the motion reaches its goal", before="inactive")
+@fault("the time of arrival is used; the motion reaches its goal", before="inactive")
 def no_stamps(rig: Rig) -> None:
     """Joint states without stamps from the start on."""
     rig.driver.falsify = every(lambda message: set_stamp(message, 0))
@@ -256,13 +256,13 @@ def stamps_vanish(rig: Rig) -> None:
     rig.reach("stopping")
     rig.reach("holding")
     rig.run(0.2)
-    rig.held(BLIND)
+    rig.held(DEAD_RECKONING)
     rig.refused("no stamp")
 
 
 @fault("stopped, released, fault", min_rate=150.0)
 def too_slow_a_stream(rig: Rig) -> None:
-    """Joint states come at a fifth of min_rate."""
+    """Joint states come at 21 % of min_rate."""
     rig.undisturbed()
     waiting = [0]
 

@@ -1,4 +1,4 @@
-"""The controller under test: a process of its own, its services, and what it tells about itself."""
+"""The controller under test: its process, services and diagnostics."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.processes import NodeProcess
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
-#: Longest wait for what should come at once, s.
+#: Longest wait for responses that should come at once, s.
 PATIENCE = 20.0
-#: A service may see a request before it sees who asks, and its answer is lost then: s until it is asked again.
+#: A service may receive a request before it discovers the client; its answer is lost then: s until the next request.
 ANSWER = 3.0
-#: A first start compiles kernels, s.
+#: Longest wait for a first start, which compiles kernels, s.
 START = 180.0
-#: A request that is not answered after so long, s, may need the arm's time to pass.
+#: Time after which a request that is not answered may need simulated time to pass, s.
 STILL = 10.0
-#: Called over and over while an answer is waited for.
+#: Called repeatedly while an answer is waited for.
 Turn = Callable[[], None]
 
 
@@ -50,7 +50,7 @@ class Controller:
     parameters
         Of the controller, as in YAML.
     turn
-        Lets a period of the arm's time pass.
+        Advances the arm by one period.
     """
 
     def __init__(self, node: Node, module: str, parameters: Mapping[str, Any], turn: Turn) -> None:
@@ -82,10 +82,10 @@ class Controller:
         """End it."""
         self._stack.close()
 
-    # -- what it tells ------------------------------------------------------------------------------------------------
+    # -- diagnostics --------------------------------------------------------------------------------------------------
 
     def listen(self) -> None:
-        """Take the diagnostics that have come since the last time."""
+        """Take the diagnostics received since the last call."""
         while (taken := take(self._diagnostics, DiagnosticArray)) is not None:
             for status in taken[0].status:
                 if status.name == self.name:
@@ -95,18 +95,18 @@ class Controller:
 
     @property
     def state(self) -> str:
-        """Its mode, as it was acknowledged last."""
+        """Its last acknowledged mode."""
         return self.states[-1] if self.states else "unknown"
 
-    # -- what is asked of it ------------------------------------------------------------------------------------------
+    # -- requests -----------------------------------------------------------------------------------------------------
 
     def call(
         self, kind: type, name: str, request: Any, *, seconds: float = PATIENCE, again: bool = True, still: bool = True
     ) -> Any:
-        """The answer of a service of the controller.
+        """The response of a service of the controller.
 
-        The arm's time stands still until it comes, so that it does not matter how long that takes; not for longer than
-        `STILL`, nor at all where `still` is not set: a controller answers some requests only once a stop is over.
+        Simulated time stands still until it comes, so that its delay does not matter; for `STILL` at most, and only
+        with `still`: a controller answers some requests only after a stop.
 
         Raises
         ------
@@ -164,11 +164,11 @@ class Controller:
         return str(self.call(GetState, "get_state", GetState.Request()).current_state.label)
 
     def set(self, values: Mapping[str, object]) -> SetParametersResult:
-        """Set parameters, all at once; `set_back` makes that undone."""
+        """Set parameters, all at once; `set_back` restores them."""
         unknown = [name for name in values if name not in self._before]
         if unknown:
             answer = self.call(GetParameters, "get_parameters", GetParameters.Request(names=unknown))
-            self._before.update(zip(unknown, answer.values, strict=False))  # none where a name is not known there
+            self._before.update(zip(unknown, answer.values, strict=False))  # none if a name is unknown
         return self._set({name: _value(value) for name, value in values.items()})
 
     def get(self, name: str) -> object:
@@ -177,7 +177,7 @@ class Controller:
         return parameter_value_to_python(value)
 
     def set_back(self) -> None:
-        """Every parameter that `set` has changed back to what it was."""
+        """Restore every parameter that `set` has changed."""
         if self._before:
             self._set({n: v for n, v in self._before.items() if v.type != ParameterType.PARAMETER_NOT_SET})
             self._before.clear()

@@ -18,7 +18,7 @@ from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.drive_faults import DriveFaults, FaultySimulator
 

@@ -17,11 +17,11 @@ fault = FAULTS.fault
 EVERYWHERE = {"arms": ROBOTS, "nodes": (COMPUTED_TORQUE, GRAVITY_COMPENSATION)}
 #: How far the arm is moved while a drive is off, rad, and how long that takes, s.
 MOVED, TIME = 0.4, 0.6
-#: Faster than this an arm jumps where its drives return, rad/s: a tracking law reaches several times as much.
+#: Speed above which an arm jumps when its drives return, rad/s: without protection it is several times higher.
 JUMP = 1.2
-#: How long after that it is looked at, s.
+#: Time for which it is observed after that, s.
 AFTER = 1.0
-#: Friction of a brake that drags, of what the drive can give at most.
+#: Friction of a dragging brake, as a fraction of the effort limit.
 DRAG = 0.3
 
 
@@ -48,9 +48,9 @@ def protective_stop(rig: Rig) -> None:
     _protective_stop(rig)
 
 
-@fault("when the drives return the arm does not jump; the rest of the motion is off or aborted", arms=ROBOTS)
+@fault("when the drives return the arm does not jump; the rest of the motion is cancelled or aborted", arms=ROBOTS)
 def protective_stop_in_motion(rig: Rig) -> None:
-    """The same in motion, whose goal the reference reaches meanwhile."""
+    """A protective stop in motion; the reference reaches the goal meanwhile."""
     goal = rig.move()
     _protective_stop(rig)
     rig.check(np.abs(goal - rig.driver.q).max() > 0.05, "the motion was caught up")
@@ -72,7 +72,7 @@ def brake_drags(rig: Rig) -> None:
         faults.drag[j] = DRAG * rig.arm.limits[j]
         rig.move(to=np.array(rig.arm.home) + (0.0 if j % 2 else 1.0) * np.array(rig.arm.far), seconds=1.0)
         rig.until(lambda: rig.controller.state != "tracking", "the end of the motion")
-        rig.run(0.5)  # an arm that is too far from where it is held gives way
+        rig.run(0.5)  # the position to hold follows an arm that is too far from it
         faults.drag[j] = 0.0
         _no_jump(rig, "the brake is released")
     rig.stops()

@@ -1,4 +1,4 @@
-"""What holds for every effort that reaches the topic, whatever is done to the controller."""
+"""Limits that every effort on the topic must keep under any fault, and their violations."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from rne_dynamics.model.inertia import Array
 
-#: Longest time for which the effort rate counts between two efforts, s: a pause is no licence for a step.
+#: Longest time for which the effort rate counts between two efforts, s: a pause allows no larger step.
 LONGEST_STEP = 0.01
-#: After so long a silence the drives may have let the last effort go: what comes then starts from it or from zero, s.
+#: Pause after which the drives may have dropped the last effort, s: the next one starts from it or from zero.
 SILENCE = 0.15
-#: Relative size of what is only round-off.
+#: Relative tolerance for round-off.
 ROUNDING = 1e-9
 
 
@@ -45,11 +45,11 @@ class EffortLog:
     times
         When each was published, s.
     numbers
-        The publisher's own count; a gap is a message that was lost on the way.
+        The publisher's sequence numbers; a gap is a lost message.
     efforts
         N·m or N, (n,) each, as they came.
     carried
-        Whether the first one has been judged already, and is there for the step from it to the second.
+        Whether the first one has been checked already, and is kept for the step from it to the second.
     """
 
     times: list[float] = field(default_factory=list)
@@ -58,7 +58,7 @@ class EffortLog:
     carried: bool = False
 
     def add(self, time: float, number: int, effort: list[float]) -> None:
-        """Note one."""
+        """Append one."""
         self.times.append(time)
         self.numbers.append(number)
         self.efforts.append(effort)
@@ -67,86 +67,85 @@ class EffortLog:
         return len(self.efforts)
 
     def last(self) -> EffortLog:
-        """The last one only, to begin with."""
+        """A log that begins with the last effort."""
         return EffortLog(self.times[-1:], self.numbers[-1:], self.efforts[-1:], carried=True)
 
     def table(self, since: int = 0) -> Array:
-        """The efforts from the one of that number on, (k, n)."""
+        """The efforts from index `since` on, (k, n)."""
         return np.array(self.efforts[since:], dtype=np.float64)
 
 
-def violations(heard: EffortLog, promise: PromisedLimits) -> list[str]:
-    """What in the efforts breaks the promise, one line a kind; empty where all is well.
+def violations(log: EffortLog, limits: PromisedLimits) -> list[str]:
+    """Violations of the limits, one line per kind; empty for none.
 
-    Besides each effort alone two things are looked at: no step is larger than the rate allows in `LONGEST_STEP`, and
-    over any longer span the rate itself is kept. When an effort was computed is known only by when it was published,
-    which a busy machine delays; the span is therefore taken `LONGEST_STEP` longer. A delayed effort is followed by
-    early ones, and what they may change is bounded by the delay, so that this is exact and not a matter of luck.
+    Checked are each effort alone; each step, which the rate bounds in `LONGEST_STEP`; and the rate over any longer
+    span. The time of computation is known only by the time of publication, which a busy computer delays; so spans count
+    `LONGEST_STEP` longer. Early efforts follow a delayed one, and the delay bounds their change, so the check is exact.
     """
-    sizes = {len(effort) for effort in heard.efforts} - {len(promise.joints)}
+    sizes = {len(effort) for effort in log.efforts} - {len(limits.joints)}
     if sizes:
-        return [f"efforts for {sorted(sizes)} joints; there are {len(promise.joints)}"]
-    if not len(heard):
+        return [f"efforts for {sorted(sizes)} joints; there are {len(limits.joints)}"]
+    if not len(log):
         return []
-    efforts = heard.table()
+    efforts = log.table()
     finite = np.isfinite(efforts)
     if not finite.all():
         k, j = np.argwhere(~finite)[0]
-        return [f"effort {k} of {len(efforts)}: {efforts[k, j]} for joint {promise.joints[j]!r}"]
+        return [f"effort {k} of {len(efforts)}: {efforts[k, j]} for joint {limits.joints[j]!r}"]
     found = []
-    over = np.abs(efforts) - promise.effort * (1.0 + ROUNDING)
+    over = np.abs(efforts) - limits.effort * (1.0 + ROUNDING)
     if (over > 0.0).any():
         k, j = np.unravel_index(int(np.argmax(over)), over.shape)
-        found.append(f"{efforts[k, j]:.6g} for joint {promise.joints[j]!r}, whose limit is {promise.effort[j]:g}")
-    times, numbers = np.array(heard.times), np.array(heard.numbers)
+        found.append(f"{efforts[k, j]:.6g} for joint {limits.joints[j]!r}, whose limit is {limits.effort[j]:g}")
+    times, numbers = np.array(log.times), np.array(log.numbers)
     breaks = np.flatnonzero(np.diff(times) > SILENCE) + 1
     for begin, end in zip((0, *breaks), (*breaks, len(times)), strict=True):
         part = slice(begin, end)
-        if begin or not heard.carried:
-            found += _start(efforts[begin - 1] if begin else np.zeros_like(promise.effort), efforts[begin], promise)
-        found += _steps(times[part], numbers[part], efforts[part], promise)
-        found += _spans(times[part], efforts[part], promise)
+        if begin or not log.carried:
+            found += _start(efforts[begin - 1] if begin else np.zeros_like(limits.effort), efforts[begin], limits)
+        found += _steps(times[part], numbers[part], efforts[part], limits)
+        found += _spans(times[part], efforts[part], limits)
     return found
 
 
-def _start(last: Array, first: Array, promise: PromisedLimits) -> list[str]:
-    """The first effort after a silence, in which the drives may have let the last one go."""
+def _start(last: Array, first: Array, limits: PromisedLimits) -> list[str]:
+    """The first effort after a pause, in which the drives may have dropped the last one."""
     step = np.minimum(np.abs(first), np.abs(first - last))
-    over = step - (promise.rate * LONGEST_STEP + ROUNDING * promise.effort)
+    over = step - (limits.rate * LONGEST_STEP + ROUNDING * limits.effort)
     if not (over > 0.0).any():
         return []
     j = int(np.argmax(over))
-    return [f"after a silence {first[j]:.6g} for joint {promise.joints[j]!r}; {last[j]:.6g} came before it"]
+    return [f"after a silence {first[j]:.6g} for joint {limits.joints[j]!r}; {last[j]:.6g} came before it"]
 
 
-def _steps(times: Array, numbers: NDArray[np.int64], efforts: Array, promise: PromisedLimits) -> list[str]:
-    """Steps between successive efforts; where some were lost on the way, as many more are allowed."""
+def _steps(times: Array, numbers: NDArray[np.int64], efforts: Array, limits: PromisedLimits) -> list[str]:
+    """Steps between successive efforts; lost ones allow as many more."""
     apart = np.maximum(np.diff(numbers), 1)[:, None]
-    slack = ROUNDING * promise.effort
-    over = np.abs(np.diff(efforts, axis=0)) - (promise.rate * LONGEST_STEP * apart + slack)
+    slack = ROUNDING * limits.effort
+    over = np.abs(np.diff(efforts, axis=0)) - (limits.rate * LONGEST_STEP * apart + slack)
     if not (over > 0.0).any():
         return []
     k, j = np.unravel_index(int(np.argmax(over)), over.shape)
     return [
-        f"a step from {efforts[k, j]:.6g} to {efforts[k + 1, j]:.6g} for joint {promise.joints[j]!r} "
-        f"({1e3 * (times[k + 1] - times[k]):.2f} ms apart); {promise.rate[j] * LONGEST_STEP:g} is allowed"
+        f"a step from {efforts[k, j]:.6g} to {efforts[k + 1, j]:.6g} for joint {limits.joints[j]!r} "
+        f"({1e3 * (times[k + 1] - times[k]):.2f} ms apart); {limits.rate[j] * LONGEST_STEP:g} is allowed"
     ]
 
 
-def _spans(times: Array, efforts: Array, promise: PromisedLimits) -> list[str]:
+def _spans(times: Array, efforts: Array, limits: PromisedLimits) -> list[str]:
     """The rate over any span of time, upwards and downwards."""
     passed = (times - times[0])[:, None]
     found = []
     for way in (1.0, -1.0):
         # of u(t2) - u(t1) - rate (t2 - t1) the largest over all t1 < t2: a running minimum finds t1
-        ahead = way * efforts - promise.rate * passed
-        over = ahead - np.minimum.accumulate(ahead, axis=0) - promise.rate * LONGEST_STEP * (1.0 + ROUNDING)
-        over -= ROUNDING * promise.effort
+        ahead = way * efforts - limits.rate * passed
+        over = ahead - np.minimum.accumulate(ahead, axis=0) - limits.rate * LONGEST_STEP * (1.0 + ROUNDING)
+        over -= ROUNDING * limits.effort
         if (over > 0.0).any():
             k, j = np.unravel_index(int(np.argmax(over)), over.shape)
             first = int(np.argmin(ahead[: k + 1, j]))
             found.append(
-                f"joint {promise.joints[j]!r} goes from {efforts[first, j]:.6g} to {efforts[k, j]:.6g} in "
-                f"{times[k] - times[first]:.4f} s; its rate is {promise.rate[j]:g} per second"
+                f"joint {limits.joints[j]!r} goes from {efforts[first, j]:.6g} to {efforts[k, j]:.6g} in "
+                f"{times[k] - times[first]:.4f} s; its rate is {limits.rate[j]:g} per second"
             )
     return found

@@ -31,7 +31,7 @@ def every(change: Change, nth: int = 1, most: float = math.inf) -> Falsify:
 
 
 def silence(message: JointState) -> Iterable[JointState]:
-    """Nothing at all."""
+    """Send nothing."""
     return ()
 
 
@@ -59,7 +59,7 @@ def set_stamp(message: JointState, stamp: int) -> None:
 
 
 def later(seconds: float) -> Change:
-    """A stamp so much later, s; earlier where negative."""
+    """A stamp later by so many seconds; earlier if negative."""
 
     def change(message: JointState) -> None:
         set_stamp(message, stamp_of(message) + round(seconds * NANOSECONDS))

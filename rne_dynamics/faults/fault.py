@@ -1,4 +1,4 @@
-"""What a fault of the campaign is, and how it says that the reaction was not the safe one."""
+"""A fault of the campaign, and the collection of the faults of one kind."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault and the reaction that is promised.
+    """One fault and the promised reaction.
 
     Parameters
     ----------
@@ -31,19 +31,19 @@ class Fault:
     injected, reaction
         One line each, for tables.
     inject
-        Does it to an arm that is held, and raises `reaction.ReactionError` where the reaction is another one.
+        Injects it into a held arm, and raises `reaction.ReactionError` if the reaction is another one.
     parameters
-        Of the controller, which other faults do not have; set while it is inactive.
+        Parameters of the controller for this fault only; set while it is inactive.
     plant
-        Makes the arm as it truly is of the arm that the controller knows; None where they are the same.
+        Makes the true arm from the model of the controller; None if they are the same.
     own
-        Whether the controller process is not fit for other faults afterwards, so that it gets one of its own.
+        Whether other faults cannot use the controller process afterwards, so that this one gets its own.
     start
         Parameters that such a process of its own starts with.
     before
         State of the controller when the fault begins.
     arms, nodes
-        Names of the arms and of the controllers it is tried on; the first arm is the usual one.
+        Names of its arms and controllers; the first arm is the usual one.
     """
 
     name: str

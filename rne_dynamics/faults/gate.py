@@ -1,4 +1,4 @@
-"""Faults around the effort gate: a controller that is gone, late or wrong, and an arm that misbehaves meanwhile."""
+"""Faults around the effort gate: an upstream controller that ends, is late or wrong; faults of the arm meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rne_dynamics.faults.arm import GATE, STOP, STOP_SLACK
 from rne_dynamics.faults.driver import RATE, honest
 from rne_dynamics.faults.falsify import silence
 from rne_dynamics.faults.fault import Faults
-from rne_dynamics.faults.motors import judge_cut
+from rne_dynamics.faults.motors import check_cut
 from rne_dynamics.faults.rig import HELD, SETTLE, Rig
 from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.faults.walls import pressed
@@ -27,13 +27,13 @@ HERE: dict[str, Any] = {"nodes": (GATE,)}
 EVERYWHERE: dict[str, Any] = {"nodes": (GATE,), "arms": ROBOTS}
 #: Times of a take-over, s: it does not brake along a path.
 RELEASE_TIME = STOP["hold_time"] + STOP["ramp_time"]
-#: How far an arm may sink in a take-over while it is held, rad.
+#: Largest displacement of an arm held in a take-over, rad.
 SUNK = 0.1
 Feed = Callable[[], Iterable[float] | None]
 
 
 def nothing() -> None:
-    """No effort: the upstream controller has stopped."""
+    """No effort, since the upstream controller has stopped."""
 
 
 def taken_over(rig: Rig) -> None:
@@ -46,7 +46,7 @@ def taken_over(rig: Rig) -> None:
 
 
 def fed_with(name: str, injected: str, feed: Callable[[Rig], Feed]) -> None:
-    """A controller that sends something else from now on."""
+    """Add a fault: the upstream controller sends something else from now on."""
 
     def inject(rig: Rig) -> None:
         rig.driver.feed = feed(rig)
@@ -56,7 +56,7 @@ def fed_with(name: str, injected: str, feed: Callable[[Rig], Feed]) -> None:
 
 
 def some(every: int) -> Callable[[Rig], Feed]:
-    """One effort of so many."""
+    """One of `every` efforts."""
 
     def feed(rig: Rig) -> Feed:
         number, law = itertools.count(), rig.driver.feed
@@ -81,7 +81,7 @@ def gate_commands_huge(rig: Rig) -> None:
     rig.silent()
 
 
-@FAULTS.fault("no jump in the effort; the controller has the arm again", **HERE)
+@FAULTS.fault("no jump in the effort; the controller drives the arm again", **HERE)
 def gate_handed_back(rig: Rig) -> None:
     """The controller stops for 50 ms, sends again, and ~/recover is called while the gate holds the arm."""
     rig.change(stop__hold_time=5.0)
@@ -106,7 +106,7 @@ def in_a_takeover(reaction: str, **options: Any) -> Callable[[Callable[[Rig], No
 
 @in_a_takeover("the effort goes to zero at its rate where the arm becomes fast; fault", before="inactive")
 def gate_motor_reversed(rig: Rig) -> None:
-    """A motor turns the other way round, and the upstream controller stops sending; each joint in turn."""
+    """A motor is reversed, and the upstream controller stops sending; each joint in turn."""
     for j, joint in enumerate(rig.robot.joint_names):
         rig.rest()
         rig.driver.restart()
@@ -120,7 +120,7 @@ def gate_motor_reversed(rig: Rig) -> None:
         rig.until(lambda: rig.controller.state == "fault", f"the end, {joint!r} reversed", RELEASE_TIME + STOP_SLACK)
         fast = np.abs(rig.driver.speeds[first:]) > 1.5 * rig.robot.velocity_limit
         if fast.any():
-            judge_cut(rig, first + int(np.argmax(fast.any(axis=1))), None)
+            check_cut(rig, first + int(np.argmax(fast.any(axis=1))), None)
         rig.silent()
 
 

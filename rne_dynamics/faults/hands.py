@@ -23,10 +23,10 @@ assert set(ARMS) == set(ROBOTS)
 REST = 0.1
 
 
-@fault("held, lower by what the feedback lets it sink; back where the load is lost. What sinks further than "
-       "`holding_error` gives way, no faster than its limits", arms=ARMS)
+@fault("held, sunk as far as the feedback allows; back when the load is lost. Displaced further than "
+       "`holding_error` the arm yields, no faster than its limits", arms=ARMS)
 def load_picked_up_and_lost(rig: Rig) -> None:
-    """A load that nobody was told of is picked up, and lost a second later."""
+    """An unknown load is picked up, and lost a second later."""
     arm = rig.arm
     loaded = with_payload(rig.robot, Payload(arm.tool, arm.payload, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
     simulator, place, first = rig.driver.simulator, rig.driver.q, len(rig.driver.speeds)

@@ -1,4 +1,4 @@
-"""Faults of what joint states say: values, names, senders."""
+"""Faults of the content of joint states: values, names, senders."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.faults.falsify import every, moved, silence, value
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
-from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.qos import OFFERED
 
 FAULTS = Faults("joint states")
 fault = FAULTS.fault
 
-#: How long a fault that should not matter lasts, s.
+#: Duration of a fault that should have no effect, s.
 WHILE = 0.4
-#: Joint states that a busy machine may delay so much that they are refused.
+#: Number of joint states that a busy computer may delay so much that they are refused.
 FEW = 20
 IGNORED = "those states are refused and counted; the arm is held with the others"
 LOST = "refused; the stream counts as lost: stopped by dead reckoning, released, fault"
@@ -41,7 +41,7 @@ def infinite_velocity(rig: Rig) -> None:
     rig.refused("not finite")
 
 
-@fault("nothing: control does not need them")
+@fault("none: control does not need them")
 def nan_reported_effort(rig: Rig) -> None:
     """The reported efforts are NaN."""
     rig.driver.falsify = every(value("effort", 0, math.nan))
@@ -112,9 +112,9 @@ def joint_named_twice(rig: Rig) -> None:
     rig.refused("named twice")
 
 
-@fault("joints are read by name: nothing")
+@fault("none: joints are read by name")
 def strange_joints_and_order(rig: Rig) -> None:
-    """Joint states with more joints, theirs not finite, in an order that changes."""
+    """Joint states with further joints, whose values are not finite, in a changing order."""
     def mix(message: JointState) -> None:
         message.name = ["wheel", *message.name[::-1], "finger"]
         message.position = [math.nan, *message.position[::-1], math.inf]
@@ -129,7 +129,7 @@ def strange_joints_and_order(rig: Rig) -> None:
 
 @fault("velocities are estimated; the motion reaches its goal")
 def velocity_missing(rig: Rig) -> None:
-    """No velocities from now on, and the arm is to move."""
+    """No velocities from now on, in motion."""
     def strip(message: JointState) -> None:
         message.velocity = []
 
@@ -178,7 +178,7 @@ def gripper_on_the_topic(rig: Rig) -> None:
         rig.node.destroy_publisher(gripper)
 
 
-@fault("its states are refused: the first one was alone before; the arm is held")
+@fault("its states are refused, since the first one came alone before; the arm is held")
 def second_publisher(rig: Rig) -> None:
     """A second node publishes other positions of the same joints."""
     rig.run(1.2)
@@ -217,9 +217,9 @@ def position_jump(rig: Rig) -> None:
     rig.refused("position jump")
 
 
-@fault("unwrapped: nothing")
+@fault("none: positions are unwrapped")
 def encoder_wrap(rig: Rig) -> None:
-    """A continuous joint's encoder wraps by a turn, to and fro."""
+    """A continuous joint's encoder wraps by a turn and back."""
     rig.driver.falsify = every(moved(0, -2.0 * math.pi), nth=2)
     goal = rig.move()
     rig.arrive(goal)
@@ -249,7 +249,7 @@ def degrees(rig: Rig) -> None:
 
 @fault(IGNORED)
 def absurd_velocity(rig: Rig) -> None:
-    """Every fourth state says a million rad/s."""
+    """Every fourth state reports 1e6 rad/s."""
     rig.driver.falsify = every(value("velocity", 1, 1e6), nth=4)
     rig.run(WHILE)
     rig.undisturbed()
@@ -258,7 +258,7 @@ def absurd_velocity(rig: Rig) -> None:
 
 @fault(IGNORED)
 def absurd_position(rig: Rig) -> None:
-    """Every fourth state says the joint is 10^300 rad away."""
+    """Every fourth state reports a position of 1e300 rad."""
     rig.driver.falsify = every(value("position", 1, 1e300), nth=4)
     rig.run(WHILE)
     rig.undisturbed()

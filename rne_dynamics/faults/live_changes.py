@@ -1,4 +1,4 @@
-"""Live changes of every parameter that may change while the controller runs, from its own schema."""
+"""Live changes of every parameter that may change while the controller runs, from the schema."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from rne_dynamics.faults.arm import COMPUTED_TORQUE, GRAVITY_COMPENSATION
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
-from rne_dynamics.ros.lifecycle import COMMON
+from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.parameters import JOINT, Parameter
 
 FAULTS = Faults("live change")
 fault = FAULTS.fault
 
-#: An arm whose parameter is changed while it is held strays no further, rad.
+#: Largest displacement of a held arm when a parameter changes, rad.
 DEVIATION = 0.05
 
 

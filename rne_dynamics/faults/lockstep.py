@@ -17,8 +17,8 @@ from std_msgs.msg import Float64MultiArray, Int64MultiArray
 from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
 
 #: Where the simulated time begins, ns: far from zero, which is no stamp.

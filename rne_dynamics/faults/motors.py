@@ -1,4 +1,4 @@
-"""Faults of motors: reversed, of another strength, exchanged."""
+"""Faults of motors: reversed, scaled, exchanged."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ fault = FAULTS.fault
 
 EVERYWHERE = {"arms": ("puma560", "small", "panda", "ur10"), "nodes": (COMPUTED_TORQUE, GRAVITY_COMPENSATION)}
 assert set(EVERYWHERE["arms"]) == set(ROBOTS)
-#: How long an arm may take until it runs away, s; what does not by then is held.
+#: Longest time until a runaway, s; without one by then the arm counts as held.
 RUNAWAY = 2.5
-#: After a runaway is detected, an effort may add energy for so long, s, and be other than zero where speed grows.
+#: Longest times after a detection for which an effort may add energy, and be non-zero while the speed grows, s.
 ADDING, GROWING = 0.020, 0.100
-#: Reaction that is promised.
+#: The promised reaction.
 CUT = (
-    "a runaway is cut: once detected no effort adds energy for more than 20 ms and the time in which it can fade at "
-    "its rate; zero within 100 ms where speed grows"
+    "a runaway is cut: after its detection no effort adds energy for more than 20 ms plus its ramp to zero at its "
+    "rate; zero within 100 ms while speed grows"
 )
-#: Of the effort limit: an effort below that counts as none.
+#: Fraction of the effort limit below which an effort counts as zero.
 NOTHING = 1e-6
-#: Where the joint falls under its own weight the speed is not the motor's doing; nobody looks beyond this, s.
+#: Time of observation, s: later the joint may fall under its own weight.
 WATCHED = 0.6
 
 
 @fault(CUT, before="inactive", **EVERYWHERE)
 def motor_reversed(rig: Rig) -> None:
-    """A motor turns the other way round; each one in turn, from the start on."""
+    """A motor is reversed from the start on; each one in turn."""
     for j, joint in enumerate(rig.robot.joint_names):
         _try(rig, f"the motor of {joint!r} is reversed", scale={j: -1.0})
 
 
 @fault(CUT, before="inactive", **EVERYWHERE)
 def motor_scaled(rig: Rig) -> None:
-    """A motor gives half or twice of what it should; each one in turn."""
+    """A motor gives 0.5 or 2 times its effort; each one in turn."""
     for j, joint in enumerate(rig.robot.joint_names):
         for factor in (0.5, 2.0):
             _try(rig, f"the motor of {joint!r} gives {factor:g} times its effort", scale={j: factor})
@@ -55,7 +55,7 @@ def motors_swapped(rig: Rig) -> None:
 
 
 def _try(rig: Rig, what: str, scale: dict[int, float] | None = None, swap: int | None = None) -> None:
-    """Start the controller with the fault in force; judge what it does where the arm runs away."""
+    """Start the controller with the fault in force; check its reaction to a runaway."""
     rig.rest()
     rig.driver.restart()
     faults = rig.driver.simulator.faults
@@ -73,7 +73,7 @@ def _try(rig: Rig, what: str, scale: dict[int, float] | None = None, swap: int |
         first = len(rig.driver.speeds) - 1
         rig.run(WATCHED)
         try:
-            judge_cut(rig, first, swap)
+            check_cut(rig, first, swap)
         except RneDynamicsError as error:
             raise type(error)(f"{what}: {error}") from None
         rig.reach("fault", "released", "inactive", seconds=3.0)
@@ -84,8 +84,8 @@ def _detected(rig: Rig) -> bool:
     return rig.controller.state in ("stopping", "fault")
 
 
-def judge_cut(rig: Rig, first: int, swap: int | None) -> None:
-    """What follows the detection in turn `first`; motors `swap` and the next one are exchanged."""
+def check_cut(rig: Rig, first: int, swap: int | None) -> None:
+    """Check efforts and speeds after the detection in turn `first`; motors `swap` and the next one are exchanged."""
     rate = np.array(rig.arm.promised.rate)
     if swap is not None:  # each is driven at the rate of the other
         rate[swap : swap + 2] = rate[swap : swap + 2].min()
@@ -95,7 +95,7 @@ def judge_cut(rig: Rig, first: int, swap: int | None) -> None:
     adding = (given * speeds > 0.0) & fast & (np.abs(given) > NOTHING * rig.arm.limits)
     for j in np.flatnonzero(adding.any(axis=0)):
         longest = _longest(adding[:, j])
-        # an effort takes that long to zero at its rate; one answer is on its way at the detection
+        # time of the ramp to zero at its rate; at the detection one answer is still under way
         fading = np.abs(given[:2, j]).max() / rate[j]
         rig.check(
             longest <= ADDING + fading,

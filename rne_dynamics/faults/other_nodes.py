@@ -1,4 +1,4 @@
-"""Faults of other nodes on the topic of the efforts: a second controller, and a driver that no longer listens."""
+"""Faults of other nodes on the topic of the efforts: a second controller, and a driver that has unsubscribed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
+from rne_dynamics.ros.qos import OFFERED
 
 FAULTS = Faults("other node")
 fault = FAULTS.fault
@@ -26,9 +26,9 @@ def second_controller(rig: Rig) -> None:
     rig.wait(lambda: not rig.controller.warns, "the end of the warning", 8.0)
 
 
-@fault("the diagnostics warn and name the topic; when it listens again the arm is held without a jump")
+@fault("the diagnostics warn and name the topic; when it subscribes again the arm is held without a jump")
 def listener_gone(rig: Rig) -> None:
-    """The driver no longer listens to efforts; its brakes hold the arm until it does again."""
+    """The driver unsubscribes from efforts; its brakes hold the arm until it subscribes again."""
     rig.driver.stop_listening()
     rig.run(0.5)
     rig.wait(lambda: rig.controller.warns and EFFORT_TOPIC in rig.controller.message, "a warning of it", 8.0)

@@ -40,7 +40,7 @@ refused("parameter-margin", "margins that leave no room between the position lim
         limits__joint2__position_margin=5.0)
 
 
-@fault("kept from then on")
+@fault("the new limit is kept from then on")
 def limit_lowered_in_motion(rig: Rig) -> None:
     """The effort limit is lowered in motion."""
     goal = rig.move()
@@ -69,7 +69,7 @@ def gains_raised(rig: Rig) -> None:
     rig.undisturbed()
 
 
-@fault("gravity alone goes on carrying it: it drifts, it does not fall")
+@fault("gravity compensation alone supports it: it may drift, it does not fall")
 def gains_zero(rig: Rig) -> None:
     """All gains are set to zero while the arm is held."""
     answer = rig.change(**{f"gains__joint{j}__{k}": 0.0 for j in (1, 2) for k in ("p", "d")})

@@ -19,16 +19,16 @@ fault = FAULTS.fault
 
 RELEASED = "decelerates, holds, releases, zeros; exit code 0"
 AT_ONCE = "zero at the rate limit; exit code 0"
-TIMED_OUT = "no more efforts; the drives' time-out lets the last one go"
-#: When a controller is killed, s after a motion began, is up to chance; the same chance each time.
+TIMED_OUT = "no more efforts; the drives' time-out drops the last one"
+#: Seeds of the random times of a motion at which the controller is killed.
 SEEDS = (1, 2, 3)
 MOTION = 1.2
-#: Where drives come back, rad from where the arm was.
+#: Displacement of the arm when the drives return, rad.
 ELSEWHERE = 0.5
 
 
 def ended(name: str, signals: tuple[signal.Signals, ...], injected: str, *, moving: bool) -> None:
-    """Signals that a process is ended with; a second one is in a hurry."""
+    """Add a fault: signals that end the process; after a second one without delay."""
     patient = len(signals) == 1
 
     def inject(rig: Rig) -> None:
@@ -56,7 +56,7 @@ ended("impatient-signals", (signal.SIGINT,) * 3 + (signal.SIGTERM,) * 2, "SIGINT
 
 
 def killed(name: str, injected: str, *, moving: bool, seed: int = 0, stopping: bool = False) -> None:
-    """SIGKILL, which no process can do anything about."""
+    """Add a fault: SIGKILL, which a process cannot handle."""
 
     def inject(rig: Rig) -> None:
         if moving:
@@ -81,7 +81,7 @@ for chance in SEEDS:
            seed=chance)
 
 
-@fault("the drives let go meanwhile; then no stale motion is caught up: within the effort rate, held")
+@fault("the drives drop the effort meanwhile; then no stale motion is caught up: within the effort rate, held")
 def frozen(rig: Rig) -> None:
     """The process is frozen for 0.6 s in motion (SIGSTOP, SIGCONT)."""
     goal = rig.move(seconds=MOTION)
@@ -99,9 +99,9 @@ def frozen(rig: Rig) -> None:
     rig.held()
 
 
-@fault("stopped by dead reckoning, fault; ~/recover holds it where it is then")
+@fault("stopped by dead reckoning, fault; ~/recover holds it at its new position")
 def drives_gone(rig: Rig) -> None:
-    """The drives are gone for good, and back with the arm elsewhere."""
+    """The drives stop reporting, and return with the arm at another position."""
     rig.driver.falsify = silence
     rig.reach("fault")
     rig.driver.restart(home=rig.driver.home + ELSEWHERE)
@@ -109,7 +109,7 @@ def drives_gone(rig: Rig) -> None:
 
 
 def no_arm(name: str, injected: str, text: str) -> None:
-    """A description that no arm can be made of."""
+    """Add a fault: a robot description that is refused."""
 
     def inject(rig: Rig) -> None:
         rig.check(not rig.controller.transition(Transition.TRANSITION_CONFIGURE, seconds=60.0), "it is configured")
@@ -120,8 +120,8 @@ def no_arm(name: str, injected: str, text: str) -> None:
         rig.check(not len(rig.driver.log), "efforts came")
 
     FAULTS.add(
-        name, injected, "not configured, one line says why; silent", inject, start={"robot_description": text},
-        before="unconfigured",
+        name, injected, "not configured, one log line has the reason; no efforts", inject,
+        start={"robot_description": text}, before="unconfigured",
     )
 
 

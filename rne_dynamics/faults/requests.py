@@ -15,7 +15,7 @@ fault = FAULTS.fault
 DRIFT = 0.2
 
 
-@fault("decelerates, holds, fades its efforts over stop.ramp_time, zeros: released; ~/recover leads back")
+@fault("decelerates, holds, ramps its efforts to zero over stop.ramp_time: released; ~/recover holds it again")
 def stop_in_motion(rig: Rig) -> None:
     """~/stop in motion."""
     rig.move()
@@ -41,7 +41,7 @@ def stop_and_release(rig: Rig) -> None:
     rig.await_release("released")
 
 
-@fault("decelerates, then holds without end; deactivated it is released", stop__policy="hold")
+@fault("decelerates, then holds without a time limit; released when deactivated", stop__policy="hold")
 def stop_and_hold(rig: Rig) -> None:
     """~/stop in motion, stop.policy hold."""
     rig.move()
@@ -52,7 +52,7 @@ def stop_and_hold(rig: Rig) -> None:
     rig.run(0.5)
     rig.check(rig.controller.state == "stopping", "the arm is not held")
     rig.check(rig.driver.driven, "no effort drives the arm")
-    rig.check(rig.deviation() < DRIFT, f"the arm has strayed by {rig.deviation():.3f} rad")
+    rig.check(rig.deviation() < DRIFT, f"the arm has moved by {rig.deviation():.3f} rad")
     rig.transition(Transition.TRANSITION_DEACTIVATE)
     rig.silent()
 
@@ -87,7 +87,7 @@ def hand_guide_in_motion(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("refused; the arm floats on")
+@fault("refused; the arm goes on floating")
 def trajectory_while_floating(rig: Rig) -> None:
     """A trajectory while a hand guides the arm."""
     answer = rig.hand_guide(True)
@@ -97,7 +97,7 @@ def trajectory_while_floating(rig: Rig) -> None:
     rig.send(rig.trajectory())
     rig.run(0.3)
     rig.check(not rig.passed, "the state has changed")
-    rig.check(rig.deviation() < 0.1, f"the arm has gone {rig.deviation():.3f} rad away by itself")
+    rig.check(rig.deviation() < 0.1, f"the arm has moved by {rig.deviation():.3f} rad by itself")
     rig.hand_guide(False)
     rig.reach("holding")
 
@@ -118,7 +118,7 @@ def deactivated_in_motion(rig: Rig) -> None:
     rig.check_released_by_end()
 
 
-@fault("one stop, to its end")
+@fault("one complete stop")
 def deactivated_in_a_stop(rig: Rig) -> None:
     """Deactivated while it is being stopped already."""
     rig.move()
@@ -129,7 +129,7 @@ def deactivated_in_a_stop(rig: Rig) -> None:
 
 @fault("refused by the lifecycle; the motion reaches its goal")
 def wrong_transitions(rig: Rig) -> None:
-    """Cleanup, configure and activate are asked for in motion."""
+    """Cleanup, configure and activate are requested in motion."""
     goal = rig.move(seconds=1.5)
     for number in (Transition.TRANSITION_CLEANUP, Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE):
         rig.check(not rig.controller.transition(number), f"transition {number} is made")

@@ -22,7 +22,7 @@ from rne_dynamics.faults.controller import PATIENCE, START
 from rne_dynamics.faults.driver import RATE
 from rne_dynamics.faults.observer import HELD, Observer
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.lifecycle import OFFERED
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.trajectory_message import duration_message
 
 __all__ = ["HELD", "SETTLE", "Rig"]

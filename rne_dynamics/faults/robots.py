@@ -1,4 +1,4 @@
-"""The robots on which the faults of the arm itself are tried, besides the two-link arm of all others."""
+"""The arms of the campaign: the two-link arm, and those for the faults of the arm itself."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _JOINT = (
 
 
 def small_arm() -> str:
-    """URDF of an arm as people build them: four joints, and a wrist that hardly has inertia."""
+    """URDF of a small self-built arm: four joints, and a wrist of very low inertia."""
     links = (
         ("turret", 0.05, 1.2, 3e-3, 2e-3), ("upper_arm", 0.12, 0.6, 2.5e-3, 4e-4), ("forearm", 0.1, 0.35, 1e-3, 2e-4),
         ("wrist", 0.03, 0.12, 1.15e-4, 4e-5),
@@ -77,7 +77,7 @@ ARMS: dict[str, Arm] = {
             seconds=1.2),
     )
 }
-#: Those on which the faults of the arm itself are tried; the first one is the usual one.
+#: Arms for the faults of the arm itself; the first one is the usual one.
 ROBOTS = ("small", "puma560", "panda", "ur10")
 
 

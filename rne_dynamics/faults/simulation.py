@@ -21,7 +21,7 @@ PAUSE = 2.0 * STATE_TIMEOUT
 JUMP = 10.0
 
 
-@fault("no time passes: nothing", nodes=NODES)
+@fault("none: no time passes", nodes=NODES)
 def simulation_paused(rig: Rig) -> None:
     """The simulation is paused for twice the state_timeout."""
     rig.run(0.1)
@@ -40,13 +40,13 @@ def simulation_stepped(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("a new time: held, or floating on", nodes=NODES)
+@fault("a new time base: held, or still floating", nodes=NODES)
 def simulation_set_back(rig: Rig) -> None:
-    """Simulated time is set back by 10 s, with the stamps of the joint states: a simulation that begins anew."""
+    """Simulated time is set back by 10 s, with the stamps of the joint states, as by a restarted simulation."""
     _set(rig, -JUMP)
 
 
-@fault("a new time: held, or floating on", nodes=NODES)
+@fault("a new time base: held, or still floating", nodes=NODES)
 def simulation_set_ahead(rig: Rig) -> None:
     """Simulated time is set 10 s ahead, with the stamps."""
     _set(rig, JUMP)
@@ -62,7 +62,7 @@ def _set(rig: Rig, by: float) -> None:
     rig.held()
 
 
-@fault("a new time: the motion is called off, the arm is held where it is")
+@fault("a new time base: the motion is cancelled, the arm is held where it is")
 def simulation_set_back_in_motion(rig: Rig) -> None:
     """The same in motion, back."""
     goal = rig.move()
@@ -75,7 +75,7 @@ def simulation_set_back_in_motion(rig: Rig) -> None:
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
-@fault("the stop ends in its times all the same", nodes=NODES)
+@fault("the stop ends within its times", nodes=NODES)
 def simulation_set_back_in_a_stop(rig: Rig) -> None:
     """The same while the arm is being stopped."""
     rig.trigger("stop")

@@ -24,14 +24,13 @@ fault = FAULTS.fault
 
 #: Points of a huge trajectory.
 HUGE = 100_000
-#: Requests of a storm that wait at the same time, fewer than a service keeps; periods of the arm in which new ones are
-#: sent.
+#: Largest number of waiting requests in a storm, below the queue length of a service; periods of the arm with new ones.
 AT_ONCE, PERIODS = 8, 250
 REACHED = "the motion reaches its goal"
 
 
 def huge(rig: Rig) -> JointTrajectory:
-    """A trajectory of so many points, to where the arm is."""
+    """A trajectory of `HUGE` points at the present position."""
     here = array.array("d", rig.driver.q.tolist())
     message = JointTrajectory(joint_names=list(rig.robot.joint_names))
     message.points = [
@@ -40,7 +39,7 @@ def huge(rig: Rig) -> JointTrajectory:
     return message
 
 
-@fault("accepted or refused whole; the motion that is in force then reaches its goal")
+@fault("accepted or refused as a whole; the motion in force then reaches its goal")
 def huge_trajectory(rig: Rig) -> None:
     """A trajectory of 100 000 points, in motion."""
     rig.change(constraints__start=1.0)
@@ -97,7 +96,7 @@ def service_storm(rig: Rig) -> None:
 
 @fault("refused; the motion reaches its goal")
 def topic_storm(rig: Rig) -> None:
-    """Speed scaling that is none, and trajectories to nowhere, 250 times a second each, in motion."""
+    """Invalid speed scaling and unreachable trajectories, 250 times a second each, in motion."""
     goal = rig.move(seconds=1.0)
     speeds = rig.speeds
     nowhere = rig.trajectory()

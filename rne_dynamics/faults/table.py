@@ -1,4 +1,4 @@
-"""The faults as the table of docs/safety.md."""
+"""The table of faults in docs/safety.md."""
 
 from __future__ import annotations
 

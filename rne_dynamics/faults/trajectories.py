@@ -17,12 +17,12 @@ from rne_dynamics.ros.trajectory_message import duration_message
 FAULTS = Faults("trajectory")
 fault = FAULTS.fault
 
-REFUSED = "refused whole; the arm is held"
+REFUSED = "refused as a whole; the arm is held"
 LIMP = 0.05
 
 
 def hostile(name: str, injected: str, spoil: Callable[[Rig, JointTrajectory], None]) -> None:
-    """A trajectory that must be refused, to an arm that is held."""
+    """Add a fault: a trajectory that must be refused, while the arm is held."""
 
     def inject(rig: Rig) -> None:
         message = rig.trajectory()
@@ -60,7 +60,7 @@ def _back_in_time(message: JointTrajectory) -> None:
 
 
 def _between(rig: Rig, message: JointTrajectory) -> None:
-    """Both points are inside the limits, what lies between is not."""
+    """Both points are inside the limits, the path between them is not."""
     near = ELBOW_LIMIT - 0.3
     here = float(rig.driver.q[0])
     message.points = [
@@ -114,11 +114,11 @@ def _starts(in_seconds: float) -> Callable[[Rig, JointTrajectory], None]:
 hostile("trajectory-nan", "a trajectory with a NaN position", _position(math.nan))
 hostile("trajectory-infinite", "a trajectory with an infinite velocity", _spoil(_velocity))
 hostile("trajectory-out-of-limits", "a trajectory that ends beyond a position limit", _position(ELBOW_LIMIT + 0.2))
-hostile("trajectory-out-between-points", "both points inside the limits, the way between them not", _between)
+hostile("trajectory-out-between-points", "both points inside the limits, the path between them outside", _between)
 hostile("trajectory-too-fast", "a trajectory faster than the velocity limits", _spoil(_too_fast))
 hostile("trajectory-far-start", "a trajectory that starts 1 rad away from the arm", _spoil(_far_start))
 hostile("trajectory-times", "two points at the same time", _spoil(_same_time))
-hostile("trajectory-back-in-time", "a last point before the one ahead of it", _spoil(_back_in_time))
+hostile("trajectory-back-in-time", "a last point earlier than the one before it", _spoil(_back_in_time))
 hostile("trajectory-unknown-joint", "a trajectory for a joint that the arm does not have", _spoil(_unknown))
 hostile("trajectory-joint-twice", "a trajectory that names a joint twice", _spoil(_twice))
 hostile("trajectory-uneven", "a point with fewer positions than joints", _spoil(_uneven))
@@ -138,7 +138,7 @@ def hostile_in_motion(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("each takes over without a jump; the last goal is reached")
+@fault("each replaces the former one without a jump; the last goal is reached")
 def replaced_in_motion(rig: Rig) -> None:
     """Another trajectory in motion, three times."""
     rig.change(constraints__start=1.0, constraints__blend_time=0.8)
@@ -165,7 +165,7 @@ def empty_trajectory_in_motion(rig: Rig) -> None:
 
 @fault("the motion is aborted, the arm comes to rest and is held", constraints__joint2__trajectory=0.03)
 def pushed_off_the_path(rig: Rig) -> None:
-    """Somebody pushes the arm off its path by more than constraints.<joint>.trajectory."""
+    """A push moves the arm off its path by more than constraints.<joint>.trajectory."""
     rig.move()
     rig.driver.wrenches = {"tool0": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 20.0])}
     rig.reach("holding")
@@ -186,7 +186,7 @@ def speed_that_is_none(rig: Rig) -> None:
     rig.arrive(goal)
 
 
-@fault("stands still on the path meanwhile, then reaches the goal")
+@fault("pauses on the path, then reaches the goal")
 def speed_zero_in_motion(rig: Rig) -> None:
     """Speed scaling 0 in motion, 1 again half a second later."""
     goal = rig.move(seconds=1.2)

@@ -18,13 +18,13 @@ fault = FAULTS.fault
 
 BOTH = {"arms": ("puma560", *(name for name in ROBOTS if name != "puma560")),
         "nodes": (COMPUTED_TORQUE, GRAVITY_COMPENSATION)}
-#: Where the PUMA 560 hangs in the wall before its second joint's lower limit, rad.
+#: Second joint of the PUMA 560 in the wall before its lower limit, rad.
 PUMA_SHOULDER = -0.66
 #: How deep in the soft wall, as a part of its depth, other arms are.
 DEEP = 0.9
 #: Natural frequency of an end stop that yields, 1/s.
 STOP_FREQUENCY = 60.0
-#: Long enough for an arm beside a wall to fall into it while its support fades, s.
+#: Long enough for an arm next to a wall to fall into it while its support fades, s.
 FADE = 0.6
 ENDS = "the stop ends in its times and 0.2 s: zeros, released"
 

@@ -1,4 +1,4 @@
-"""ROS 2 nodes. The only room that imports rclpy."""
+"""ROS 2 nodes. The only package that imports rclpy, apart from `faults`."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Whether a simulator's last joint state has been answered; a simulation in lock-step waits for that."""
+"""Replies to a simulator's joint states; a simulation in lock-step waits for them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Callable
 from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.histogram import Histogram
 
-#: How often a time that is not acknowledged is published again, s of the steady clock.
+#: Period at which a time that is not acknowledged is published again, s of the steady clock.
 AGAIN = 0.1
-#: Longest wait for the first effort between two nodes, when its sender has acknowledged that it was sent, s.
+#: Longest wait for the first effort between two nodes after its sender has acknowledged that it was sent, s.
 ON_THE_WAY = 1.0
 
 
 class Answers:
     """Answers to the joint states of one simulation.
 
-    In lock-step the next state has to wait
+    In lock-step the next state has to wait:
 
     - until all `followers` have acknowledged the last one, from the first one on,
     - then for the effort that the last acknowledgements announce,
@@ -38,11 +38,11 @@ class Answers:
         self.restart()
 
     def restart(self) -> None:
-        """Forget all that was published and answered."""
+        """Reset to the state before the first joint state."""
         #: Whether an effort has come since the last joint state, and whether one has come at all.
         self.answered, self.commanded = True, False
-        #: Time from a joint state to its effort, s; states that the simulation has left without the answer that was due
-        #: to come; periods for which it has waited.
+        #: Time from a joint state to its effort, s; states whose due answer had not come when the simulation went on;
+        #: periods for which it has waited.
         self.latency, self.missed, self.waits = Histogram(), 0, 0
         self._published = self._again_at = self._complete_at = 0.0
         self._waits, self._due = self._patience is not None, False
@@ -118,5 +118,5 @@ class Answers:
         self._waits = False
         self._warn(
             f"lock-step: {what} for {self._patience:g} s (lockstep_timeout); the simulation goes on without waiting "
-            "until it hears of that sender again"
+            "until that sender is received again"
         )

@@ -1,4 +1,4 @@
-"""The motion of the base as controllers read it: sensor_msgs/Imu.
+"""Reader of sensor_msgs/Imu for the motion of the base.
 
 REP 145: the linear acceleration is what an accelerometer measures, v̇ − g; a covariance that begins with −1 says that
 its quantity is not given.
@@ -17,7 +17,7 @@ from rne_dynamics.ros.cdr import imu_numbers, stamp_in
 
 
 def read_imu(data: bytes) -> BaseReading:
-    """What a serialised message says.
+    """Read a serialised message.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""A simulated base that moves as a topic says."""
+"""Motion of a simulated base, from a topic."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.lifecycle import NEWEST, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import NEWEST
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
-#: Time without usable messages after which the base rests, s: one that goes on accelerating would throw the arm.
+#: Time without usable messages after which the base rests, s: constant acceleration would throw the arm.
 TIMEOUT = 0.5
 
 
 class BaseListener:
     """A `BaseTrajectory` whose motion is that of the newest usable sensor_msgs/Imu, whatever the simulated time.
 
-    At rest and upright until the first one; where they stop, at rest and tilted as last seen. The position, which
-    changes no effort, stays zero.
+    At rest and upright until the first one; after the last one at rest, tilted as it was. The position, which
+    affects no effort, stays zero.
 
     Parameters
     ----------
     node, topic
-        Who listens, and to what.
+        The simulator, and the topic.
     gravity
         In the world, m/s²; shape (3,).
     """
@@ -41,7 +42,7 @@ class BaseListener:
         self._subscription = node.keep(polled_subscription(node, Imu, topic, NEWEST, raw=True))
 
     def update(self) -> None:
-        """Take what has come."""
+        """Take the newest message, if any."""
         now = time.monotonic()
         taken = take(self._subscription, Imu, True)
         if taken is not None:

@@ -1,4 +1,4 @@
-"""What a sensor on the simulated base measures, as sensor_msgs/Imu."""
+"""Simulated sensor on the base: publishes its motion as sensor_msgs/Imu."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from sensor_msgs.msg import Imu
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 
 #: The topic.
@@ -23,7 +24,7 @@ class BasePublisher:
     node
         The node that publishes.
     trajectory
-        How the base moves.
+        Motion of the base.
     gravity
         In the world, m/s²; shape (3,).
     frame
@@ -37,7 +38,7 @@ class BasePublisher:
         self._publisher = node.keep(node.create_publisher(Imu, BASE_TOPIC, OFFERED))
 
     def publish(self, stamp: int, t: float) -> None:
-        """Send the motion at the simulated time `t`, s; `stamp` of the joint state that goes with it, ns."""
+        """Send the motion at the simulated time `t`, s, with the `stamp` of the joint state at that time, ns."""
         message, motion = self._message, self._trajectory.motion(t)
         time, q, w, a = message.header.stamp, message.orientation, message.angular_velocity, message.linear_acceleration
         time.sec, time.nanosec = divmod(stamp, NANOSECONDS)

@@ -1,8 +1,8 @@
-"""Messages as the bytes that travel: read and written in place, without a Python message in between.
+"""Serialised messages, read and written in place without a Python message.
 
-ROS 2 sends messages as plain CDR (OMG DDS-XTypes 1.3, 7.4.1): four bytes that say how, then the fields one after the
-other, each aligned to its size counted from there. All that changes from one message of a stream to the next are its
-numbers, at the same places. So the rest is looked at, or written, once; see `joint_state_layout`, `PreparedMessage`.
+ROS 2 sends messages as plain CDR (OMG DDS-XTypes 1.3, 7.4.1): four bytes of encapsulation, then the fields in order,
+each aligned to its size from there. From one message of a stream to the next only numbers change, at the same offsets.
+So the rest is checked, or written, once; see `joint_state_layout`, `PreparedMessage`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ NANOSECONDS = 1_000_000_000
 ENCAPSULATION = 4
 #: Plain CDR of the first version, least significant byte first: the only one that is read or written here.
 PLAIN = b"\x00\x01"
-#: Whether this machine's numbers are those of the bytes.
+#: Whether this computer's byte order is that of the messages.
 NATIVE = sys.byteorder == "little"
-#: Bytes before a message in memory, so that what is aligned in it is aligned in memory.
+#: Bytes before a message in memory, so that its aligned fields are aligned in memory.
 LEAD = 8 - ENCAPSULATION
 
 #: Orientation, angular velocity and linear acceleration of a sensor_msgs/Imu, each with its covariance.
@@ -57,14 +57,14 @@ class Span(NamedTuple):
 
 
 class JointStateLayout(NamedTuple):
-    """Where things stand in the bytes of a sensor_msgs/JointState.
+    """Offsets of the fields in a serialised sensor_msgs/JointState.
 
     Parameters
     ----------
     size
-        Of the whole, bytes.
+        Size of the message, bytes.
     fixed
-        What another message must have too, to be laid out like this one: all but stamp, numbers, and what is between.
+        Bytes that another message must have too, to have this layout: all but stamp, numbers and padding.
     names
         Of the joints.
     position, velocity, effort
@@ -79,7 +79,7 @@ class JointStateLayout(NamedTuple):
     effort: Span
 
     def pattern(self, data: bytes) -> NDArray[np.int64]:
-        """What words of memory with `LEAD` bytes before a message must be, and in which of their bits; (2, words)."""
+        """Fixed bits of a message with `LEAD` bytes before it, as 64-bit words: values and mask; (2, words)."""
         octets = np.zeros((2, LEAD + max(span.stop for span in self.fixed)), np.uint8)
         for start, stop in self.fixed:
             octets[0, LEAD + start : LEAD + stop] = np.frombuffer(data[start:stop], np.uint8)
@@ -88,15 +88,15 @@ class JointStateLayout(NamedTuple):
         return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
 
 
-class Walk:
-    """From field to field; `struct.error` where the bytes end too early."""
+class CdrCursor:
+    """Cursor over the fields of a message; raises `struct.error` where the bytes end too early."""
 
     def __init__(self, data: bytes, at: int) -> None:
         self.data, self.at = data, at
         self.fixed: list[Span] = []
 
     def align(self, size: int) -> None:
-        """Go to the next place for a value of `size` bytes."""
+        """Advance to the alignment of a value of `size` bytes."""
         self.at += (ENCAPSULATION - self.at) % size
 
     def take(self, count: int) -> Span:
@@ -120,26 +120,33 @@ class Walk:
         return self.data[span.start : span.stop].removesuffix(b"\0")
 
     def numbers(self) -> Span:
-        """Where the next list of float64 is."""
+        """The bytes of the next list of float64."""
         count = self.count()
         if count:
             self.align(8)
         return self.take(8 * count)
 
 
-def joint_state_layout(data: bytes) -> JointStateLayout | None:
-    """The layout of a joint state; None where its bytes are not plain CDR of this machine's order, or end too early.
+def stamped_names(data: bytes) -> tuple[CdrCursor, tuple[bytes, ...]]:
+    """The names of the joints of a message that begins with a header and these names, and the place behind them.
 
-    Whoever uses it compares first with what rclpy reads from the same bytes.
+    Raises `struct.error` where the bytes are not plain CDR of this computer's byte order, or end too early.
     """
     if data[:2] != PLAIN or not NATIVE:
-        return None
-    walk = Walk(data, ENCAPSULATION + _STAMP.size)
+        raise error("not plain CDR of this computer's byte order")
+    walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
+    walk.text()  # frame_id
+    # a wrong count ends with the bytes, not with the memory: every name takes some of them
+    return walk, tuple(walk.text() for _ in range(walk.count()))
+
+
+def joint_state_layout(data: bytes) -> JointStateLayout | None:
+    """The layout of a joint state; None where its bytes are not plain CDR of this computer's order, or end too early.
+
+    To be compared with what rclpy reads from the same bytes before it is used.
+    """
     try:
-        walk.text()  # frame_id
-        count = walk.count()
-        # a count that lies ends with the bytes, not with the memory: every name takes some of them
-        names = tuple(walk.text() for _ in range(count))
+        walk, names = stamped_names(data)
         position, velocity, effort = walk.numbers(), walk.numbers(), walk.numbers()
     except error:
         return None
@@ -149,15 +156,9 @@ def joint_state_layout(data: bytes) -> JointStateLayout | None:
 
 
 def trajectory_points(data: bytes) -> int | None:
-    """How many points a serialised trajectory_msgs/JointTrajectory says it has; None where that cannot be read here."""
-    if data[:2] != PLAIN or not NATIVE:
-        return None
-    walk = Walk(data, ENCAPSULATION + _STAMP.size)
+    """Number of points of a serialised trajectory_msgs/JointTrajectory; None where that cannot be read here."""
     try:
-        walk.text()  # frame_id
-        for _ in range(walk.count()):
-            walk.text()
-        return walk.count()
+        return stamped_names(data)[0].count()
     except error:
         return None
 
@@ -165,16 +166,11 @@ def trajectory_points(data: bytes) -> int | None:
 def one_point_layout(data: bytes) -> tuple[JointStateLayout, int] | None:
     """The layout of a trajectory_msgs/JointTrajectory of one point, and where its time from start is.
 
-    None for any other number of points, and where the bytes are not plain CDR of this machine's order, or end too
-    early. In the place of the effort are the numbers that are not read.
+    None for any other number of points, and where the bytes are not plain CDR of this computer's order, or end too
+    early. The span of the effort is that of all numbers that are not read.
     """
-    if data[:2] != PLAIN or not NATIVE:
-        return None
-    walk = Walk(data, ENCAPSULATION + _STAMP.size)
     try:
-        walk.text()  # frame_id
-        count = walk.count()
-        names = tuple(walk.text() for _ in range(count))
+        walk, names = stamped_names(data)
         if walk.count() != 1:
             return None
         position, velocity, acceleration, effort = (walk.numbers() for _ in range(4))
@@ -191,7 +187,7 @@ def imu_numbers(data: bytes) -> Array | None:
     """The 37 numbers of a sensor_msgs/Imu in their order; None where they cannot be read here."""
     if data[:2] != PLAIN or not NATIVE:
         return None
-    walk = Walk(data, ENCAPSULATION + _STAMP.size)
+    walk = CdrCursor(data, ENCAPSULATION + _STAMP.size)
     try:
         walk.text()  # frame_id
         walk.align(8)
@@ -203,13 +199,13 @@ def imu_numbers(data: bytes) -> Array | None:
 
 
 class NumbersReader:
-    """The numbers of std_msgs/Float64MultiArray messages, read from where they were in the one before."""
+    """Reads std_msgs/Float64MultiArray messages, from the offsets of the message before."""
 
     def __init__(self) -> None:
         self._head, self._size = b"", -1
 
     def read(self, data: bytes) -> Array | None:
-        """They, shape (n,); None where the bytes are no such message."""
+        """The numbers of a message, shape (n,); None where the bytes are no such message."""
         head = self._head
         if len(data) == self._size and data.startswith(head):
             known: Array = np.frombuffer(data, np.float64, offset=len(head)).copy()
@@ -228,20 +224,20 @@ class NumbersReader:
 
 
 class PreparedMessage:
-    """A message serialised once, into whose bytes numbers are then written.
+    """A message that is serialised once; its numbers are then written in place.
 
     Parameters
     ----------
     message
-        With all its names and lists, which keep their lengths. Where its type begins with a header, that is stamped.
+        With all names and lists, which keep their lengths. If its type begins with a header, `stamp` sets its time.
     fields
-        The lists of float64 that change, as in "data" or "reference.positions".
+        The lists of float64 that change, such as "data" or "reference.positions".
     """
 
     def __init__(self, message: Any, *fields: str) -> None:
         lists = [np.frombuffer(attrgetter(field)(message)) for field in fields]  # the message's own memory
         given = [values.copy() for values in lists]
-        # found by numbers that stand nowhere else: no need to know the type
+        # found by unique numbers, independently of the message type
         marks = np.random.default_rng(1).normal(size=sum(map(len, lists)))
         for values, mark in zip(lists, np.split(marks, np.cumsum([len(x) for x in lists])[:-1]), strict=True):
             values[:] = mark
@@ -266,5 +262,5 @@ class PreparedMessage:
         _STAMP.pack_into(self._octets, ENCAPSULATION, *divmod(time, NANOSECONDS))
 
     def publish(self, publisher: Publisher) -> None:
-        """Send it as it is now."""
+        """Publish the message with its present numbers."""
         publisher.publish(self._octets.tobytes())

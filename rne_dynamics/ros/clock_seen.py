@@ -1,6 +1,6 @@
-"""What the nodes in simulated time have dealt with: a simulation in lock-step waits for it.
+"""Acknowledgements of the nodes in simulated time, for which a simulation in lock-step waits.
 
-All nodes that follow a clock publish it on one topic, which is named after that clock: ``/clock_seen`` for ``/clock``.
+All nodes that follow a clock publish them on one topic, named after that clock: ``/clock_seen`` for ``/clock``.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.control.gate.settings import GateMode
 from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import OFFERED
 
 #: Modes of controllers and of the gate by their number in the message.
 MODES = tuple(dict.fromkeys(mode.value for modes in (Mode, GateMode) for mode in modes))
-#: What the name of the control loop's node has behind the controller's.
+#: Suffix of the control loop's node, after the controller's name.
 LOOP = "_loop"
 
 
@@ -27,24 +28,24 @@ class ClockSeen(NamedTuple):
     Parameters
     ----------
     node
-        Who sends it: `number_of` the node's full name.
+        The sender: `number_of` the node's full name.
     time
         The last simulated time that the node has acted on, ns.
     states
-        Messages on joint_states, and commands to the gate, that it has dealt with since it was configured.
+        Number of joint states, and of commands to the gate, processed since it was configured.
     efforts
-        Efforts that it has sent since then: the publication sequence number of the last one.
+        Number of efforts sent since then: the publication sequence number of the last one.
     mode
         Its mode, as its place in `MODES`.
     stamp
-        Stamp of the last joint state that it has dealt with, ns.
+        Stamp of the last processed joint state, ns.
     target
         Where the efforts go: `number_of` the topic.
     source, commands
         Of the gate, where its commands come from, likewise, and the publication sequence number of the last one; 0 of
         a controller.
     setpoints
-        Setpoints that it has dealt with since it was configured, followed or not.
+        Number of setpoints processed since it was configured, followed or not.
     """
 
     node: int
@@ -70,9 +71,9 @@ def seen_topic(node: Node) -> str:
 
 
 class SeenPublisher:
-    """Publishes what a controller has dealt with, after each message that it took.
+    """Publishes acknowledgements, after each message that a controller or gate has processed.
 
-    Efforts alone do not show it: a state that is refused, and a time at which nothing is due, are answered by none.
+    Efforts are no acknowledgements: a refused state, and a time at which nothing is due, are answered by none.
 
     Parameters
     ----------

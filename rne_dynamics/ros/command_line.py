@@ -1,4 +1,4 @@
-"""``--help`` and ``--version`` of the nodes, and a refusal of words that no node takes."""
+"""Command line of the nodes: ``--help``, ``--version``, and refusal of other words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ examples:
   ros2 run rne_dynamics {node} --ros-args --params-file ARM.yaml -p robot_description:=ARM.urdf
   ros2 run rne_dynamics {node} --ros-args -p robot_description:=puma560 -r __ns:=/left
 
-Of settings that are given twice the last one on the command line wins.
+If a setting is given twice, the last one on the command line counts.
 
 parameters, each as -p NAME:=VALUE behind --ros-args or in a parameter file:
 """
@@ -23,14 +23,14 @@ WIDTH = 110
 
 
 def node_parser(node: str, text: str, parameters: Sequence[Parameter]) -> argparse.ArgumentParser:
-    """The parser of a node's own arguments, which are none but ``--help`` and ``--version``.
+    """The parser of a node's own arguments: ``--help`` and ``--version``.
 
     Parameters
     ----------
     node
         Name of the executable.
     text
-        What it does; the first paragraph is shown.
+        Description; its first paragraph is shown.
     parameters
         All that the node declares.
     """
@@ -61,7 +61,7 @@ def described(parameter: Parameter) -> str:
 def read_command_line(
     node: str, text: str | None, parameters: Sequence[Parameter], argv: Sequence[str] | None
 ) -> None:
-    """Show help or the version, which ends the process, or refuse what is no argument of ROS.
+    """Show help or the version, which ends the process, or refuse what is not a ROS argument.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def refuse_remappings(parser: argparse.ArgumentParser, words: Sequence[str]) -> 
 
 
 def own_words(arguments: Sequence[str]) -> list[str]:
-    """What is not between ``--ros-args`` and ``--``."""
+    """The words outside ``--ros-args`` … ``--``."""
     words, inside = [], False
     for word in arguments:
         if word == "--ros-args" or (inside and word == "--"):

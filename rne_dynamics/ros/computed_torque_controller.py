@@ -7,7 +7,6 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,13 @@ from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
 from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
-from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.streaming.limits import (
-    ACCELERATION_TIME,
-    EFFORT_SHARE,
-    JERK_TIME,
-    StreamLimits,
-    default_acceleration,
-)
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import ControlError, RneDynamicsError
@@ -39,80 +29,32 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
-from rne_dynamics.ros.control_loop import SNAPSHOT_PERIOD
-from rne_dynamics.ros.controller_parameters import (
-    CONTROLLER,
-    controller_settings,
-    damping_parameter,
-    velocity_limits,
-)
-from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode, Loop
+from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
 from rne_dynamics.ros.jtc_aliases import JTC
-from rne_dynamics.ros.lifecycle import NEWEST
+from rne_dynamics.ros.loop_cycle import SNAPSHOT_PERIOD
+from rne_dynamics.ros.loop_interface import Loop
 from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
-from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+from rne_dynamics.ros.parameters import Values, number
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.speed_unit import FULL_SPEED, SpeedUnit
+from rne_dynamics.ros.qos import NEWEST
+from rne_dynamics.ros.speed_unit import SpeedUnit
 from rne_dynamics.ros.throttle import Throttle
+from rne_dynamics.ros.tracking_parameters import SCHEMA, motion_limits, tolerances_of, tracking_settings
 from rne_dynamics.ros.trajectory_message import (
-    MotionLimits,
     accept,
     duration_message,
     last_setpoint,
     read_trajectory,
 )
 
-#: How far the first setpoint may be from the arm where constraints.start is 0, rad or m.
-SMALLEST_START = 1e-6
-
-SCHEMA: tuple[Parameter, ...] = (
-    *CONTROLLER,
-    Parameter("gains.{joint}.p", 400.0, "Position gain.", "1/s^2", 0.0, 1e6),
-    Parameter("gains.{joint}.i", 0.0, "Integral gain.", "1/s^3", 0.0, 1e8),
-    Parameter("gains.{joint}.d", 40.0, "Velocity gain.", "1/s", 0.0, 1e4),
-    Parameter("gains.{joint}.i_clamp", 10.0, "Largest acceleration the integral may ask for.", "rad/s^2 or m/s^2",
-              0.0, 1e6),
-    damping_parameter("hand_guiding.{joint}.damping", "Damping while a hand leads the arm."),
-    Parameter("speed_scaling", 1.0, "Speed of trajectories, as a fraction of what they ask for; ~/speed_scaling "
-              "changes it too.", "", 0.0, 1.0),
-    Parameter("speed_scaling_unit", "fraction", "What ~/speed_scaling holds: 0 to 1 (fraction), or 0 to 100 (percent) "
-              "as the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
-              read_only=True),
-    Parameter("command_delay", 0.0, "Time from a joint state's stamp until the effort that answers it acts; the law "
-              "then answers for the state at that time. 0 for none; open arms only.", "s", 0.0, LONGEST_DELAY),
-    Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
-              "velocity; the arm then comes to rest behind it, within constraints.blend_time."),
-    Parameter("constraints.start", 0.05, "How far a trajectory may start from where the arm is.", "rad or m",
-              0.0, 10.0),
-    Parameter("constraints.blend_time", 0.3, "Time in which the difference dies out between a trajectory and the "
-              "motion that it replaces.", "s", 0.01, 10.0),
-    Parameter("constraints.goal_time", 0.1, "How long after its end a trajectory may take to come within the goal's "
-              "tolerances; 0 waits without end.", "s", 0.0, 3600.0),
-    Parameter("constraints.stopped_velocity", 0.01, "Speed below which the arm counts as standing at its goal.",
-              "rad/s or m/s", 1e-6, 10.0),
-    Parameter("setpoints.timeout", 0.1, "Time without a setpoint after which a stream has ended and the arm comes to "
-              "rest on its path. A trajectory of one point that is due no later is a setpoint.", "s", 0.005, 1.0),
-    Parameter("setpoints.smoothing", 0.02, "Shortest time in which a deviation from the setpoints dies out; two of "
-              "their periods where that is longer.", "s", 0.004, 0.1),
-    Parameter("limits.{joint}.acceleration", 0.0, "Largest acceleration while setpoints are followed; 0 takes what "
-              f"reaches the velocity limit in {ACCELERATION_TIME:g} s, less where that takes more than "
-              f"{EFFORT_SHARE:.0%} of the effort limit.", "rad/s^2 or m/s^2", 0.0, 1e5),
-    Parameter("limits.{joint}.jerk", 0.0, "Largest jerk while setpoints are followed; 0 takes what reaches the "
-              f"acceleration limit in {JERK_TIME:g} s.", "rad/s^3 or m/s^3", 0.0, 1e7),
-    Parameter("constraints.{joint}.trajectory", 0.0, "Tracking error at which a trajectory is aborted; 0 never.",
-              "rad or m", 0.0, 10.0),
-    Parameter("constraints.{joint}.goal", 0.01, "Error within which the goal counts as reached; 0 any.", "rad or m",
-              0.0, 10.0),
-)
-
 
 class ComputedTorqueController(EffortNode):
     """The node `computed_torque_controller`.
 
-    Time is the stamp of the joint states, so that the reference belongs to the instant at which the arm was measured
-    whatever the way here took. On activation the arm stays where it is.
+    Time is the stamp of the joint states, so that the reference belongs to the instant of the measurement,
+    independently of delays. On activation the arm is held where it is.
     """
 
     _action: FollowAction | None = None
@@ -123,14 +65,14 @@ class ComputedTorqueController(EffortNode):
         super().__init__("computed_torque_controller", SCHEMA, control)
 
     def build(self, robot: Machine) -> None:
-        """As the base, and listen for trajectories."""
+        """As the base, and subscribe to trajectories."""
         super().build(robot)
         values = self.parameters.values
         self._endings: Counter[Ending] = Counter()
         self._refused, self._refusal = 0, ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
-        self._speeds: Throttle[float] = Throttle(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
+        self._speeds: Throttle[float] = Throttle(lambda speed: self.control.send("scale_speed", speed), SETTINGS_PERIOD)
         self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
@@ -146,50 +88,28 @@ class ComputedTorqueController(EffortNode):
 
     def settings(self, robot: Machine, values: Values) -> Settings:
         """Law, limits and stops."""
-
-        def column(pattern: str) -> Array:
-            return np.array(per_joint(values, pattern, robot.joint_names))
-
-        gains = Gains(
-            column("gains.{joint}.p"), column("gains.{joint}.i"), column("gains.{joint}.d"),
-            column("gains.{joint}.i_clamp"), robot.joint_names,
-        )
-        self._tolerances_of(robot, values)  # refuses what does not fit before anything is swapped in
-        plain = controller_settings(robot, values, gains=gains, damping="hand_guiding.{joint}.damping")
-        stream, why_not = stream_limits(robot, values, plain.limits.effort)
-        return replace(
-            plain, command_delay=number(values, "command_delay"), stream=stream, no_stream=why_not,
-            stream_tolerances=self._tolerances_of(robot, values),
-        )
+        return tracking_settings(robot, values)
 
     def adopted(self, robot: Machine, values: Values, before: Values) -> None:
-        """Tolerances, motion limits, and the speed where it is what changes: a paused arm must not go on for others."""
+        """Tolerances, motion limits, and the speed if it has changed: other changes must not resume a paused arm."""
         self._robot = robot
-        self._tolerances = self._tolerances_of(robot, values)
+        self._tolerances = tolerances_of(robot, values)
         self._limits = motion_limits(robot, values)
         self._blend_time = number(values, "constraints.blend_time")
         self._moving_end = bool(values["allow_nonzero_velocity_at_trajectory_end"])
         if values["speed_scaling"] != before.get("speed_scaling"):
             self._set_speed(number(values, "speed_scaling"))
 
-    def _tolerances_of(self, robot: Machine, values: Values) -> Tolerances:
-        return Tolerances(
-            robot.joint_names,
-            path=np.array(per_joint(values, "constraints.{joint}.trajectory", robot.joint_names)),
-            goal=np.array(per_joint(values, "constraints.{joint}.goal", robot.joint_names)),
-            stopped_velocity=number(values, "constraints.stopped_velocity"),
-            goal_time=number(values, "constraints.goal_time"),
-        )
-
     # -- trajectories -------------------------------------------------------------------------------------------------
 
     @property
     def tolerances(self) -> Tolerances:
-        """By which trajectories are judged that bring none of their own."""
+        """Tolerances of trajectories without their own."""
         return self._tolerances
 
     def prepare(self, message: JointTrajectory, tolerances: Tolerances | None = None) -> Begin:
-        """Check `message`, which has points; what is returned follows it from its header's stamp, if called at once.
+        """Check `message`, which has points; the function returned follows it from its header's stamp, if called at
+        once.
 
         Parameters
         ----------
@@ -201,10 +121,10 @@ class ComputedTorqueController(EffortNode):
         Raises
         ------
         ControlError
-            The controller accepts no motion now, or the trajectory is not acceptable; the message says why.
+            The controller accepts no motion now, or the trajectory is not acceptable; the message has the reason.
         """
         start = nanoseconds(message.header.stamp, "the header's stamp")
-        present: Present = self.control.ask("present", start)
+        present: Present = self.control.call("present", start)
         robot, posture = self._robot, present.posture
         leading = leading_path(robot, posture) if isinstance(robot, Mechanism) and posture is not None else None
         moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
@@ -218,7 +138,7 @@ class ComputedTorqueController(EffortNode):
             following = next(self._numbers)
             self._followed[following] = on_end
             try:
-                self.control.ask("follow", Follow(following, motion, start == 0, present.now))
+                self.control.call("follow", Follow(following, motion, start == 0, present.now))
             except RneDynamicsError:
                 del self._followed[following]
                 raise
@@ -230,8 +150,8 @@ class ComputedTorqueController(EffortNode):
 
         return begin
 
-    def heard(self, message: Any) -> None:
-        """As the base; how motions end, and what goals want to know meanwhile."""
+    def on_report(self, message: Any) -> None:
+        """As the base; the end of motions, and feedback for goals."""
         if isinstance(message, Ended):
             self._ended(message)
         elif isinstance(message, Snapshot):
@@ -239,13 +159,13 @@ class ComputedTorqueController(EffortNode):
             if self._action is not None:
                 self._action.report(message.stamp, time.monotonic())
         else:
-            super().heard(message)
+            super().on_report(message)
 
     def _ended(self, message: Ended) -> None:
         following, ending, text = message
         self._endings[ending] += 1
         good = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED)
-        log = self.get_logger()  # one line for each call: rclpy tells them apart by their place
+        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
         if good:
             log.info(f"trajectory {ending.value}: {text}")
         else:
@@ -253,11 +173,11 @@ class ComputedTorqueController(EffortNode):
         self._followed.pop(following)(ending, text)
 
     def _warm_up(self, robot: Machine) -> None:
-        """Check one trajectory, so that the first real one is checked as fast as the others."""
+        """Check one trajectory, which compiles the kernels of the check."""
         zero = np.zeros(robot.n)
         rest = Reference(np.clip(np.array(robot.neutral), self._limits.lower, self._limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
-        with suppress(RneDynamicsError):  # limits that leave no place to rest: the kernels are loaded all the same
+        with suppress(RneDynamicsError):  # limits without an allowed posture: the kernels are compiled all the same
             accept(
                 JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
                 CurrentMotion(0, lambda at: rest), Rules(self._limits, self._blend_time, self._demand()),
@@ -269,11 +189,11 @@ class ComputedTorqueController(EffortNode):
         return None if law is None else EffortDemand(law, settings.limits, settings.compensated)
 
     def cancel_motion(self, why: str) -> None:
-        """Bring the motion under way to rest on its path."""
-        self.control.ask("cancel", why)
+        """Bring the present motion to rest on its path."""
+        self.control.call("cancel", why)
 
     def present(self) -> tuple[Reference, Array, Array]:
-        """What is asked of the arm now, and its measured position and velocity."""
+        """Present reference, and measured position and velocity."""
         assert self._snapshot is not None
         return self._snapshot.reference, self._snapshot.q, self._snapshot.qd
 
@@ -294,7 +214,7 @@ class ComputedTorqueController(EffortNode):
             if message.points:
                 self.prepare(message)(lambda ending, text: None)
             else:
-                self.control.ask("present", 0)  # refuses as it would refuse a motion
+                self.control.call("present", 0)  # refuses as it would refuse a motion
                 self.cancel_motion("an empty trajectory came")
         except RneDynamicsError as error:
             self.refused(error)
@@ -316,15 +236,15 @@ class ComputedTorqueController(EffortNode):
         self._speed = speed
         self._speeds.put(speed, time.monotonic())
 
-    def _hand_on(self) -> None:
-        super()._hand_on()
+    def _send_waiting(self) -> None:
+        super()._send_waiting()
         self._speeds.flush(time.monotonic())
 
     def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
         return self.asked(response, lambda: self.cancel_motion("~/cancel was called"))
 
     def _on_hand_guide(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        return self.asked(response, lambda: self.control.ask("hand_guide", bool(request.data)))
+        return self.asked(response, lambda: self.control.call("hand_guide", bool(request.data)))
 
     def status(self) -> dict[str, object]:
         """Trajectories, for the diagnostics."""
@@ -337,38 +257,6 @@ class ComputedTorqueController(EffortNode):
             "goals reached": self._endings[Ending.SUCCEEDED],
             "goals missed": self._endings[Ending.GOAL],
         }
-
-
-def motion_limits(robot: Machine, values: Values) -> MotionLimits:
-    """Where trajectories may lie: the description's limits, narrowed by the parameters."""
-    margin = np.array(per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
-    return MotionLimits(
-        robot.joint_names, robot.lower + margin, robot.upper - margin, velocity_limits(robot, values),
-        number(values, "constraints.start"),
-    )
-
-
-def stream_limits(robot: Machine, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
-    """Limits of setpoints; None where none are followed, and why."""
-    if isinstance(robot, Mechanism):
-        return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"
-    velocity, limits = velocity_limits(robot, values), motion_limits(robot, values)
-    if not np.isfinite(velocity).all():
-        name = robot.joint_names[int(np.argmin(np.isfinite(velocity)))]
-        return None, (
-            f"setpoints need a velocity limit of each joint; joint {name!r} has none: set limits.{name}.velocity"
-        )
-    column = {
-        what: np.array(per_joint(values, f"limits.{{joint}}.{what}", robot.joint_names))
-        for what in ("acceleration", "jerk")
-    }
-    given = column["acceleration"]
-    acceleration = np.where(given > 0.0, given, default_acceleration(robot, velocity, effort))
-    return StreamLimits(
-        robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
-        start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),
-        smoothing=number(values, "setpoints.smoothing"),
-    ), ""
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The parameters of the controllers, and the settings that they make."""
+"""Parameters of both controllers, and the settings computed from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
 
-#: The effort rate where none is given: the whole effort limit in this time, s.
+#: Default effort rate: the effort limit in this time, s.
 RATE_TIME = 0.01
 #: The smallest size of an effort scale: N m sent as tens of kN m.
 LEAST_SCALE = 1e-4
@@ -35,36 +35,36 @@ LEAST_SCALE = 1e-4
 CONTROLLER: tuple[Parameter, ...] = (
     Parameter("command_interfaces", ("effort",), "What is commanded.", choices=("effort",), length=(1,), kind=str,
               read_only=True),
-    Parameter("rate", 0.0, "Efforts per second; 0 answers every joint state, which is fastest.", "Hz", 0.0, 10000.0,
-              read_only=True),
+    Parameter("rate", 0.0, "Efforts per second; 0 sends one for each joint state, with the lowest latency.", "Hz", 0.0,
+              10000.0, read_only=True),
     Parameter("state_timeout", 0.1, "Age at which the last usable joint state is stale and the arm is stopped; "
-              "0 never.", "s", 0.0, 60.0),
-    Parameter("state_lateness", 0.0, "By how much a joint state may come later than others before it; 0 for "
-              "state_timeout. For drivers whose stamps keep up with this computer's clock.", "s", 0.0, 60.0),
-    Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need efforts "
-              "that often; 0 for any.", "Hz", 0.0, 10000.0),
-    Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, where joint states carry no "
+              "0 for never.", "s", 0.0, 60.0),
+    Parameter("state_lateness", 0.0, "Largest delay of a joint state, compared with earlier ones; 0 for "
+              "state_timeout. For drivers whose stamps follow this computer's clock.", "s", 0.0, 60.0),
+    Parameter("min_rate", 0.0, "Joint states per second below which the arm is stopped, for drives that need a minimum "
+              "rate of efforts; 0 for none.", "Hz", 0.0, 10000.0),
+    Parameter("velocity_filter", 50.0, "Corner frequency of the velocity estimate, if joint states have no "
               "velocities.", "Hz", 0.1, 10000.0),
-    Parameter("recover_automatically", False, "Whether joint states that come back after the arm was released for "
-              "want of them are answered at once; otherwise ~/recover is needed."),
-    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback grows to its full size.", "s", 0.0,
+    Parameter("recover_automatically", False, "Whether the arm is held again as soon as joint states return after it "
+              "was released because they were missing; otherwise ~/recover is needed."),
+    Parameter("start.ramp_time", 0.5, "Time after a start in which the feedback is ramped up.", "s", 0.0,
               60.0),
-    Parameter("startup_check.duration", 1.0, "How long the arm is held after a start while its efforts are compared "
-              "with the model's gravity, before it may move; 0 for no check.", "s", 0.0, 60.0),
-    Parameter("startup_check.tolerance", 0.1, "Disagreement that the check allows, as a fraction of the effort limit.",
-              "", 0.001, 1.0),
-    Parameter("startup_check.required", False, "Whether an arm that reports no efforts, so that nothing can be "
-              "compared, may not move."),
-    Parameter("startup_check.payload", 0.2, "Unknown payload from which on no motion is accepted, where the reported "
-              "efforts show it beyond noise, friction and model error; 0 for no such test.", "kg", 0.0, 1000.0),
-    Parameter("startup_check.friction", 0.01, "Static friction of each joint besides the description's that this test "
-              "reckons with, as a fraction of the description's effort limit.", "", 0.0, 1.0),
+    Parameter("startup_check.duration", 1.0, "Time after a start for which the arm is held and its efforts are "
+              "compared with the model's gravity, before it may move; 0 for no check.", "s", 0.0, 60.0),
+    Parameter("startup_check.tolerance", 0.1, "Largest difference that the check allows, as a fraction of the effort "
+              "limit.", "", 0.001, 1.0),
+    Parameter("startup_check.required", False, "Refuse motion if no efforts are reported, so that nothing can be "
+              "compared."),
+    Parameter("startup_check.payload", 0.2, "Unknown payload from which on motion is refused, if the reported efforts "
+              "show it beyond noise, friction and model error; 0 for no such test.", "kg", 0.0, 1000.0),
+    Parameter("startup_check.friction", 0.01, "Static friction of each joint, in addition to the description's, that "
+              "this test assumes, as a fraction of the description's effort limit.", "", 0.0, 1.0),
     Parameter("startup_check.model_error", 0.05, "Error of each body's weight in the description that this test "
-              "reckons with, as a fraction: one standard deviation.", "", 0.0, 1.0),
-    Parameter("hardware_compensates", (), "What the arm's own electronics adds to the efforts, so that it is left out "
-              "here.", choices=COMPENSATED, kind=str),
-    Parameter("effort_scale.{joint}", 1.0, "What is sent, for each N m or N of the model: a unit, a gear ratio or a "
-              f"sign; reported efforts are divided by it. At least {LEAST_SCALE:g} either way.", "", -1e4, 1e4,
+              "assumes, as a fraction: one standard deviation.", "", 0.0, 1.0),
+    Parameter("hardware_compensates", (), "Terms that the arm's own electronics adds to the efforts, so that they are "
+              "left out here.", choices=COMPENSATED, kind=str),
+    Parameter("effort_scale.{joint}", 1.0, "Sent value per N m or N of the model: a unit, a gear ratio or a sign; "
+              f"reported efforts are divided by it. At least {LEAST_SCALE:g} in size.", "", -1e4, 1e4,
               at_configure=True),
     COMMAND_MESSAGE,
     Parameter("friction_compensation", 1.0, "Fraction of the modelled joint friction that is compensated.", "",
@@ -72,22 +72,22 @@ CONTROLLER: tuple[Parameter, ...] = (
     Parameter("friction_velocity_threshold", 0.005, "Speed around zero over which Coulomb friction fades.",
               "rad/s or m/s", 1e-6, 10.0),
     Parameter("stop.policy", "ramp", "How a stopped arm is released: after stop.hold_time over stop.ramp_time (ramp), "
-              "after stop.hold_time at once (release), or not at all unless the controller ends (hold).",
+              "after stop.hold_time at once (release), or only when the controller ends (hold).",
               choices=POLICIES),
-    Parameter("stop.brake_time", 0.3, "Time in which a motion that is called off comes to rest.", "s", 0.01, 10.0),
-    Parameter("stop.hold_time", 0.5, "How long a stop then holds the arm against gravity.", "s", 0.0, 60.0),
-    Parameter("stop.ramp_time", 1.0, "How long the support then takes to fade out.", "s", 0.05, 60.0),
-    Parameter("stop.damping", 10.0, "Damping while stopping, as a rate: times the inertia each joint feels.", "1/s",
-              0.0, 200.0),
-    Parameter("stop.after_cancel", "hold", "What follows when a motion is cancelled or aborted: the arm is held (hold) "
+    Parameter("stop.brake_time", 0.3, "Time in which a cancelled motion comes to rest.", "s", 0.01, 10.0),
+    Parameter("stop.hold_time", 0.5, "Time for which a stop then holds the arm against gravity.", "s", 0.0, 60.0),
+    Parameter("stop.ramp_time", 1.0, "Time over which the effort is then ramped to zero.", "s", 0.05, 60.0),
+    Parameter("stop.damping", 10.0, "Damping while stopping, as a rate: times the inertia that each joint feels.",
+              "1/s", 0.0, 200.0),
+    Parameter("stop.after_cancel", "hold", "Reaction after a motion is cancelled or aborted: the arm is held (hold) "
               "or stopped as by ~/stop (stop).", choices=("hold", "stop")),
-    Parameter("drives.topic", "", "Topic of std_msgs/Bool that says whether the drives act on efforts; while it says "
-              "no, or nothing yet, motions are refused. Empty for none.", read_only=True),
-    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu that says how the base moves, for an arm on a ship or "
+    Parameter("drives.topic", "", "Topic of std_msgs/Bool: whether the drives act on efforts. Motions are refused "
+              "while it is false, and before its first message. Empty for none.", read_only=True),
+    Parameter("base_motion.topic", "", "Topic of sensor_msgs/Imu with the motion of the base, for an arm on a ship or "
               "a vehicle; without usable messages the arm is stopped, and not started. Empty for a base at rest.",
               read_only=True),
-    Parameter("base_motion.acceleration", "specific_force", "What the messages' linear acceleration is: with gravity, "
-              "as accelerometers measure it (specific_force), without it (without_gravity), or not to be used "
+    Parameter("base_motion.acceleration", "specific_force", "Meaning of the messages' linear acceleration: with "
+              "gravity, as accelerometers measure it (specific_force), without it (without_gravity), or not to be used "
               "(ignored). The last two need orientations.", choices=ACCELERATIONS),
     Parameter("base_motion.timeout", 0.1, "Age at which the last usable message is stale and the arm is stopped.", "s",
               0.001, 10.0),
@@ -103,30 +103,30 @@ CONTROLLER: tuple[Parameter, ...] = (
               "rad/s", 0.0, 100.0),
     Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/*; 0 publishes none.", "", 0, 1_000_000,
               read_only=True),
-    Parameter("limits.saturation", "joint", "What a saturated joint does to the others: nothing (joint), or the motion "
-              "of all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
-    Parameter("limits.stop_frequency", 20.0, "How stiff the soft walls before the position limits are: the natural "
+    Parameter("limits.saturation", "joint", "Effect of saturation on the other joints: none (joint), or the motion of "
+              "all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
+    Parameter("limits.stop_frequency", 20.0, "Stiffness of the soft walls before the position limits: the natural "
               "frequency of a joint that presses against one.", "1/s", 0.1, 1000.0),
     Parameter("limits.{joint}.effort", 0.0, "Largest effort; 0 takes the description's.", "N m or N", 0.0, 1e6),
     Parameter("limits.{joint}.effort_rate", 0.0, "Largest change of the effort; 0 takes the whole effort limit in "
               f"{RATE_TIME:g} s.", "N m/s or N/s", 0.0, 1e9),
-    Parameter("limits.{joint}.velocity", 0.0, "Largest speed: of a trajectory, and from which on a motion is damped; 0 "
-              "takes the description's.", "rad/s or m/s", 0.0, 1e4),
-    Parameter("limits.{joint}.position_margin", 0.0, "Distance from the position limits that trajectories keep and in "
-              "which a soft wall pushes back.", "rad or m", 0.0, 10.0),
-    Parameter("limits.{joint}.holding_error", 0.05, "How far an arm that is held may be moved from its place; beyond, "
-              "its place follows. 0 for no bound.", "rad or m", 0.0, 10.0),
+    Parameter("limits.{joint}.velocity", 0.0, "Largest speed of trajectories; faster motion is damped. 0 takes the "
+              "description's.", "rad/s or m/s", 0.0, 1e4),
+    Parameter("limits.{joint}.position_margin", 0.0, "Smallest distance of trajectories from the position limits, and "
+              "depth of the soft walls before them.", "rad or m", 0.0, 10.0),
+    Parameter("limits.{joint}.holding_error", 0.05, "Largest displacement of an arm that is held; beyond it, the "
+              "position to hold follows. 0 for no limit.", "rad or m", 0.0, 10.0),
 )
 
 
 def friction_compensation(values: Values) -> FrictionCompensation | None:
-    """The friction compensation that the parameters ask for; None for none."""
+    """Friction compensation by the parameters; None for none."""
     scale = number(values, "friction_compensation")
     return FrictionCompensation(scale, number(values, "friction_velocity_threshold")) if scale > 0.0 else None
 
 
 def base_sensor(values: Values) -> BaseSensor | None:
-    """How the motion of the base is measured; None for a base at rest."""
+    """Sensor of the motion of the base; None for a base at rest."""
     if not values["base_motion.topic"]:
         return None
     return BaseSensor(
@@ -140,9 +140,9 @@ def base_sensor(values: Values) -> BaseSensor | None:
 
 
 def damping_parameter(name: str, description: str) -> Parameter:
-    """A damping of each joint that is chosen from its inertia by default."""
+    """The parameter of a damping per joint; by default it is computed from the inertia."""
     return Parameter(
-        name, -1.0, f"{description} A negative number has it chosen from the inertia that the joint feels and the "
+        name, -1.0, f"{description} If negative, it is computed from the inertia that the joint feels and from the "
         "rate, at most 1.", "N m s/rad or N s/m", -1.0, 1e4,
     )
 
@@ -153,21 +153,21 @@ def lowest_rate(values: Values) -> float:
 
 
 def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, damping: str) -> Settings:
-    """What the parameters make of a robot.
+    """Settings of a controller for a robot.
 
     Parameters
     ----------
     robot, values
         The model, and all parameters of a controller.
     gains
-        Of the tracking law; None for a controller that only floats.
+        Gains of the tracking law; None for a controller that only floats.
     damping
         Name of the parameter, with ``{joint}``, of the damping of hand guiding.
 
     Raises
     ------
     ParameterError, ControlError
-        What does not fit together, and gains or damping that are not stable; nothing has changed then.
+        The parameters do not fit together, or gains or damping are not stable.
     """
     if robot.n == 0:
         raise ParameterError(f"robot {robot.name!r} has no joint that can be driven; check the description and joints")
@@ -176,13 +176,13 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
     warnings = guiding.warnings + (() if gains is None else check_gains(gains, rate, robot.joint_names))
     friction = friction_compensation(values)
     compensated = values["hardware_compensates"]
-    assert isinstance(compensated, tuple)  # the schema has seen to it
+    assert isinstance(compensated, tuple)  # checked by the schema
     floating_friction = None if gains is not None else friction
     return Settings(
         robot=robot,
         limits=joint_limits(robot, values),
         states=StateLimits(
-            # what the arm can do, not what it is allowed: low limits are no reason to disbelieve a push
+            # what the arm can do, not what it is allowed: a push may exceed low limits
             velocity=described_velocity(robot), continuous=continuous(robot),
             timeout=number(values, "state_timeout"), lateness=number(values, "state_lateness") or np.inf,
             filter_frequency=number(values, "velocity_filter"),
@@ -216,7 +216,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
 
 
 def joint_limits(robot: Machine, values: Values) -> EffortLimits:
-    """What limits each joint: the description's limits, narrowed by the parameters."""
+    """Limits of each joint: the description's, narrowed by the parameters."""
     joints = robot.joint_names
     effort = effort_limits(robot, values)
     frequency, stiffest = number(values, "limits.stop_frequency"), STIFFEST * lowest_rate(values)
@@ -238,13 +238,13 @@ def joint_limits(robot: Machine, values: Values) -> EffortLimits:
 
 
 def holding_error(robot: Machine, values: Values) -> Array:
-    """How far each joint may be from where it is held, infinite where the parameter is 0, rad or m; shape (n,)."""
+    """Largest distance of each joint from where it is held, infinite if the parameter is 0, rad or m; shape (n,)."""
     given = np.array(per_joint(values, "limits.{joint}.holding_error", robot.joint_names))
     return np.where(given > 0.0, given, np.inf)
 
 
 def velocity_limits(robot: Machine, values: Values) -> Array:
-    """The smaller of the parameter's limit and the description's, infinite where there is neither; shape (n,)."""
+    """The smaller of the parameter's limit and the description's, infinite if there is neither; shape (n,)."""
     given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
     limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described_velocity(robot))
     return limit
@@ -262,12 +262,12 @@ def continuous(robot: Machine) -> NDArray[np.bool_]:
 
 
 def effort_scales(robot: Machine, values: Values) -> Array:
-    """What is sent for each N·m or N of the model, joint by joint; shape (n,).
+    """Sent value per N·m or N of the model, joint by joint; shape (n,).
 
     Raises
     ------
     ParameterError
-        A scale of 0, or next to it.
+        A scale that is too close to 0.
     """
     scale = np.array(per_joint(values, "effort_scale.{joint}", robot.joint_names))
     j = int(np.argmin(np.abs(scale)))

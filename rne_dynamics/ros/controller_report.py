@@ -1,4 +1,4 @@
-"""What a controller says of itself on /diagnostics: its state, what it refused, what it clamped and why."""
+"""Status of a controller for /diagnostics: its state, refused inputs, clamped efforts and their causes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
 
 
 class ControllerReport:
-    """One report after the other, each with what is new since the one before.
+    """Status messages, each with what is new since the one before.
 
     Parameters
     ----------
     supervisor
-        What is reported on.
+        Of the controller.
     """
 
     def __init__(self, supervisor: Supervisor) -> None:
@@ -46,7 +46,7 @@ class ControllerReport:
         elif s.estimated:
             level, message = WARN, f"velocities contradict positions and are estimated: {', '.join(s.estimated)}"
         elif s.distance is not None and s.distance < NEAR_SINGULAR:
-            level, message = WARN, "near a singular posture, in which the motors do not hold the mechanism"
+            level, message = WARN, "near a singular posture, in which the motors cannot hold the mechanism"
         values: dict[str, object] = {
             "state": s.mode.value, "cause": s.cause,
             "motion locked": s.obstacle or (s.gate.text if not s.gate.open else ""),
@@ -64,7 +64,7 @@ class ControllerReport:
 
 
 def setpoint_values(supervisor: Supervisor) -> dict[str, object]:
-    """The values on setpoints, where those are followed."""
+    """Values about setpoints, if setpoints are followed."""
     setpoints = supervisor.setpoints
     if setpoints is None:
         return {}

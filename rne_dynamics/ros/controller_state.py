@@ -1,4 +1,4 @@
-"""What the controller asks, measures and sends, on ``~/controller_state``, where control_msgs is installed."""
+"""Reference, measured state and effort on ``~/controller_state``, where control_msgs is installed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import write_stamp
+from rne_dynamics.ros.qos import OFFERED
 
 try:  # not among the wheels on PyPI; part of every ROS 2 installation that has controllers
     from control_msgs.msg import JointTrajectoryControllerState
@@ -19,7 +20,7 @@ except ImportError:
 
 
 class PointMemory:
-    """A trajectory point whose lists are made once and written in place.
+    """A trajectory point with preallocated lists, written in place.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ class PointMemory:
     n
         Number of joints.
     fields
-        The lists it is to have, others stay empty: "positions", "velocities", "accelerations", "effort".
+        The lists it has, others stay empty: "positions", "velocities", "accelerations", "effort".
     """
 
     def __init__(self, point: JointTrajectoryPoint, n: int, *fields: str) -> None:
@@ -43,7 +44,7 @@ class PointMemory:
 
 
 class ControllerState:
-    """The message, every `divisor`-th cycle and only where somebody listens.
+    """Publishes the message every `divisor`-th cycle, if there are subscribers.
 
     Parameters
     ----------
@@ -70,14 +71,14 @@ class ControllerState:
         self._output = PointMemory(message.output, n, "effort")
 
     def publish(self, stamp: int, reference: Reference, q: Array, qd: Array, command: Array, speed: float) -> None:
-        """Send what was asked of the arm, what it did, and the limited effort that went out.
+        """Send the reference, the measured state, and the limited effort that was sent.
 
         Parameters
         ----------
         stamp
             Of the joint state, ns.
         reference
-            Asked for that time; each (n,).
+            For that time; each (n,).
         q, qd
             Measured; rad or m, and per s; (n,).
         command

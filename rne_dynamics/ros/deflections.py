@@ -1,4 +1,4 @@
-"""How far the ends of flexible links are from where stiff ones would have them: on a topic, and where it is too far."""
+"""Deflections of the ends of flexible links: a topic, and a warning where they exceed the range of the theory."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.state import State
 
-#: What is told of the end of a link: displacement, m, and small turn, rad, in the link's frame.
+#: Components of a deflection: displacement, m, and small rotation, rad, in the link's frame.
 COMPONENTS = ("x", "y", "z", "rx", "ry", "rz")
 
 
 class BendingWatch:
-    """The largest deflection since the last report, and what to say where the links left the range of their theory."""
+    """Largest deflection since the last report; findings where links exceed the range of the theory."""
 
     def __init__(self, arm: FlexibleArm) -> None:
         self._arm, self._part = arm, 0.0
         self._worst: State | None = None
 
-    def look(self, state: State) -> None:
-        """One state of the simulation."""
+    def note(self, state: State) -> None:
+        """Note one state of the simulation."""
         assert state.delta is not None
         part = float(deflections(self._arm, state.delta).max())
         if self._worst is None or part > self._part:
             self._part, self._worst = part, state
 
     def findings(self, now: State) -> tuple[str, ...]:
-        """See `range_findings`: of the most bent state since the last call, and of the present one."""
+        """As `range_findings`, for the state of largest deflection since the last call and for the present one."""
         states = [state for state in (self._worst, now) if state is not None]
         self._part, self._worst = 0.0, None
         delta = np.array([state.delta for state in states])
@@ -41,9 +42,9 @@ class BendingWatch:
 
 
 class DeflectionsPublisher:
-    """The ends of all flexible links on ``~/deflections``, every `divisor`-th period and only where somebody listens.
+    """Publishes the ends of flexible links on ``~/deflections`` every `divisor`-th period, if there are subscribers.
 
-    Names are ``<link>/x`` and so on, see `COMPONENTS`; `position` holds displacements and turns, `velocity` their
+    Names are ``<link>/x`` and so on, see `COMPONENTS`; `position` has displacements and rotations, `velocity` their
     rates.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The session behind `rne demo`: simulator and controller as two processes, moves sent, everything recorded."""
+"""The session of `rne demo`: simulator and controller as two processes; moves are sent, topics recorded."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.session_recorder import PATIENCE, RawRecording, Recording, SessionRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
-#: Apart from any real arm: what the demo publishes stays in this namespace.
+#: Namespace of the demo, apart from any real arm.
 NAMESPACE = "/rne_demo"
-#: A cold numba cache compiles for half a minute in each process.
+#: With a cold numba cache each process compiles for half a minute.
 START_PATIENCE = 180.0
 SIMULATOR, CONTROLLER = "simulator", "computed_torque_controller"
-#: Notice given to the controller before a move starts, simulated s, and stillness after its end.
+#: Time between sending a move and its start, and at rest after its end, simulated s.
 NOTICE = 0.5
 SETTLE = 0.2
-#: Longest wait of the simulation for the controller, s: a computer may be busy, but not for ever.
+#: Longest wait of the simulation for the controller, s: the computer may be busy.
 LOCKSTEP_TIMEOUT = 60.0
 #: Tip deflections per second.
 DEFLECTIONS_RATE = 250.0
-#: A service may see a request before it sees who asks, and its answer is lost then: times to ask, and s for each.
+#: A service may receive a request before it discovers the client; its answer is lost then. Attempts, and s for each.
 ATTEMPTS, ANSWER = 5, 3.0
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Moves one after the other, each starting where the one before ends; the last ends where the first starts.
+    """A sequence of moves, each from the end of the one before; the last ends where the first starts.
 
     Parameters
     ----------
     moves
         The motions.
     settle
-        Stillness asked for after the end of each, s.
+        Time at rest after each, s.
     """
 
     moves: tuple[Quintic | SampledTrajectory, ...]
@@ -61,24 +61,24 @@ class Run:
 
     @property
     def duration(self) -> float:
-        """Of the moves and of what follows each, s."""
+        """Duration of the moves with the rest after each, s."""
         return sum(move.duration + self.settle for move in self.moves)
 
 
 @dataclass(frozen=True, eq=False)
 class Session:
-    """What to run.
+    """Robot, motions and settings of a session.
 
     Parameters
     ----------
     robot
-        The parameters that tell the nodes what the robot is.
+        The parameters of the nodes that describe the robot.
     joints
         Names, in the order of the vectors.
     start
-        Where the arm starts, (n,).
+        Start position, (n,).
     runs
-        The motions. Before each but the first the simulator is reset, so that all begin alike, at rest.
+        The motions. The simulator is reset before each but the first, so that all begin alike, at rest.
     effort_limit
         For the controller, (n,).
     rate
@@ -106,12 +106,12 @@ Progress = Callable[[str, float], None]
 
 
 def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
-    """Run a session, one recording a run; `progress` is told what happens and which fraction of the motion is done.
+    """Run a session; one recording per run. `progress` is called with the present activity and the fraction done.
 
     Raises
     ------
     RneDynamicsError
-        A process has ended, or something did not happen in time; the message tells what and shows the log's end.
+        A process has ended, or a wait timed out; the message has the reason and the end of the log.
     """
     os.environ.setdefault("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
     context = Context()
@@ -132,7 +132,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
     with contextlib.ExitStack() as stack:
         files = parameter_files(session, folder)
         began = time.monotonic()
-        # entered last, ended first: the controller sets the arm down while the simulator still answers
+        # entered last, ended first: the controller releases the arm while the simulator still answers
         processes = [
             stack.enter_context(
                 NodeProcess(
@@ -163,11 +163,11 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
                 recorder.forget()
                 wait_until(recorder.receives_everything, PATIENCE, "the arm at its start", processes)
                 wait_until(recorder.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
-            told = _part(progress, done / total, r.duration / total)
-            begins = tuple(_move(session.joints, r, recorder, trajectories, processes, told))
-            taken.append(recorder.take(begins, recorder.account(processes)))
+            part = _part(progress, done / total, r.duration / total)
+            begins = tuple(_move(session.joints, r, recorder, trajectories, processes, part))
+            taken.append(recorder.take(begins, recorder.simulator_report(processes)))
             done += r.duration
-        progress("setting the arm down", 1.0)
+        progress("releasing the arm", 1.0)
         for process in reversed(processes):
             if process.stop() != 0:
                 raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
@@ -180,7 +180,7 @@ def _part(progress: Progress, before: float, share: float) -> Progress:
 
 
 def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
-    """Put the simulated arm back to its start, at rest."""
+    """Reset the simulated arm to its start, at rest."""
     caller = rclpy.create_node("demo_reset", namespace=NAMESPACE, context=node.context)  # `node` is never spun
     executor = SingleThreadedExecutor(context=node.context)
     try:
@@ -209,7 +209,7 @@ def _move(
         trajectories.publish(move_message(joints, move, begin))
         end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
-        while (now := recorder.newest_stamp()) < end:  # however slowly simulated time passes, as long as it does
+        while (now := recorder.newest_stamp()) < end:  # at any speed of simulated time
             passed = done + max(now - begin, 0) / NANOSECONDS
             progress(f"move {number} of {len(run.moves)}", passed / run.duration)
 
@@ -251,7 +251,7 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
             **common, "limits": limits, "torque_divisor": max(1, round(session.rate / 50.0)),
             "gains": {j: {"p": session.bandwidth**2, "d": 2.0 * session.bandwidth} for j in session.joints},
             "use_sim_time": session.lockstep,
-            # the simulated friction is known exactly, so its compensation may be sharp around standstill
+            # the simulated friction is known exactly, so its compensation may be steep around zero speed
             "friction_velocity_threshold": 0.001,
         },
     }

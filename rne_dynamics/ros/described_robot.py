@@ -128,7 +128,7 @@ def _tree(machine: AnyMachine) -> KinematicTree:
 def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyMachine:
     if not names_model_file(source):
         return load_urdf(source, lock=lock)
-    # late: what reads model files knows loops, beams and mode shapes, a tenth of a second that a URDF need not wait for
+    # late: the import takes 0.1 s, which a URDF does not need
     from rne_dynamics.description.model_file import load_model
 
     return load_model(source, lock=lock)

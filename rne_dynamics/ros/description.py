@@ -1,4 +1,4 @@
-"""The robot description as text, as the topic and the parameter of that name carry it."""
+"""The robot description as text, for the topic and the parameter of that name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rne_dynamics.errors import DescriptionError
 def description_text(source: SourceLike, mappings: Mapping[str, str] | None = None) -> str:
     """URDF text of a path, a URI, a shipped robot's name, or of text itself; xacro is expanded.
 
-    Of a model file it is the URDF that it names: what links look like and how they hang together, not the loops.
+    Of a model file it is the URDF that it names, without the loops.
 
     Parameters
     ----------

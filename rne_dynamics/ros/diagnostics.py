@@ -1,4 +1,4 @@
-"""What a node reports on /diagnostics."""
+"""Publisher of a node's status on /diagnostics."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Diagnostics:
         self._publisher.publish(array)
 
     def warn(self, message: str) -> None:
-        """Write a warning into the log: a new one at once, the same one not more often than every `LOG_PERIOD`."""
+        """Log a warning: a new one at once, the same one at most every `LOG_PERIOD`."""
         kind, now = _NUMBER.sub("#", message), time.monotonic()
         if now - self._warned.get(kind, -LOG_PERIOD) >= LOG_PERIOD:
             self._warned[kind] = now

@@ -16,7 +16,7 @@ class Driver:
     efforts
         Where its effort controller takes std_msgs/Float64MultiArray.
     drives
-        Where it says whether its drives act, std_msgs/Bool; empty if it has no such topic.
+        Where it reports whether its drives act, std_msgs/Bool; empty if it has no such topic.
     """
 
     joint_states: str = "joint_states"
@@ -24,7 +24,7 @@ class Driver:
     drives: str = ""
 
 
-#: A driver without remappings: what our simulator uses.
+#: A driver without remappings, like our simulator.
 PLAIN = Driver()
 DRIVERS: dict[str, Driver] = {
     "franka": Driver(joint_states="franka/joint_states", efforts="forward_effort_controller/commands"),

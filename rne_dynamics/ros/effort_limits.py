@@ -21,7 +21,7 @@ def drive_limits(robot: Machine, values: Values) -> Array:
 
 
 def effort_limits(robot: Machine, values: Values) -> Array:
-    """As `drive_limits`, but every joint must have a limit: an arm is never driven without.
+    """As `drive_limits`, but every joint must have a limit.
 
     Raises
     ------

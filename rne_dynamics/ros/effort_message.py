@@ -1,4 +1,4 @@
-"""The two messages that efforts travel in: a list in a fixed order, or names with a time stamp."""
+"""The two types of effort messages: a list in a fixed order, or names with a time stamp."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from rne_dynamics.errors import ControlError, ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import (
     ENCAPSULATION,
-    NATIVE,
-    PLAIN,
     STAMP_SIZE,
     NumbersReader,
     PreparedMessage,
-    Walk,
     stamp_in,
+    stamped_names,
 )
 from rne_dynamics.ros.parameters import Parameter
 
@@ -35,7 +33,7 @@ INTERFACE = "effort"
 
 COMMAND_MESSAGE = Parameter(
     "command_message", FLOATS, f"Type of the effort commands: a list in the order of joints ({FLOATS}), or names with "
-    f"the time of sending ({NAMED}), which receivers can tell to be too old.", choices=(FLOATS, NAMED), read_only=True,
+    f"the time of sending ({NAMED}), which receivers refuse if it is too old.", choices=(FLOATS, NAMED), read_only=True,
 )
 
 
@@ -80,11 +78,11 @@ def prepared_effort(message: str, joints: Sequence[str]) -> PreparedMessage:
 class EffortReader(Protocol):
     """Efforts from the bytes of messages."""
 
-    #: When the last message was sent, ns; 0 where it does not say.
+    #: Time stamp of the last message, ns; 0 if it has none.
     stamp: int
 
     def read(self, data: bytes) -> Array:
-        """Efforts in the order of the joints; shape (n,). Values are not checked, nor is their number in a list.
+        """Efforts in the order of the joints; shape (n,). Neither values nor their number in a list are checked.
 
         Raises
         ------
@@ -115,7 +113,7 @@ class _Floats:
 class JointCommandReader:
     """Reads control_msgs/JointCommand messages: header, joint_names, interface_name, values.
 
-    The names are compared once for each sender's list. The message's Python type is not needed.
+    The names are compared once per sender. The message's Python type is not needed.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
@@ -135,13 +133,10 @@ class JointCommandReader:
         return efforts
 
     def _look_up(self, data: bytes) -> int:
-        """Note where the numbers of such a message begin, and whose they are."""
-        walk = Walk(data, ENCAPSULATION + STAMP_SIZE)
+        """Note the offset of the numbers of such a message, and their joints."""
         try:
-            if data[:2] != PLAIN or not NATIVE:
-                raise error
-            walk.text()  # frame_id
-            names = [walk.text().decode() for _ in range(walk.count())]
+            walk, listed = stamped_names(data)
+            names = [name.decode() for name in listed]
             interface = walk.text().decode()
             values = walk.numbers()
         except (error, UnicodeDecodeError) as cause:

@@ -1,4 +1,4 @@
-"""MoveIt's way in: the action ``~/follow_joint_trajectory``, where control_msgs is installed."""
+"""The action ``~/follow_joint_trajectory``, as MoveIt uses it, where control_msgs is installed."""
 
 from __future__ import annotations
 
@@ -26,51 +26,51 @@ except ImportError:
 
 #: Time between two messages of feedback, s.
 FEEDBACK_PERIOD = 0.05
-#: How long a result is kept for a client that asks late, s: rclpy's 15 min would keep every trajectory as long.
+#: Time for which a result is kept for late clients, s: rclpy's 15 min would keep every trajectory as long.
 RESULT_TIMEOUT = 10
 
 
-#: Follows a trajectory that was checked, or raises `RneDynamicsError`; what it is given is called once.
+#: Follows a checked trajectory, or raises `RneDynamicsError`; calls its argument once, at the end.
 Begin = Callable[[OnEnd], None]
 
 
 class Controller(Protocol):
-    """What the action needs of the node that follows trajectories."""
+    """What the action uses of the node that follows trajectories."""
 
     @property
     def tolerances(self) -> Tolerances:
-        """By which trajectories are judged that bring none of their own."""
+        """Tolerances of trajectories without their own."""
 
     def prepare(self, message: JointTrajectory, tolerances: Tolerances) -> Begin:
-        """Check `message` for following it at once; raises `RneDynamicsError`."""
+        """Check `message`, to follow it at once; raises `RneDynamicsError`."""
 
     def refused(self, error: RneDynamicsError) -> None:
         """Log why a trajectory is not followed."""
 
     def cancel_motion(self, why: str) -> None:
-        """Bring what is under way to rest; its `on_end` tells when it is."""
+        """Bring the present motion to rest; then its `on_end` is called."""
 
     def present(self) -> tuple[Reference, Array, Array]:
-        """What is asked of the arm now, and its measured position and velocity."""
+        """Present reference, and measured position and velocity."""
 
 
 class FollowAction:
-    """The action server; one goal moves the arm, and the newest one does.
+    """The action server; a new goal preempts the current one.
 
-    A goal that cannot be followed is rejected. The reason is in the node's log: a rejection carries none.
+    A goal that cannot be followed is rejected. The reason is in the node's log: a rejection has no field for it.
 
-    A client that is told how its goal ended has the arm at rest or held: a cancelled goal ends when the arm has come
-    to rest, not when the request came. Cancelling a goal that is to begin later brakes what is under way as well.
+    When a client receives the result of its goal, the arm is at rest or held: a cancelled goal ends when the arm has
+    come to rest, not when the request came. Cancelling a goal that begins later also brakes the current motion.
 
     A node that is cleaned up keeps the server until it is configured again: the results of goals that its deactivation
-    has ended go out in the executor's next turns, and a new goal is rejected at once.
+    has ended are sent in the executor's next turns, and new goals are rejected.
 
     Parameters
     ----------
     node
         The node that offers the action.
     controller
-        The same node, as what follows trajectories.
+        The same node, which follows trajectories.
     joints
         Names of the joints, in the order of the controller's vectors.
     """
@@ -92,7 +92,7 @@ class FollowAction:
         )
 
     def _check(self, goal: Any) -> GoalResponse:
-        """Accept what can be followed from what the arm does now."""
+        """Accept a goal that can be followed from the present motion."""
         try:
             self._checked = goal, self._controller.prepare(*read_goal(goal, self._controller.tolerances))
         except RneDynamicsError as error:
@@ -101,7 +101,7 @@ class FollowAction:
         return GoalResponse.ACCEPT
 
     def _begin(self, handle: ServerGoalHandle) -> None:
-        """Follow the goal's trajectory in the executor's turn in which it came and was checked."""
+        """Follow the goal's trajectory, in the same turn of the executor in which it was checked."""
         ended = Future()
         self._goals[_key(handle)] = handle, ended
         checked, self._checked = self._checked, None
@@ -109,26 +109,26 @@ class FollowAction:
         assert checked[0] is handle.request
         try:
             checked[1](lambda *end: ended.set_result(result(*end)))
-        except RneDynamicsError as error:  # what the arm does has changed since the check
+        except RneDynamicsError as error:  # the motion has changed since the check
             self._controller.refused(error)
             ended.set_result(result(Ending.STOPPED, str(error)))
         handle.execute()
 
     async def _result(self, handle: ServerGoalHandle) -> Any:
-        """Wait, a glance each time the executor has its turn, until the motion has ended."""
-        ending, told = await self._goals[_key(handle)][1]
+        """Wait until the motion has ended."""
+        ending, outcome = await self._goals[_key(handle)][1]
         del self._goals[_key(handle)]
         if ending is Ending.SUCCEEDED:
             handle.succeed()
         elif handle.is_cancel_requested and ending in (Ending.CANCELLED, Ending.STOPPED, Ending.REPLACED):
-            told.error_code = told.SUCCESSFUL  # the status says it: the client has what it asked for
+            outcome.error_code = outcome.SUCCESSFUL  # the status reports the cancellation, which was requested
             handle.canceled()
         else:
             handle.abort()
-        return told
+        return outcome
 
     def _cancel(self, handle: ServerGoalHandle) -> CancelResponse:
-        """Brake, if the motion is still this goal's."""
+        """Brake, if the goal has not ended."""
         _, ended = self._goals[_key(handle)]
         if ended.done():
             return CancelResponse.REJECT
@@ -136,7 +136,7 @@ class FollowAction:
         return CancelResponse.ACCEPT
 
     def report(self, stamp: int, now: float) -> None:
-        """Send feedback where a goal is under way and feedback is due.
+        """Send feedback, if a goal is active and feedback is due.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ def follow_action(node: Any, joints: tuple[str, ...]) -> FollowAction | None:
 
 
 def read_goal(goal: Any, defaults: Tolerances) -> tuple[JointTrajectory, Tolerances]:
-    """The trajectory of a goal and the tolerances by which it is judged.
+    """The trajectory of a goal and its tolerances.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def result(ending: Ending, text: str) -> tuple[Ending, Any]:
     code = {
         Ending.SUCCEEDED: kind.SUCCESSFUL, Ending.PATH: kind.PATH_TOLERANCE_VIOLATED,
         Ending.GOAL: kind.GOAL_TOLERANCE_VIOLATED,
-    }.get(ending, kind.INVALID_GOAL)  # there is no code for a goal that others ended; ros2_controllers take this one
+    }.get(ending, kind.INVALID_GOAL)  # no code exists for a goal that others ended; ros2_controllers use this one
     return ending, kind(error_code=code, error_string=f"{ending.value}: {text}")
 
 

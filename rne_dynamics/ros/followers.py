@@ -1,4 +1,4 @@
-"""The nodes that follow a simulator's clock, and what they have dealt with so far."""
+"""The nodes that follow a simulator's clock, and their acknowledgements."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
 class Followers:
     """Controllers and gates in simulated time, by their acknowledgements; see `clock_seen`.
 
-    A follower is known as soon as DDS has matched it, so it is waited for from its first joint state on, whatever it
-    answers: a controller that is inactive, refuses a state or has released the arm acknowledges that state too.
+    A follower counts as soon as DDS has matched it, so it is waited for from its first joint state on, also without an
+    effort: a controller that is inactive, refuses a state or has released the arm acknowledges that state too.
 
     Parameters
     ----------
@@ -31,17 +31,17 @@ class Followers:
         self._subscription = node.keep(polled_subscription(node, Int64MultiArray, seen_topic(node), EVERYTHING))
         self._commands = number_of(commands)
         self._seen: dict[int, ClockSeen] = {}
-        self._unseen: dict[int, int] = {}  # acknowledgements of the time without the state that belongs to it
-        self._stamp, self._count, self._absent = 0, 0, 0  # of the last state; how many there are; how many given up
-        self._present: set[int] = set()  # who had dealt with the state for which the others were given up
+        self._unseen: dict[int, int] = {}  # acknowledgements of the time without its state
+        self._stamp, self._count, self._absent = 0, 0, 0  # of the last state; followers, and those given up
+        self._present: set[int] = set()  # who had processed the state for which the others were given up
 
     def publish(self, stamp: int) -> None:
-        """Note that the time and the joint state with this stamp, ns, go out now."""
+        """Note that the time and the joint state with this stamp, ns, are published now."""
         self._stamp = stamp
         self._unseen.clear()
 
     def take(self) -> None:
-        """Take the acknowledgements that have come."""
+        """Take the acknowledgements received."""
         while (taken := take(self._subscription, Int64MultiArray)) is not None:
             seen = ClockSeen(*taken[0].data)
             self._seen[seen.node] = seen
@@ -53,30 +53,30 @@ class Followers:
 
     @property
     def count(self) -> int:
-        """How many there are."""
+        """Number of followers."""
         return int(self._subscription.get_publisher_count())
 
     @property
     def missing(self) -> int:
-        """How many have not dealt with the last state, without those that were given up."""
+        """Number of followers that have not processed the last state, without those given up."""
         count = self.count
-        self._absent = max(self._absent - max(self._count - count, 0), 0)  # who leaves was absent before
+        self._absent = max(self._absent - max(self._count - count, 0), 0)  # followers that leave were absent before
         self._count = count
         return max(count - self._absent - len(self._done), 0)
 
     def give_up(self) -> None:
-        """Wait no more for those that are missing, until they acknowledge something again."""
+        """Wait no more for the missing ones, until they acknowledge again."""
         self._absent += self.missing
         self._present = {s.node for s in self._done}
 
     @property
     def lost(self) -> bool:
-        """Whether one has twice acknowledged the time without its state: it waits no longer on the way, it is lost."""
+        """Whether a follower has acknowledged the time twice without its state, which is lost then."""
         return any(count >= 2 for count in self._unseen.values())
 
     @property
     def drive(self) -> bool:
-        """Whether a follower commands the arm, through a gate or not: where it sends nothing, no effort is to come."""
+        """Whether a follower commands the arm, through a gate or not."""
         topic, done = self._commands, self._done
         for _ in done:
             sources = [s.source for s in done if s.target == topic]
@@ -88,7 +88,7 @@ class Followers:
         return False
 
     def awaited(self, received: int | None) -> list[int]:
-        """Of each effort that was sent and has not come where it goes: the last one that has come there, 0 for none.
+        """For each effort that was sent and not received: the number of the last received effort there, 0 for none.
 
         They are publication sequence numbers.
 

@@ -1,7 +1,6 @@
-"""The effort gate's wait: two topics and one deadline, and the executor's turn in the pauses.
+"""The loop of the effort gate: waits for two topics and one deadline, and serves the executor in the pauses.
 
-As `HotLoop`, which waits for one topic. Commands are served first: what a controller sends must not wait for a joint
-state.
+As `HotLoop`, which waits for one topic. Commands are served first: they must not wait for a joint state.
 """
 
 from __future__ import annotations
@@ -13,14 +12,14 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD
-from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.node_executor import NodeExecutor
+from rne_dynamics.ros.qos import NEWEST
 from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
 
 
 class GateLoop:
-    """Waits for commands and joint states, both as bytes.
+    """Waits for commands and joint states, both serialised.
 
     Parameters
     ----------
@@ -33,7 +32,7 @@ class GateLoop:
     on_command, on_state
         Called with each command or joint state, and the sender's running number of it.
     clock, on_time
-        The clock, which is simulated or steady, and what is called with each simulated time.
+        The clock, simulated or steady, and the callback of each simulated time.
     """
 
     def __init__(
@@ -49,7 +48,7 @@ class GateLoop:
         self._service_at = 0.0
 
     def turn(self, longest: float) -> bool:
-        """Wait for a message, at most `longest` seconds, and serve what has come; whether a command has come."""
+        """Wait for a message, at most `longest` seconds, and serve all that came; whether a command was among them."""
         self._messages.wait(longest)
         command = take(self.commands, self._kind, raw=True)
         if command is not None:
@@ -62,7 +61,7 @@ class GateLoop:
         return command is not None
 
     def serve(self, executor: NodeExecutor, *, pause: bool) -> None:
-        """Let the executor do one thing if it is due: in a pause after a command, or where none has come for long."""
+        """Let the executor do one thing if it is due: in a pause after a command, or if none has come for long."""
         now = time.monotonic()
         if now < self._service_at or not (pause or now >= self._service_at + SERVICE_PERIOD):
             return

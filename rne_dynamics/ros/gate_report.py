@@ -15,7 +15,7 @@ class Neighbours(NamedTuple):
     Parameters
     ----------
     commanders
-        Publishers of the efforts that the gate receives.
+        Publishers of the commands that the gate receives.
     bypasses
         Other publishers of the efforts that the gate sends.
     listeners
@@ -63,7 +63,7 @@ class GateReport:
                 f" (the last one was refused: {gate.states.refusal})" if states else ""
             )
         elif gate.mode is PASSING and not neighbours.listeners:
-            level, message = WARN, "nobody listens to the efforts of the gate"
+            level, message = WARN, "no node subscribes to the efforts of the gate"
         elif refused:
             level, message = WARN, f"{refused} efforts refused: {c.refusal}"
         elif limited and clamp:

@@ -1,4 +1,4 @@
-"""Gravity compensation over ROS 2: the arm weighs nothing, and a hand can lead it."""
+"""Gravity compensation over ROS 2: the arm floats and can be guided by hand."""
 
 from __future__ import annotations
 
@@ -9,20 +9,21 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, damping_parameter
-from rne_dynamics.ros.effort_node import EffortNode, Loop
+from rne_dynamics.ros.effort_node import EffortNode
+from rne_dynamics.ros.loop_interface import Loop
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.process import run
 
 SCHEMA: tuple[Parameter, ...] = (
-    # by the measured speed, too much friction compensation sets an arm creeping: none unless it is asked for
+    # overcompensated friction, by the measured speed, makes an arm creep: none by default
     *(replace(p, default=0.0) if p.name == "friction_compensation" else p for p in CONTROLLER),
     damping_parameter("gains.{joint}.d", "Damping against the motion."),
 )
 
 
 class GravityCompensationNode(EffortNode):
-    """The node `gravity_compensation`: floats as soon as the start-up check is passed."""
+    """The node `gravity_compensation`: the arm floats as soon as the start-up check is passed."""
 
     def __init__(self, control: Loop) -> None:
         super().__init__("gravity_compensation", SCHEMA, control)

@@ -1,4 +1,4 @@
-"""Durations counted in bins: constant memory however long a run is, and percentiles at any time."""
+"""Histogram of durations: constant memory for any length of a run, percentiles at any time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rne_dynamics.model.inertia import Array
 
 Counts = NDArray[np.int64]
 
-#: Bins an octave: they are at most 1/128 of their value wide, 8 µs at 1 ms.
+#: Bins per octave: their width is at most 1/128 of their value, 8 µs at 1 ms.
 SUBDIVISION = 128
-#: Exponents of two: from 1 µs to 16 s; what is below or above lands in the first or the last bin.
+#: Exponents of two: from 1 µs to 16 s; shorter and longer durations count in the first and the last bin.
 LOWEST, HIGHEST = -20, 4
 BINS = (HIGHEST - LOWEST) * SUBDIVISION
 FIRST, LAST = 2.0**LOWEST, 2.0**HIGHEST
@@ -28,9 +28,9 @@ CENTRES: Array = 0.5 * (EDGES[:-1] + EDGES[1:])
 
 
 class Histogram:
-    """Durations from 1 µs to 16 s in bins of equal relative width, as floating-point numbers have them.
+    """Durations from 1 µs to 16 s in bins of equal relative width within an octave.
 
-    `add` is made for hot paths: 0.4 µs, and no memory. The rest may be asked for every now and then.
+    `add` is made for hot paths: 0.4 µs, no allocation. The other methods are slower.
     """
 
     __slots__ = ("_counts", "_view", "count", "largest")
@@ -42,7 +42,7 @@ class Histogram:
         self.largest = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one duration; what is not a number counts as endless, so that it is seen."""
+        """Count one duration; NaN counts in the last bin, so that it is visible."""
         if FIRST <= seconds < LAST:
             mantissa, exponent = frexp(seconds)  # seconds = mantissa 2^exponent, 1/2 <= mantissa < 1
             self._counts[(exponent - LOWEST - 2) * SUBDIVISION + int(mantissa * (2 * SUBDIVISION))] += 1
@@ -63,7 +63,7 @@ class Histogram:
 
 
 class Recent:
-    """What a histogram has counted since it was asked last."""
+    """Counts of a histogram since the last call."""
 
     def __init__(self, histogram: Histogram) -> None:
         self._histogram, self._before = histogram, histogram.counts()
@@ -87,7 +87,7 @@ def median(counts: Counts) -> float:
 
 
 def spread(counts: Counts, percent: float) -> float:
-    """How far from the median `percent` % of `counts`, (BINS,), lie at most, s, to a bin's width; NaN where empty."""
+    """Largest distance from the median of `percent` % of `counts`, (BINS,), s, to a bin's width; NaN where empty."""
     used = np.flatnonzero(counts)
     if not used.size:
         return float("nan")

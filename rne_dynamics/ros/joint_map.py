@@ -1,4 +1,4 @@
-"""Joint states read by name, never by position in the message."""
+"""Joint states by joint name, independently of the order in the message."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from rne_dynamics.model.inertia import Array
 #: How many senders' lists of names are kept.
 _SENDERS = 8
 
-#: Answers of `gather`.
+#: Return values of `gather`.
 WHOLE, NO_VELOCITY, OTHER = -1, -2, -3
 
 _NOTHING, _NO_WORDS, _NO_PATTERN = np.empty(0), np.empty(0, np.int64), np.empty((2, 0), np.int64)
 
 
 class JointStateLike(Protocol):
-    """What is read of a sensor_msgs/JointState."""
+    """The fields of a sensor_msgs/JointState that are read."""
 
     name: Sequence[str]
     position: Sequence[float]
@@ -32,20 +32,20 @@ class JointStateLike(Protocol):
 
 
 class Reading(Enum):
-    """What a joint state had for us."""
+    """Content of a joint state, as far as it concerns the controlled joints."""
 
     WHOLE = "positions and velocities"
     NO_VELOCITY = "positions alone"
-    FOREIGN = "none of our joints"
+    OTHER_JOINTS = "no controlled joint"
 
 
 _WHOLE, _NO_VELOCITY, _ = Reading  # reading a member off its class is slow in Python 3.11
 
 
 class JointMap:
-    """Where the controlled joints stand in the messages of each sender.
+    """Indices of the controlled joints in the messages of each sender.
 
-    The places are looked up once for each list of names: an arm and its gripper may share the topic.
+    They are looked up once for each list of names: an arm and its gripper may share the topic.
 
     Parameters
     ----------
@@ -56,31 +56,30 @@ class JointMap:
     def __init__(self, joints: Sequence[str]) -> None:
         self.joints = tuple(joints)
         self._names: list[str] = []
-        self._places: NDArray[np.intp] | None = None  # None: none of our joints
+        self._places: NDArray[np.intp] | None = None  # None: no controlled joint
         self._known: list[tuple[list[str], NDArray[np.intp] | None]] = []
         self._unread = np.empty(len(self.joints))
         self._absent = np.full(len(self.joints), -1)
         self._warm_up()
 
     def _warm_up(self) -> None:
-        """Compile before the first message, which must not wait for it."""
+        """Compile before the first message."""
         n = len(self.joints)
         places = np.arange(3 * n).reshape(3, n)
         gather(_NO_WORDS, np.zeros(3 * n), _NO_PATTERN, places, np.zeros(n), np.zeros(n), self._unread)
 
     def read(self, message: JointStateLike, q: Array, qd: Array, effort: Array | None = None) -> Reading:
-        """Fill `q`, `qd` and `effort`, shape (n,), from a message; joints that are not ours are ignored.
+        """Fill `q`, `qd` and `effort`, shape (n,), from a message; other joints are ignored.
 
-        What the message does not have is filled with NaN, which no law or filter takes for a number: `qd` where the
-        message has no velocities, or where all of ours are NaN (joint_state_broadcaster's way of saying so), all
-        three where none of the joints is ours (`Reading.FOREIGN`). An effort that is missing or not finite
-        is NaN, and never a reason to refuse a state.
+        Missing values are NaN, which laws and filters refuse: `qd` if the message has no velocities, or if those of all
+        controlled joints are NaN (so joint_state_broadcaster reports their absence); all three if the message has no
+        controlled joint (`Reading.OTHER_JOINTS`). A missing or infinite effort is NaN, and no reason to refuse a state.
 
         Raises
         ------
         StateError
-            Some of our joints are missing or named twice, the position or velocity list has another length than the
-            names, or a value of ours is not finite. `q`, `qd` and `effort` must not be used then.
+            Some controlled joints are missing or named twice, the position or velocity list has another length than the
+            names, or one of their values is not finite. `q`, `qd` and `effort` must not be used then.
         """
         if message.name != self._names:
             self._look_up(list(message.name))
@@ -88,7 +87,7 @@ class JointMap:
         if self._places is None and (self._names or not len(message.position)):
             for out in (q, qd, reported):
                 out.fill(np.nan)
-            return Reading.FOREIGN
+            return Reading.OTHER_JOINTS
         count = len(self._names)
         position, velocity = np.asarray(message.position, np.float64), np.asarray(message.velocity, np.float64)
         if len(position) != count or len(velocity) not in (0, count):
@@ -103,9 +102,9 @@ class JointMap:
         return self.verdict(gather(_NO_WORDS, values, _NO_PATTERN, places, q, qd, reported), q, qd)
 
     def places(self, position: int, velocity: int | None, effort: int | None) -> NDArray[np.int64]:
-        """Where each of our joints stands among all numbers of a message like the last one read; (3, n), -1: nowhere.
+        """Index of each joint's values among all numbers of a message like the last one read; (3, n), -1 for none.
 
-        Given where each list begins. (3, 0) where none of the joints is ours.
+        Given the index at which each list begins. (3, 0) if the message has no controlled joint.
         """
         if self._places is None:
             return np.empty((3, 0), np.int64)
@@ -113,7 +112,7 @@ class JointMap:
         return np.array([self._places + start if start is not None else self._absent for start in starts], np.int64)
 
     def verdict(self, code: int, q: Array, qd: Array) -> Reading:
-        """What an answer of `gather` means; raises as `read`."""
+        """Meaning of a return value of `gather`; raises as `read`."""
         if code >= 0:
             j = code % len(q)
             label, value = ("position", q[j]) if code < len(q) else ("velocity", qd[j])
@@ -133,7 +132,7 @@ class JointMap:
         self._names, self._places = names, places
 
     def _places_in(self, names: list[str]) -> NDArray[np.intp] | None:
-        """Where our joints stand among `names`; None where none is there."""
+        """Indices of the controlled joints among `names`; None if there are none."""
         missing = [j for j in self.joints if j not in names]
         if len(missing) == len(self.joints):
             return None
@@ -159,7 +158,7 @@ def gather(
 ) -> int:
     """Fill q, qd and reported, (n,) each, from `values` at `places`, (3, n), if `words` fit `pattern`, (2, words).
 
-    Answers WHOLE or NO_VELOCITY; OTHER where they do not fit, and nothing is written; otherwise which value is not
+    Returns WHOLE or NO_VELOCITY; OTHER if they do not fit, and nothing is written; otherwise the value that is not
     finite: j for the position of joint j, n + j for its velocity.
     """
     for k in range(pattern.shape[1]):

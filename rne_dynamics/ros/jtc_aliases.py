@@ -1,4 +1,4 @@
-"""Parameters of ros2_controllers' joint_trajectory_controller, and what they mean to computed torque."""
+"""Parameters of ros2_controllers' joint_trajectory_controller, and their meaning for computed torque."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from rne_dynamics.ros.parameter_aliases import ParameterAlias, only
 
 _ANTI_WINDUP = "the integral stops where an effort is clamped, and at gains.<joint>.i_clamp"
 
-#: What is missing here has the same name there and here: joints, command_interfaces, gains.<joint>.p, i, d and i_clamp,
-#: constraints.goal_time, constraints.<joint>.trajectory and goal, allow_nonzero_velocity_at_trajectory_end. Their units
-#: are those of docs/parameters.md.
+#: Parameters not listed here have the same name there and here: joints, command_interfaces, gains.<joint>.p, i, d and
+#: i_clamp, constraints.goal_time, constraints.<joint>.trajectory and goal, allow_nonzero_velocity_at_trajectory_end.
+#: Their units are those of docs/parameters.md.
 JTC: tuple[ParameterAlias, ...] = (
     # the same under another name
     ParameterAlias("constraints.stopped_velocity_tolerance", "constraints.stopped_velocity"),
     ParameterAlias("speed_scaling.initial_scaling_factor", "speed_scaling"),
     ParameterAlias("gains.{joint}.i_clamp_max", "gains.{joint}.i_clamp"),
     ParameterAlias("gains.{joint}.i_clamp_min", "gains.{joint}.i_clamp", negated=True),
-    # what they choose makes no difference, or a harmless one
+    # their values make no difference, or a harmless one
     ParameterAlias("state_interfaces", does="it reads positions and velocities from joint_states"),
     ParameterAlias("allow_partial_joints_goal", does="a trajectory may always leave joints out, which are held"),
     ParameterAlias("interpolate_from_desired_state",
@@ -33,7 +33,7 @@ JTC: tuple[ParameterAlias, ...] = (
     ParameterAlias("gains.{joint}.antiwindup", does=_ANTI_WINDUP),
     ParameterAlias("gains.{joint}.antiwindup_strategy", does=_ANTI_WINDUP),
     ParameterAlias("gains.{joint}.tracking_time_constant", does=_ANTI_WINDUP),
-    # only one of their values is what happens here
+    # only one of their values is supported
     ParameterAlias("command_joints", accepts=lambda value: not len(value),
                    does="it commands the joints of the parameter joints, in their order"),
     ParameterAlias("update_rate", accepts=only(0), does="give the parameter rate; 0 answers every joint state"),

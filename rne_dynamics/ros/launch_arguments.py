@@ -1,4 +1,4 @@
-"""Arguments of the launch files, as a table; readable without ROS's launch."""
+"""Arguments of the launch files, as a table that does not need ROS's launch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LaunchArgument:
 
 
 BOOLEAN = ("true", "false")
-#: What the argument `gate` may be.
+#: Values of the argument `gate`.
 START, RUNNING, NONE = "start", "running", "none"
 
 URDF = LaunchArgument("urdf", "", "robot description: path of a .urdf or .xacro, package:// URI, or one of "
@@ -35,8 +35,8 @@ ARM = (
     LaunchArgument("xacro_args", "", "arguments of a .xacro: \"NAME:=VALUE NAME:=VALUE\""),
     MODEL,
     LaunchArgument("description_topic", "robot_description", "topic of the latched description (std_msgs/String)"),
-    LaunchArgument("hardware", "", "driver whose topics and file in config/hardware are used; arguments that are given "
-                   "win over it", tuple(DRIVERS)),
+    LaunchArgument("hardware", "", "driver whose topics and file in config/hardware are used; other arguments override "
+                   "it", tuple(DRIVERS)),
     LaunchArgument("config", "", "parameter file; by default the one of the hardware or of a shipped robot"),
     LaunchArgument("namespace", "", "namespace of all nodes"),
     LaunchArgument("joint_states", "", "topic of the joint states; by default the hardware's, or joint_states"),
@@ -45,13 +45,13 @@ EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts
                          "effort_controller/commands")
 VIEWERS = (
     LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
-                   "for a simulated arm, since drivers bring their own", BOOLEAN),
+                   "for a simulated arm, since drivers start their own", BOOLEAN),
     LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
 )
 CONTROLLED = (
     LaunchArgument("gate", "", "effort gate between controller and driver: start it here, use one that is running, or "
                    "none; by default start with hardware, else none", (START, RUNNING, NONE)),
-    LaunchArgument("drives", "", "topic that says whether the drives act (std_msgs/Bool); by default the hardware's"),
+    LaunchArgument("drives", "", "topic of the drives' readiness (std_msgs/Bool); by default the hardware's"),
 )
 SIMULATED = (
     LaunchArgument("lockstep", "true", "simulated time waits for the controller; false is real time", BOOLEAN),

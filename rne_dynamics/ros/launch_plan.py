@@ -1,4 +1,4 @@
-"""What each launch file starts: nodes with their parameters and topics, from its arguments. It needs no launch."""
+"""The nodes that each launch file starts, with parameters and topics, from its arguments; without ROS's launch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rne_dynamics.ros.parameter_files import applies, node_keys
 
 SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
-#: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but loads the whole client library.
+#: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but imports the whole client library.
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
 #: Where the gate takes efforts.
 GATE_TOPIC = "effort_gate/commands"
@@ -41,7 +41,7 @@ NEXT_TO_NONE = [0.0, 0.0, -0.001]
 
 @dataclass(frozen=True)
 class Kind:
-    """One launch file: which of our nodes it starts, and whether the arm is simulated; `robot` is its default."""
+    """One launch file: the nodes it starts, whether the arm is simulated, and its default `robot`."""
 
     nodes: tuple[str, ...]
     simulated: bool = False
@@ -54,7 +54,7 @@ class Kind:
 
     @property
     def arguments(self) -> tuple[LaunchArgument, ...]:
-        """What it takes."""
+        """Its arguments."""
         if MOVE in self.nodes:
             return (*ARM, *MOVED)
         return (*ARM, EFFORTS, *(CONTROLLED if self.gated else ()), *VIEWERS, *(SIMULATED if self.simulated else ()))
@@ -72,7 +72,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class NodePlan:
-    """One node: later parameters win over earlier ones; remappings are (from, to)."""
+    """One node: later parameters override earlier ones; remappings are (from, to)."""
 
     package: str
     executable: str
@@ -85,7 +85,7 @@ class NodePlan:
 
 @dataclass(frozen=True)
 class Arm:
-    """Which arm the arguments name: a model file, the text of a URDF, or neither, which means the topic."""
+    """The arm of the arguments: a model file, the text of a URDF, or neither, which means the topic."""
 
     name: str = ""
     model: str = ""
@@ -93,7 +93,7 @@ class Arm:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """As our nodes take it."""
+        """Its parameters for our nodes."""
         if self.model:
             return {"model": self.model}
         return {"robot_description": self.urdf} if self.urdf else {}
@@ -115,7 +115,7 @@ def plan(
     given
         Its arguments; those left out or empty have their defaults.
     installed
-        Whether a package of others is there.
+        Whether another package is installed.
 
     Raises
     ------
@@ -133,13 +133,13 @@ def plan(
     driver = topics(kind, values)
     file = config_file(arm, values)
     if MOVE in kind.nodes:
-        return [_move(arm, driver, values, file)]
+        return [_move(kind, arm, driver, values, file)]
     wanted = values["robot_state_publisher"] or ("true" if kind.simulated else "false")
     viewer = wanted == "true"
     if viewer and not arm.parameters:
         raise ArgumentError(
             "launch argument robot_state_publisher:=true needs urdf or model: without them the description is read "
-            f"from the topic {values['description_topic']}, where somebody else publishes it"
+            f"from the topic {values['description_topic']}, where another node publishes it"
         )
     gate = values.get("gate") or (START if kind.gated and values["hardware"] else NONE)
     published = viewer and installed(STATE_PUBLISHER)
@@ -149,7 +149,7 @@ def plan(
         NodePlan(
             "rne_dynamics", name,
             parameters=(
-                *_files(name, values, file), arm.parameters | _own_parameters(name, kind, values, driver, file)
+                *_files(name, kind, values, file), arm.parameters | _own_parameters(name, kind, values, driver, file)
             ),
             remappings=_remappings(name, kind, values, driver, gated=gate != NONE, published=published),
             guarded=gate == START and name not in (GATE, SIMULATOR),
@@ -208,7 +208,7 @@ def topics(kind: Kind, values: Mapping[str, str]) -> Driver:
             f"launch argument efforts:={efforts} is where the effort gate takes efforts; give the driver's topic, or "
             "gate:=running for a controller whose gate runs already"
         )
-    # a simulator does not say whether drives act
+    # a simulator does not report whether drives act
     drives = values.get("drives") or ("" if kind.simulated else known.drives)
     return Driver(values["joint_states"] or known.joint_states, efforts, drives)
 
@@ -222,11 +222,14 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
     return share_file(f"config/{arm.name}.yaml") if arm.name in (*shipped_robots(), *shipped_models()) else None
 
 
-def _files(name: str, values: Mapping[str, str], file: Path | None) -> list[Path]:
-    """The parameter file for a node. Files for hardware need no section for the nodes that drive nothing."""
+def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
+    """The parameter file for a node; none if it has no section for a node that needs none.
+
+    These are the nodes that drive no real arm. The others get it in any case, and warn that the section is missing.
+    """
     node = f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
-    needed = name not in (SIMULATOR, MOVE) or (file and any(applies(key, node) for key in node_keys(str(file))))
-    return [file] if file and needed else []
+    optional = name in (SIMULATOR, MOVE) or (name == GATE and kind.simulated)
+    return [file] if file and (not optional or any(applies(key, node) for key in node_keys(str(file)))) else []
 
 
 def _own_parameters(
@@ -248,8 +251,8 @@ def _time(values: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _as_hardware(file: Path) -> dict[str, Any]:
-    """Parameters with which the simulator stands in for the hardware of a file: its joints, and gravity or none."""
-    import yaml  # late: other launches need not wait for it
+    """Parameters with which the simulator replaces the hardware of a file: its joints, and gravity or none."""
+    import yaml  # late: only this launch needs it
 
     sections = yaml.safe_load(file.read_text(encoding="utf-8"))
     section = sections.get("/**/computed_torque_controller", {}).get("ros__parameters", {})
@@ -263,7 +266,7 @@ def _remappings(
     name: str, kind: Kind, values: Mapping[str, str], driver: Driver, *, gated: bool, published: bool
 ) -> tuple[tuple[str, str], ...]:
     efforts = GATE_TOPIC if gated and name not in (GATE, SIMULATOR) else driver.efforts
-    # one publisher of the description: where robot_state_publisher runs, the simulator's goes to a topic of its own
+    # one publisher of the description: if robot_state_publisher runs, the simulator uses a topic of its own
     description = f"~/{DESCRIPTION_TOPIC}" if name == SIMULATOR and published else values["description_topic"]
     pairs = ((STATE_TOPIC, driver.joint_states), (EFFORT_TOPIC, efforts), (DESCRIPTION_TOPIC, description))
     return (*_clock(kind), *(pair for pair in pairs if pair[0] != pair[1]))
@@ -286,7 +289,7 @@ def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, vi
     return nodes
 
 
-def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:
+def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:
     if not values["to"]:
         raise ArgumentError('launch argument to is not given; give the goal, as to:="joint1=0.5 joint2=-0.2"')
     arguments = values["to"].split()
@@ -295,6 +298,6 @@ def _move(arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None
             arguments += [f"--{name.replace('_', '-')}", values[name]]
     pairs = ((STATE_TOPIC, driver.joint_states), (DESCRIPTION_TOPIC, values["description_topic"]))
     return NodePlan(
-        "rne_dynamics", MOVE, (*_files(MOVE, values, file), arm.parameters),
+        "rne_dynamics", MOVE, (*_files(MOVE, kind, values, file), arm.parameters),
         tuple(pair for pair in pairs if pair[0] != pair[1]), tuple(arguments),
     )

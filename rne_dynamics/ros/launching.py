@@ -1,4 +1,4 @@
-"""The launch files' common part: a plan as ROS's launch takes it."""
+"""Common part of the launch files: turns a plan into actions of ROS's launch."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rne_dynamics.ros.launch_arguments import check_names
 from rne_dynamics.ros.launch_plan import KINDS, Kind, NodePlan, plan
 from rne_dynamics.ros.parent import VARIABLE
 
-#: Time a node gets to stop the arm before launch loses patience, s; launch's own 5 s may be shorter than a ramp.
+#: Time that launch grants a node to stop the arm, s; its default of 5 s may be shorter than a ramp.
 STOP_TIME = "60"
 
 
@@ -36,8 +36,8 @@ def described(file: str) -> LaunchDescription:
 
 
 def _actions(context: LaunchContext, kind: Kind, file: str) -> list[Any]:
-    """Our nodes, robot_state_publisher and RViz as far as installed."""
-    if any(Path(word).name == file for word in sys.argv):  # not where another launch file includes it
+    """Our nodes, and robot_state_publisher and RViz if they are installed."""
+    if any(Path(word).name == file for word in sys.argv):  # not if another launch file includes it
         check_names(kind.arguments, context.argv, file)
     given = {argument.name: LaunchConfiguration(argument.name).perform(context) for argument in kind.arguments}
     return [_action(node) for node in plan(kind, given, _installed)]
@@ -52,7 +52,7 @@ def _installed(package: str) -> bool:
 
 
 def _action(plan: NodePlan) -> Any:
-    """One node, or a line of log where its package is not installed."""
+    """One node, or a log line if its package is not installed."""
     if plan.package != "rne_dynamics" and not _installed(plan.package):
         return LogInfo(msg=f"{plan.package} is not installed: going on without it")
     keywords: dict[str, Any] = {
@@ -66,7 +66,7 @@ def _action(plan: NodePlan) -> Any:
     return Node(
         **keywords, name=plan.executable, output="screen", emulate_tty=True,
         sigterm_timeout=STOP_TIME, sigkill_timeout=STOP_TIME,
-        # A launch that is killed, or gets SIGTERM as from systemd or docker, takes our nodes with it: launch by itself
+        # If launch is killed, or gets SIGTERM as from systemd or docker, our nodes end too: launch by itself
         # would leave them running; see `rne_dynamics.ros.parent`.
         additional_env={VARIABLE: "1"}, on_exit=_on_exit(plan),
     )
@@ -75,14 +75,14 @@ def _action(plan: NodePlan) -> Any:
 def _parameters(given: Path | dict[str, Any]) -> str | dict[str, Any]:
     if isinstance(given, Path):
         return str(given)
-    # a string whatever it looks like: YAML would take a text with a colon apart
+    # a string in any case: YAML would split a text with a colon
     return {k: ParameterValue(v, value_type=str) if isinstance(v, str) else v for k, v in given.items()}
 
 
 def _on_exit(plan: NodePlan) -> Any:
-    """The end of a node ends the launch: an arm without its controller must not look as if all were well.
+    """The end of a node ends the launch, so that an arm without its controller is noticed.
 
-    But not the end of a controller behind the gate of this launch, which holds the arm or lets it down.
+    Exception: a controller behind the gate of this launch, since the gate holds or releases the arm.
     """
     if not plan.guarded:
         return Shutdown(reason=f"{plan.executable} has ended")

@@ -1,8 +1,8 @@
-"""Messages between the two processes of a controller: whole, in order, and never waited for by the control loop.
+"""Messages between the two processes of a controller: complete, in order, without blocking the control loop.
 
-A pair of sockets that keep the bounds of messages. What is large (the points of a trajectory) goes as a file in memory
-whose descriptor is sent along: the receiver maps it, so that nothing is copied while an effort is due, and only the
-pages that are used are ever touched.
+A pair of sockets that preserve message boundaries. Large messages (the points of a trajectory) are files in memory
+whose descriptors are sent: the receiver maps them, so that nothing is copied while an effort is due, and only pages
+that are used are read.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from rne_dynamics.control.motion.path import Path
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 
-#: Largest message that goes through the socket itself, bytes; larger ones go as files in memory.
+#: Largest message that is sent through the socket itself, bytes; larger ones are files in memory.
 LARGEST = 60_000
-#: Arrays from this size on are kept apart from the pickle, so that they are mapped rather than copied, bytes.
+#: Smallest array that is stored outside the pickle, so that it is mapped rather than copied, bytes.
 APART = 4096
-#: Where arrays begin in a file, bytes.
+#: Alignment of arrays in a file, bytes.
 ALIGNMENT = 64
 _WORD = 8
-#: Files that the sender keeps open: of the motion under way, of the next one, and of one that was just replaced.
+#: Files that the sender keeps open: of the current motion, of the next one, and of one just replaced.
 KEPT = 3
 
 
 class LinkClosedError(RneDynamicsError):
-    """The process at the other end is gone."""
+    """The process at the other end has ended."""
 
 
 class Link:
@@ -45,7 +45,7 @@ class Link:
     end
         Of a `socket.socketpair` of `SOCK_SEQPACKET`.
     side
-        One more, for bytes of which some may be lost.
+        Another one, for bytes of which some may be lost.
     """
 
     def __init__(self, end: socket.socket, side: socket.socket | None = None) -> None:
@@ -54,7 +54,7 @@ class Link:
 
     @staticmethod
     def pair(patience: float) -> tuple[Link, Link]:
-        """Both ends; the first waits for so many seconds with a message that does not fit."""
+        """Both ends; the first blocks for at most `patience`, s, when the buffer is full."""
         one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         side, other_side = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         one.settimeout(patience)
@@ -63,25 +63,25 @@ class Link:
         return Link(one, side), Link(other, other_side)
 
     def close(self) -> None:
-        """The other end finds the link closed."""
+        """Close the link at this end."""
         self._socket.close()
         if self._side is not None:
             self._side.close()
         self._keep(None)
 
     def wait(self, seconds: float) -> bool:
-        """Whether a message has come, or the other end is gone, within so many seconds."""
-        poll = select.poll()  # one for each call: the front's threads wait at the same time
+        """Whether a message comes, or the other end closes, within so many seconds."""
+        poll = select.poll()  # one for each call: several threads of the node wait at the same time
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(1e3 * seconds))
 
     def send(self, message: object, *, block: bool = True) -> bool:
-        """Send a message; False where it would have to wait, too long or, without `block`, at all: it is not sent then.
+        """Send a message; False if it would block, too long or, without `block`, at all: it is not sent then.
 
         Raises
         ------
         LinkClosedError
-            Nobody is there to receive it.
+            The other end has closed.
         """
         out = io.BytesIO()
         arrays: list[memoryview] = []
@@ -107,36 +107,36 @@ class Link:
         except (BlockingIOError, TimeoutError):
             return False
         except OSError as error:
-            raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
+            raise LinkClosedError(f"the other process of this controller has ended ({error.strerror})") from None
         return True
 
-    def throw(self, data: bytes) -> None:
-        """Send bytes at once or not at all, past the messages."""
+    def send_lossy(self, data: bytes) -> None:
+        """Send bytes at once or not at all, independently of the messages."""
         if self._side is not None:
-            with suppress(OSError):  # full, or nobody is there any more, which is found where messages are received
+            with suppress(OSError):  # full; or the other end has closed, which `receive` reports
                 self._side.send(data, socket.MSG_NOSIGNAL)
 
-    def catch(self, memory: memoryview) -> int:
-        """Receive what was thrown, the earliest first, into `memory`; its size, 0 for nothing."""
+    def receive_lossy(self, memory: memoryview) -> int:
+        """Receive what `send_lossy` sent, the earliest first, into `memory`; its size, 0 for nothing."""
         try:
             return 0 if self._side is None else self._side.recv_into(memory)
         except OSError:  # nothing there
             return 0
 
     def _keep(self, file: int | None) -> None:
-        """Keep a file open while the receiver may use it: whoever closes it last spends the time to free it."""
+        """Keep a file open while the receiver may use it: the process that closes it last spends time to free it."""
         if file is not None:
             self._files.append(file)
         while len(self._files) > (KEPT if file is not None else 0):
             os.close(self._files.popleft())
 
     def receive(self) -> Any:
-        """The next message; None where there is none now.
+        """The next message; None if there is none now.
 
         Raises
         ------
         LinkClosedError
-            The other end is gone, and everything that it sent has been received.
+            The other end has closed, and everything that it sent has been received.
         """
         try:
             if not self.wait(0.0):
@@ -147,14 +147,14 @@ class Link:
         except BlockingIOError:  # another thread was faster
             return None
         except OSError as error:
-            raise LinkClosedError(f"the other process of this controller is gone ({error.strerror})") from None
+            raise LinkClosedError(f"the other process of this controller has ended ({error.strerror})") from None
         if not data:
-            raise LinkClosedError("the other process of this controller is gone")
+            raise LinkClosedError("the other process of this controller has ended")
         if not ancillary:
             return pickle.loads(data)
         (file,) = array.array("i", ancillary[0][2])
         try:
-            # private: arrays that kernels take must be writable, though nothing is written
+            # private: kernels are compiled for writable arrays, though nothing is written
             memory = memoryview(mmap.mmap(file, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_WRITE))
         finally:
             os.close(file)
@@ -164,10 +164,10 @@ class Link:
 
 
 class _Pickler(pickle.Pickler):
-    """Keeps what pickles forget: whether the arrays of a path may be written to, for which kernels are compiled."""
+    """Preserves whether the arrays of a path are writable, for which kernels are compiled; pickles do not."""
 
     def reducer_override(self, value: Any) -> Any:
-        """As `pickle.Pickler` says."""
+        """As `pickle.Pickler`."""
         if type(value) is Path:
             return _path, tuple((a, a.flags.writeable) for a in (value.knots, value.coefficients))
         return NotImplemented
@@ -180,7 +180,7 @@ def _path(*arrays: tuple[Array, bool]) -> Path:
 
 
 def _file(parts: list[bytes | memoryview]) -> tuple[int, bytes]:
-    """A file in memory with all parts, and the place and size of each in it, as 64-bit words."""
+    """A file in memory with all parts, and the offset and size of each, as 64-bit words."""
     table, end = [], 0
     for part in parts:
         end = -(-end // ALIGNMENT) * ALIGNMENT

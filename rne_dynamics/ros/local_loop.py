@@ -1,4 +1,4 @@
-"""The control loop in the same process as its node: where nodes are only configured, or parts of the loop are timed."""
+"""The control loop in the process of its node: for nodes that are only configured, and for timing parts of the loop."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from rne_dynamics.ros.control_loop import ControlLoop
 
 
 class LocalLoop:
-    """As `LoopProcess` to a node, without a process."""
+    """Interface of `LoopProcess` without a process."""
 
     def __init__(self) -> None:
         self._on_message: Callable[[Any], None] = lambda message: None
         self.loop = ControlLoop(lambda message, droppable: self._on_message(message))
 
-    def listen(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
-        """Hand what the loop reports to `on_message` at once."""
+    def start_listening(self, on_message: Callable[[Any], None], wake: Callable[[], None]) -> None:
+        """Call `on_message` with each report of the loop at once."""
         self._on_message = on_message
 
-    def listen_no_more(self) -> None:
-        """End that."""
+    def stop_listening(self) -> None:
+        """Drop reports from now on."""
         self._on_message = lambda message: None
 
-    def hear(self) -> None:
-        """Nothing: it has been heard."""
+    def receive(self) -> None:
+        """Nothing to do: reports are passed on at once."""
 
-    def tell(self, name: str, *arguments: object) -> None:
-        """Have a command done."""
-        self.ask(name, *arguments)
+    def send(self, name: str, *arguments: object) -> None:
+        """Execute a command."""
+        self.call(name, *arguments)
 
-    def ask(self, name: str, *arguments: object, seconds: float = 0.0) -> Any:
-        """Have a command done; what it returns."""
+    def call(self, name: str, *arguments: object, seconds: float = 0.0) -> Any:
+        """Execute a command; its result."""
         return getattr(self.loop, name)(*arguments)
 
     def pass_on(self, number: int, data: bytes) -> None:
@@ -39,5 +39,5 @@ class LocalLoop:
         self.loop.pass_on(number, memoryview(data))
 
     def wait(self, seconds: float = 0.0) -> str:
-        """It ends with this process."""
+        """Nothing to wait for: the loop ends with this process."""
         return "not ended"

@@ -18,7 +18,7 @@ from rne_dynamics.ros.topic_wait import polled_subscription, take
 USE_SIM_TIME = "use_sim_time"
 #: Only the newest time matters.
 PROFILE = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
-#: Two times further apart than this are a jump of the clock and not time that has passed, s.
+#: Larger steps of the clock are jumps, not time that has passed, s.
 LEAP = 1.0
 #: Simulated time that stands still for so long no longer delays a controller that is ending, s of the steady clock.
 STANDSTILL = 3.0
@@ -27,17 +27,17 @@ _SIZE = ENCAPSULATION + 8
 
 
 class LoopClock:
-    """Seconds that never run backwards, for whoever calls a `Supervisor`.
+    """Monotonic time, s, for calls of a `Supervisor`.
 
-    With ``use_sim_time`` they come from ``/clock``: they stand still while the simulation is paused and begin with its
-    first message. A ``/clock`` that goes back, or ahead by more than `LEAP`, is a new time base: no time has passed
-    then. The messages are taken by the loop itself, as bytes; rclpy's own subscription, which an executor would have to
-    serve as often, is ended, and the node's clock is set from here.
+    With ``use_sim_time`` it comes from ``/clock``: it begins with the first message and stops while the simulation is
+    paused. A ``/clock`` that goes back, or ahead by more than `LEAP`, is a new time base: no time has passed then. The
+    loop takes the messages itself, serialised, and sets the node's clock; rclpy's own subscription, which an executor
+    would have to serve for each message, is destroyed.
 
     Parameters
     ----------
     node
-        Whose parameter ``use_sim_time`` decides; it is read once.
+        The node; its parameter ``use_sim_time`` is read once.
     """
 
     def __init__(self, node: Node) -> None:
@@ -45,12 +45,12 @@ class LoopClock:
         self.simulated = bool(node.get_parameter(USE_SIM_TIME).value)
         #: Jumps of the simulated clock so far.
         self.jumps = 0
-        #: Simulated time as it was published last, ns.
+        #: Last published simulated time, ns.
         self.stamp = 0
-        #: Whether the controller is ending, so that a clock that stands still must not delay it for ever.
+        #: Whether the controller is ending, so that a clock that stands still must not block it.
         self.ending = False
         self._elapsed, self._started = 0, False
-        self._heard = time.monotonic()
+        self._received_at = time.monotonic()
         self.subscription: Subscription | None = None
         if self.simulated:
             end_time_source(node)
@@ -58,17 +58,17 @@ class LoopClock:
 
     @property
     def started(self) -> bool:
-        """Whether there is a time: a simulated one begins with its first message."""
+        """Whether there is a time yet: simulated time begins with its first message."""
         return self._started or not self.simulated
 
     @property
     def silence(self) -> float:
         """Time since the last message on ``/clock``, s of the steady clock; 0 where time is not simulated."""
-        return time.monotonic() - self._heard if self.simulated else 0.0
+        return time.monotonic() - self._received_at if self.simulated else 0.0
 
     @property
     def running_on(self) -> bool:
-        """Whether the steady clock has taken over: the controller is ending and simulated time stands still."""
+        """Whether the steady clock is used instead: the controller is ending and simulated time stands still."""
         return self.ending and self.silence > STANDSTILL
 
     def now(self) -> float:
@@ -89,7 +89,7 @@ class LoopClock:
         return True
 
     def set(self, stamp: int) -> None:
-        """Take `stamp`, ns, for the present simulated time."""
+        """Set the present simulated time to `stamp`, ns."""
         present = self.now()
         passed = stamp - self.stamp
         if not self._started or not 0 <= passed <= LEAP * NANOSECONDS:
@@ -97,12 +97,12 @@ class LoopClock:
             passed = 0
         self._started, self.stamp = True, stamp
         self._elapsed = max(self._elapsed + passed, round(present * NANOSECONDS))
-        self._heard = time.monotonic()
+        self._received_at = time.monotonic()
         self._clock.set_ros_time_override(Time(nanoseconds=max(stamp, 0), clock_type=ClockType.ROS_TIME))
 
 
 def end_time_source(node: Node) -> None:
-    """Destroy the subscription to ``/clock`` that rclpy made with the node; its executor would serve every message."""
+    """Destroy rclpy's own subscription to ``/clock``, since the executor would serve every message."""
     for subscription in list(node.subscriptions):
         if subscription.msg_type is Clock:
             node.destroy_subscription(subscription)

@@ -1,4 +1,4 @@
-"""What the two processes of a controller say to each other; see `control_loop` and `loop_process`."""
+"""Messages between the two processes of a controller; see `control_loop` and `loop_process`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Command(NamedTuple):
     Parameters
     ----------
     number
-        Returned with the answer; 0 where none is wanted.
+        Returned with the answer; 0 for no answer.
     name, arguments
         Of the method.
     """
@@ -34,7 +34,7 @@ class Command(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Setup:
-    """What the loop is built of.
+    """Everything that the loop is built from.
 
     Parameters
     ----------
@@ -43,9 +43,9 @@ class Setup:
     name, namespace
         Of the loop's own node.
     topics
-        Full name of each topic by its name in the code: the controller's remappings have been applied.
+        Full name of each topic, remapped as for the controller, by its name in the code.
     joints, others
-        Controlled ones, in the order of the effort commands; and others whose positions are wanted now and then.
+        Controlled joints in the order of the effort commands; and others whose positions are requested sometimes.
     scale
         What is sent for each N·m or N, shape (n,), in the model's order.
     message
@@ -55,11 +55,11 @@ class Setup:
     torque_divisor
         Cycles between two messages on ``~/torque/*`` and ``~/controller_state``.
     drives, base
-        Whether there is a topic that says whether the drives act, and one that says how the base moves.
+        Whether there are topics for the readiness of the drives and for the motion of the base.
     simulated
         Whether time is that of ``/clock``.
     priority, cpus, lock_memory
-        As for `scheduling.settle`.
+        As for `apply_scheduling`.
     """
 
     settings: Settings
@@ -82,18 +82,18 @@ class Setup:
 
 @dataclass(frozen=True, eq=False)
 class Follow:
-    """A motion that was found to be acceptable.
+    """A motion that was checked and accepted.
 
     Parameters
     ----------
     number
         Returned with how it ended.
     motion
-        It checks the way onto it when it begins.
+        Its blend from the present motion is checked when it begins.
     at_once
-        Whether it starts when the loop receives it, rather than at the start that it has.
+        Whether it starts when the loop receives it, rather than at its own start time.
     checked_at
-        When it was checked against what the arm was asked to do, s of the loop's clock.
+        When it was checked against the reference in force, s of the loop's clock.
     """
 
     number: int
@@ -106,14 +106,14 @@ class Follow:
 
 
 class Present(NamedTuple):
-    """What a new trajectory is checked against.
+    """The state against which a new trajectory is checked.
 
     Parameters
     ----------
     stamp, now
         Of the last joint state, ns; and the present time, s of the loop's clock.
     followed
-        What the arm is asked to do when the trajectory begins.
+        The reference when the trajectory begins.
     rate, slope
         Of path time, as for `Motion.begin`.
     posture
@@ -129,7 +129,7 @@ class Present(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What became of a command.
+    """The result of a command.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class Answer(NamedTuple):
 
 
 class Entered(NamedTuple):
-    """The controller has entered a mode, or found a cause to stay in it; `locked` where its start-up check failed."""
+    """The controller has entered a mode, or has a cause to stay in it; `locked` if its start-up check failed."""
 
     mode: Mode
     cause: str
@@ -166,21 +166,21 @@ class Ended(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A line for the log; `level` is "info", "warning" or "error"."""
+    """A log line; `level` is "info", "warning" or "error"."""
 
     level: str
     text: str
 
 
 class Snapshot(NamedTuple):
-    """What is asked of the arm and what it does: for people and feedback, several times a second.
+    """Reference and measured state, several times a second, for feedback and reports.
 
     Parameters
     ----------
     stamp
         Of the last joint state, ns.
     reference, q, qd
-        Asked and measured; each (n,).
+        Reference and measured state; each (n,).
     speed
         Speed scaling in force.
     """

@@ -1,22 +1,22 @@
-"""What a control loop did: rates, jitter, latency and overruns, counted at next to no cost a message."""
+"""Statistics of a control loop: rates, jitter, latency and overruns, at about 1 µs per message."""
 
 from __future__ import annotations
 
 from rne_dynamics.ros.histogram import EDGES, Histogram, Recent, median, percentile, spread
 
-#: A state that comes later after the one before than so many periods leaves a gap.
+#: Time between two states, in periods, above which it counts as a gap.
 GAP = 1.5
 
 
 class LoopStatistics:
-    """Accounts for the joint states that a controller receives and the efforts with which it answers them.
+    """Counts the joint states that a controller receives and the efforts with which it answers them.
 
-    A state costs two calls of half a microsecond, `arrived` and `replied`; everything else is worked out once in a
-    while, in `report`. Memory is constant. All times are of one monotonic clock, in s, and are handed in.
+    A state costs two calls of 0.5 µs, `arrived` and `replied`; `report` computes all else. Memory is constant. All
+    times are arguments, of one monotonic clock, in s.
 
     The period of the stream is the median time between two states of the last interval; jitter is how far the time
-    between two states is from it. An answer that takes longer than that period is an overrun: the next state was there
-    before it. In the first interval the period is not known yet, and only `overrun` counts them.
+    between two states is from it. An answer that takes longer than that period is an overrun: the next state came
+    before it. In the first interval the period is unknown, and only `overrun` counts them.
 
     Parameters
     ----------
@@ -36,14 +36,14 @@ class LoopStatistics:
     # -- the hot path -------------------------------------------------------------------------------------------------
 
     def arrived(self, now: float) -> None:
-        """A joint state has come, whatever becomes of it."""
+        """A joint state has come, usable or not."""
         if self.states:
             self._gaps.add(now - self._last)
         self.states += 1
         self._last = now
 
     def replied(self, now: float, arrived: float) -> None:
-        """The effort for what came at `arrived` is out: a joint state, or a deadline of a fixed rate."""
+        """The effort for a joint state, or a deadline of a fixed rate, that came at `arrived` has been sent."""
         latency = now - arrived
         self._latencies.add(latency)
         self.efforts += 1
@@ -53,14 +53,14 @@ class LoopStatistics:
             self.overruns += 1
 
     def sent(self) -> None:
-        """An effort is out that answers nothing: a stop without joint states."""
+        """An effort without a joint state has been sent: a stop by dead reckoning."""
         self.efforts += 1
 
     def overrun(self) -> None:
         """A deadline of a fixed rate was met late."""
         self.overruns += 1
 
-    # -- every now and then -------------------------------------------------------------------------------------------
+    # -- periodically -------------------------------------------------------------------------------------------------
 
     def report(self, now: float) -> dict[str, object]:
         """Figures of the time since the last report, and totals since the start, by their keys in the diagnostics.

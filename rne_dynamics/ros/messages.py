@@ -1,4 +1,4 @@
-"""Outgoing messages whose memory is made once and written in place every cycle."""
+"""Publishers of messages whose memory is allocated once and written in place every cycle."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.effort_message import FLOATS, NAMED, effort_type, prepared_effort
-from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import OFFERED
 
 EFFORT_TOPIC = "effort_controller/commands"
-#: How often, and how far apart (s), the zeros are sent that release the arm.
+#: Number of the zero efforts that release the arm, and the time between two, s.
 RELEASES, RELEASE_PERIOD = 5, 0.01
 
 
@@ -43,10 +44,10 @@ class EffortPublisher:
     model_joints
         The same names in the order of the model.
     scale
-        What is sent for each N·m or N of the model; shape (n,), in the model's order. It is constant: efforts within
-        a limit and its rate in the model's unit are then within `scale` times these in the unit that is sent.
+        Sent value per N·m or N of the model; shape (n,), in the model's order. It is constant, so that efforts within
+        limits and rate limits in the model's unit are within `scale` times these in the sent unit.
     message
-        Type of the messages, as the parameter `command_message`. Stamped ones carry the node's time when they are sent.
+        Type of the messages, as the parameter `command_message`. Stamped ones have the node's time of sending.
 
     Raises
     ------
@@ -79,10 +80,10 @@ class EffortPublisher:
         self._publish()
 
     def release(self) -> None:
-        """Send zeros, several times over some 50 ms.
+        """Send zeros, `RELEASES` times.
 
-        A message may be lost on the way to a best-effort listener, and with the process that sends it; this is the one
-        that must not be, since the effort before it would be left standing.
+        A message to a best-effort subscriber may be lost, also with the process that sends it. If all zeros were lost,
+        the effort before them would stay applied.
         """
         self._values[:] = 0.0
         for _ in range(RELEASES):
@@ -97,7 +98,7 @@ class EffortPublisher:
 
 
 class TermsPublisher:
-    """The torque term by term on ``~/torque/*``, every `divisor`-th cycle and only where somebody listens.
+    """Publishes the torque term by term on ``~/torque/*`` every `divisor`-th cycle, if there are subscribers.
 
     Parameters
     ----------

@@ -22,30 +22,31 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.ros.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.joint_map import JointMap, Reading
-from rne_dynamics.ros.lifecycle import NEWEST, OFFERED, ArmNode
+from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
 from rne_dynamics.ros.process import run
+from rne_dynamics.ros.qos import NEWEST, OFFERED
 from rne_dynamics.ros.trajectory_message import duration_message
 
 #: A joint slower than this has arrived, rad/s or m/s.
 AT_REST = 0.01
 CHECK_PERIOD = 0.02
-#: Two joint states that are further apart do not belong to the same time base, s.
+#: Joint states with stamps further apart do not belong to the same time base, s.
 LEAP = 5.0
 #: States of a controller in which it accepts motions.
 ACCEPTING = (Mode.HOLDING.value, Mode.TRACKING.value)
 
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("controller", "computed_torque_controller", "Name of the controller that moves the arm.", read_only=True),
-    Parameter("goal", (), "Where to go.", "rad or m", -1e6, 1e6, kind=float, read_only=True),
-    Parameter("goal_joints", (), "The joints that `goal` is for, the others stay; empty means all in order.", kind=str,
+    Parameter("goal", (), "Goal of the move.", "rad or m", -1e6, 1e6, kind=float, read_only=True),
+    Parameter("goal_joints", (), "The joints of `goal`, the others stay; empty for all in order.", kind=str,
               read_only=True),
     Parameter("duration", 0.0, "Time of the move; 0 takes the shortest within the velocity limits.", "s", 0.0, 3600.0,
               read_only=True),
     Parameter("velocity_scale", 0.3, "Fraction of the velocity limits to use.", "", 0.01, 1.0, read_only=True),
     Parameter("tolerance", 0.01, "Error within which the arm has arrived.", "rad or m", 1e-9, 10.0, read_only=True),
-    Parameter("timeout", 10.0, "How long to wait for joint states and the controller, and for the arm to settle.",
+    Parameter("timeout", 10.0, "Longest wait for joint states and the controller, and for the arm to settle.",
               "s", 0.1, 600.0, read_only=True),
 )
 
@@ -77,7 +78,7 @@ class MoveNode(ArmNode):
         self.every(CHECK_PERIOD, self._check)
 
     def begin(self) -> None:
-        """Send the arm off as soon as it can be seen."""
+        """Send the trajectory as soon as the arm's state is known."""
         self._goal = None
         self._begun = time.monotonic()
 
@@ -88,14 +89,14 @@ class MoveNode(ArmNode):
         except StateError as error:
             self._refusal = str(error)
             return
-        if reading is not Reading.FOREIGN:
+        if reading is not Reading.OTHER_JOINTS:
             self._q, self._seen = q, True
             self._time.take(stamp_of(message), time.monotonic())
-            # where nobody says how fast the arm is, its place alone says whether it has arrived
+            # without velocities the position alone shows whether the arm has arrived
             self._qd = qd if reading is Reading.WHOLE else np.zeros_like(qd)
 
     def _on_report(self, message: DiagnosticArray) -> None:
-        """What the controller says of itself: whether it accepts motions."""
+        """Note from the controller's diagnostics whether it accepts motions."""
         for status in message.status:
             values = {v.key: v.value for v in status.values}
             if status.name == self._controller and "motion locked" in values:
@@ -104,9 +105,9 @@ class MoveNode(ArmNode):
 
     @property
     def _ready(self) -> bool:
-        """Whether the controller is there and accepts motions, as far as it is one that says so."""
-        there = self._trajectories.get_subscription_count() > 0
-        return there and (self._allowed or not self.count_publishers(self._state_topic))
+        """Whether the controller runs and accepts motions, if it is one that reports that."""
+        running = self._trajectories.get_subscription_count() > 0
+        return running and (self._allowed or not self.count_publishers(self._state_topic))
 
     def _check(self) -> None:
         if not self.is_active or self.finished:
@@ -118,7 +119,7 @@ class MoveNode(ArmNode):
             elif now > self._begun + timeout:
                 self._finish(self._what_is_missing(), 1)
             return
-        if now > self._time.heard + timeout:
+        if now > self._time.received_at + timeout:
             self._finish(f"no usable joint state for {timeout:g} s: the arm has not arrived", 1)
             return
         error = np.where(self._judged, np.abs(self._goal - self._q), 0.0)
@@ -130,7 +131,7 @@ class MoveNode(ArmNode):
             j = int(np.argmax(error))
             self._finish(
                 f"joint {self.robot.joint_names[j]!r} is at {self._q[j]:.6g}, {error[j]:.3g} away from its goal: the "
-                "arm has not arrived. If it has not moved at all, the controller's log tells why it refused", 1,
+                "arm has not arrived. If it has not moved at all, the controller's log has the reason", 1,
             )
 
     def _what_is_missing(self) -> str:
@@ -140,7 +141,7 @@ class MoveNode(ArmNode):
             return f"no usable joint state on {self.resolve_topic_name('joint_states')}{refusal}; {where}"
         if not self._trajectories.get_subscription_count():
             return f"the controller does not listen on {self._trajectories.topic_name}; {where}"
-        return f"the controller accepts no motion: {self._report or 'it has not said why on /diagnostics'}"
+        return f"the controller accepts no motion: {self._report or '/diagnostics has no reason'}"
 
     def _send(self) -> None:
         target = np.where(np.isnan(self._wanted), self._q, self._wanted)
@@ -160,7 +161,7 @@ class MoveNode(ArmNode):
         self._arrival = self._time.passed + T
 
     def _listed(self) -> tuple[str, ...]:
-        """The joints of the message: all, but for those that the loops of a mechanism lead and that have no goal."""
+        """The joints of the message: all but those of a mechanism that its loops determine and that have no goal."""
         robot, names = self.robot, self.robot.joint_names
         wanted = np.flatnonzero(~np.isnan(self._wanted)).tolist()
         leading = leading_joints(robot, wanted) if isinstance(robot, Mechanism) else range(robot.n)
@@ -172,21 +173,21 @@ class MoveNode(ArmNode):
 
 
 class StampClock:
-    """The arm's time: what has passed by the stamps of its joint states, which a simulation may stretch."""
+    """Time by the stamps of the joint states, which a simulation may stretch."""
 
     def __init__(self) -> None:
-        #: Time that has passed, and when the last joint state came by the steady clock, s.
-        self.passed, self.heard = 0.0, -np.inf
+        #: Time that has passed, and the steady clock's time of the last joint state, s.
+        self.passed, self.received_at = 0.0, -np.inf
         self._stamp = 0
 
     def take(self, stamp: int, now: float) -> None:
-        """Take a joint state with a stamp, ns, 0 for none, that came at `now`, s; a leap of its clock is no time."""
+        """Take a joint state with a stamp, ns, 0 for none, that came at `now`, s; a jump of its clock is no time."""
         step = 1e-9 * (stamp - self._stamp)
         if stamp and self._stamp:
             self.passed += step if 0.0 < step < LEAP else 0.0
         elif not stamp:
-            self.passed += min(now - self.heard, LEAP)
-        self._stamp, self.heard = stamp, now
+            self.passed += min(now - self.received_at, LEAP)
+        self._stamp, self.received_at = stamp, now
 
 
 def goal(robot: Machine, joints: Sequence[str], values: Values) -> Array:
@@ -198,7 +199,7 @@ def goal(robot: Machine, joints: Sequence[str], values: Values) -> Array:
         Another number of values than joints, an unknown joint, a goal outside the position limits.
     """
     names = values["goal_joints"] or joints
-    assert isinstance(names, tuple)  # the schema has seen to it
+    assert isinstance(names, tuple)  # checked by the schema
     given = numbers(values, "goal")
     if len(given) != len(names):
         raise ArgumentError(f"goal has {len(given)} values for {len(names)} joints ({', '.join(map(str, names))})")
@@ -223,7 +224,7 @@ def quintic_message(joints: Sequence[str], end: Array, duration: float) -> Joint
 
 
 def overrides(arguments: Sequence[str]) -> list[RosParameter]:
-    """Parameters from the command line; exits with a usage message where it cannot be understood."""
+    """Parameters from the command line; exits with a usage message if it is not valid."""
     parser = argparse.ArgumentParser(
         prog="move", description="Send the arm to a position along a quintic and wait until it is there.",
         epilog="examples: move 0.5 -0.8 0.3 0 0 0    move joint2=-0.8 --duration 2    "

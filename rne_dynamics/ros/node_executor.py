@@ -1,4 +1,4 @@
-"""The executor of a node whose process has more urgent work: one thing at a time, polled only when due."""
+"""Executor for a process with more urgent work: serves one thing at a time, polled only when due."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from rclpy.task import Task
 
 from rne_dynamics.ros.node_poll import NodePoll
 
-#: How often the executor itself polls, s: for what `NodePoll` leaves out. That takes about half a period at 1 kHz, so a
-#: reply may be late.
+#: Period at which the executor itself polls, s: for what `NodePoll` leaves out. That takes about half a period at 1
+#: kHz, so an effort may be late.
 EXECUTOR_PERIOD = 0.5
 
 
 class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is not typed the same everywhere
     """A single-threaded executor for the pauses of a control loop.
 
-    Its own attributes have two underscores before their names, so that no release of rclpy has one of the same name.
+    Its attributes have names with two underscores, so that they differ from those of any release of rclpy.
 
     Parameters
     ----------
@@ -46,13 +46,13 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         super().remove_node(node)
 
     def create_task(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Task:
-        """As rclpy's; it is noticed at once."""
+        """As rclpy's; `ready` is true at once."""
         task = super().create_task(callback, *args, **kwargs)
         self.__tasks.append(task)
         return task
 
     def serve(self, now: float) -> bool:
-        """Do one thing, if there is any; whether there was. Once begun, it goes on to the end.
+        """Do one thing, if anything waits; whether there was one. Once begun, all that waits is served.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         return self.__serving
 
     def can_execute(self, entity: object) -> bool:
-        """As rclpy's; where each poll is the executor's own, most leave out what `NodePoll` leaves out."""
+        """As rclpy's, without events of the middleware in most polls, as in `NodePoll`."""
         return (self.__with_events or not isinstance(entity, EventHandler)) and bool(super().can_execute(entity))
 
     def ready(self) -> bool:
@@ -79,10 +79,10 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         return bool(self.__tasks) or not NodePoll.possible or any(poll.ready() for poll in self.__polls.values())
 
     def step(self) -> bool:
-        """Do one thing of all that is ready; False after the last.
+        """Do one thing of all that is ready; False if there is none.
 
-        What `spin_once` does, which does not return whether there was one: so that all that waits is done within some
-        messages, one thing in the pause after each, and with one poll of all entities.
+        As `spin_once`, which does not return whether there was one. So all that waits is served in the pauses after the
+        next messages, with one poll of all entities.
         """
         try:
             task, _, _ = self.wait_for_ready_callbacks(timeout_sec=0.0)
@@ -90,7 +90,7 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
             return False
         task()
         if task.done():
-            task.result()  # raises what the callback has raised
+            task.result()  # raises the exception of the callback
         elif task not in self.__tasks:  # a coroutine that waits for something
             self.__tasks.append(task)
         return True

@@ -1,4 +1,4 @@
-"""Polling a node's entities at a fraction of the cost of an executor's own poll."""
+"""Poll of a node's entities that is faster than an executor's."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from rne_dynamics.ros.topic_wait import ManualCallbackGroup
 class NodePoll:
     """Polls all entities of a node with a wait set that is made once.
 
-    An executor makes a new one for each poll and asks each entity several things, which takes half a period at 1 kHz.
+    An executor makes a new one for each poll, with several calls per entity, which takes half a period at 1 kHz.
     Guard conditions are left out, because polling one resets it. So are events of the middleware, such as warnings of
-    QoS that does not match: a node has dozens, and they can wait for the executor's own poll.
+    incompatible QoS: a node has dozens, and they can wait for the executor's own poll.
 
     Parameters
     ----------
     node
-        Its entities are read anew at each poll.
+        The node; its entities are read at each poll.
     """
 
-    #: Whether the installed rclpy has what it takes.
+    #: Whether the installed rclpy has the parts needed.
     possible = WAIT_SET not in missing_from_implementation()
 
     def __init__(self, node: Node) -> None:

@@ -1,4 +1,4 @@
-"""Settings on the command line that rcl reads without a fault and then gives to no node of this process."""
+"""Settings on the command line that are valid for rcl but apply to no node of this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FOR_ONE_NODE = re.compile(r"(?P<node>[^:=]+):(?P<name>[^:=]+):=")
 
 
 def lost_settings(arguments: Sequence[str], name: str, namespace: str) -> list[str]:
-    """What the command line of a process gives that none of it is for its one node: a warning each.
+    """Warnings about parameter files and settings of the command line that are for other nodes only.
 
     Parameters
     ----------
@@ -57,12 +57,12 @@ def ros_settings(arguments: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 def node_keys(file: str) -> Iterator[str]:
     """The nodes that a parameter file names, each from the root on; none where it cannot be read."""
-    import yaml  # late: a node without files need not wait for it
+    import yaml  # late: only nodes with files need it
 
     try:
         # without tags, as rcl reads it: ROS's launch writes lists as !!python/tuple
         content = yaml.load(Path(file).read_text(encoding="utf-8"), Loader=yaml.BaseLoader)
-    except (OSError, ValueError, yaml.YAMLError):  # rcl has read it, and has said what it thinks of it
+    except (OSError, ValueError, yaml.YAMLError):  # rcl reads it too and reports the fault
         return
     yield from _keys_in(content, "")
 

@@ -1,4 +1,4 @@
-"""Writes docs/parameters.md from the schemas of the nodes; with ``--check`` tells whether the page is what they say."""
+"""Writes docs/parameters.md from the schemas of the nodes; with ``--check`` only compares the page."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
+from rne_dynamics.ros import gate_parameters, gravity_compensation, move, simulator_parameters, tracking_parameters
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
@@ -26,10 +26,10 @@ COMMAND = "python -m rne_dynamics.ros.parameter_page"
 CONTROLLERS = ("computed_torque_controller", "gravity_compensation")
 #: All parameters by node, as the node declares them.
 NODES: dict[str, tuple[Parameter, ...]] = {
-    "computed_torque_controller": ComputedTorqueController.all_parameters(computed_torque_controller.SCHEMA),
+    "computed_torque_controller": ComputedTorqueController.all_parameters(tracking_parameters.SCHEMA),
     "gravity_compensation": GravityCompensationNode.all_parameters(gravity_compensation.SCHEMA),
-    "effort_gate": EffortGateNode.all_parameters(effort_gate.SCHEMA),
-    "simulator": SimulatorNode.all_parameters(simulator.SCHEMA),
+    "effort_gate": EffortGateNode.all_parameters(gate_parameters.SCHEMA),
+    "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
 }
 
@@ -40,44 +40,44 @@ HEAD = f"""\
 `{COMMAND}` writes this page from what the nodes declare; a test checks it.
 
 Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` stands for the name of
-each controlled joint. A number may be given as an integer, alone or in a list; ROS has it as a double then. Not a
-number, infinity, another type, and what lies outside the bounds is refused by name, at the start (the node then says
-so and ends) as at run time.
+each controlled joint. A number may be given as an integer, alone or in a list; ROS has it as a double then. NaN,
+infinity, another type and values outside the bounds are refused by name, at the start (the node then logs the reason
+and ends) and at run time.
 
-What is *live* can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
-checked together with everything else that holds, and take effect together between two efforts, or not at all.
+*Live* parameters can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
+checked together with all other parameters, and take effect together between two efforts, or not at all.
 `set_parameters` of several is as many requests. A change of a controller makes no jump: the effort goes on from the
-last one at the allowed rate. What is set at *configure* keeps its value until the node is deactivated and cleaned up;
-the rest is read at the *start*. `ros2 param describe` shows bounds and units too.
+last one at the allowed rate. Parameters set at *configure* keep their value until the node is deactivated and cleaned
+up; the others are read at the *start*. `ros2 param describe` shows bounds and units too.
 
 ## Settings that no parameter takes
 
 No setting is lost silently:
 
-- A name that no parameter has is refused, at the start or, where it may be that of a joint, at configure. The message
-  has the nearest names. The same holds for `set_parameters`.
+- An unknown name is refused, at the start or, if it may be that of a joint, at configure. The message has the nearest
+  names. The same holds for `set_parameters`.
 - Settings of joints that `joints` leaves out, and of QoS (`qos_overrides.*`), have no effect; a warning names them.
-- A parameter file of which nothing is for the node, because its keys name another node or namespace, is named in a
-  warning with the keys that would do: `/left/computed_torque_controller`, or `/**/computed_torque_controller` for any
+- A parameter file without settings for the node, because its keys name another node or namespace, is named in a
+  warning with keys that apply: `/left/computed_torque_controller`, or `/**/computed_torque_controller` for any
   namespace.
 
 `computed_torque_controller` takes names of joint_trajectory_controller (ros2_controllers) where they mean the same.
-Gains are in the units below, not in N m/rad. A value that differs from one given under our own name is refused.
+Gains are in the units below, not in N m/rad. A value that contradicts one under our own name is refused.
 
 | name there | here |
 |---|---|
 """
 
 INTRODUCTIONS = {
-    "every node": "What is live here is so for controllers and `effort_gate`; `simulator` and `move` read all of it at "
+    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator` and `move` read all at "
     "the start.",
-    "both controllers": "`computed_torque_controller` and `gravity_compensation`, beside those of every node.",
-    "computed_torque_controller": "Beside those of every node and of both controllers.",
-    "gravity_compensation": "Beside those of every node and of both controllers.",
+    "both controllers": "`computed_torque_controller` and `gravity_compensation`, in addition to those of every node.",
+    "computed_torque_controller": "In addition to those of every node and of both controllers.",
+    "gravity_compensation": "In addition to those of every node and of both controllers.",
     "effort_gate": "In addition to those of every node. Those that the controllers have too mean the same; give them "
     "the same values. [effort_gate.md](effort_gate.md) describes the node.",
-    "simulator": "Beside those of every node.",
-    "move": "Beside those of every node.",
+    "simulator": "In addition to those of every node.",
+    "move": "In addition to those of every node.",
 }
 
 
@@ -105,7 +105,7 @@ def alias_rows() -> list[str]:
 
 
 def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Parameter, ...]]:
-    """The same parameters by section: what several nodes have alike is told once."""
+    """The parameters by section: those that several nodes have in common are listed once."""
     first, second = (nodes[name] for name in CONTROLLERS)
     both = [p for p in first if p in second]
     everywhere = {p.name for p in both if all(p.name in {q.name for q in other} for other in nodes.values())}
@@ -115,8 +115,8 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
         "both controllers": tuple(p for p in both if p.name not in everywhere),
     }
     for name, parameters in nodes.items():
-        told = shared if name in CONTROLLERS else everywhere
-        sections[name] = tuple(p for p in parameters if p.name not in told)
+        listed = shared if name in CONTROLLERS else everywhere
+        sections[name] = tuple(p for p in parameters if p.name not in listed)
     return sections
 
 
@@ -176,7 +176,7 @@ def text(description: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Write the page, or check it; 1 where it is not what the schemas say."""
+    """Write the page, or check it; returns 1 if it is outdated."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit with 1 where the page is outdated")
     parser.add_argument("--page", type=Path, default=PAGE, help="the page (default: docs/parameters.md)")

@@ -1,4 +1,4 @@
-"""The services that set parameters, for nodes that must not end because of what somebody asks of them."""
+"""The services that set parameters, for nodes that no request may end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rne_dynamics.ros.unknown_parameters import refuse_undeclared
 
 
 def make_strict(node: Node) -> None:
-    """Let the parameter services of a node refuse what makes rclpy's own end it: types that do not exist."""
+    """Let the parameter services of a node refuse types that do not exist; rclpy's own would end the node."""
 
     def set_each(request: SetParameters.Request, response: SetParameters.Response) -> SetParameters.Response:
         response.results = [change(node, [parameter]) for parameter in request.parameters]

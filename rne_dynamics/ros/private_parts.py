@@ -1,4 +1,4 @@
-"""The undocumented parts of rclpy that this package uses: what for, and what a release without them costs.
+"""The undocumented parts of rclpy that this package uses: their purpose, and the cost of a release without them.
 
 Nothing else in this package reads rclpy's implementation module, the handles of its entities or an attribute of its
 objects whose name begins with an underscore; `test/ros/test_private_parts.py` checks that.
@@ -33,9 +33,9 @@ class PrivatePart(NamedTuple):
     members
         Its attributes that are used.
     use
-        What it is used for.
+        Its purpose.
     without
-        What is done without it, and what that costs.
+        The replacement without it, and its cost.
     """
 
     name: str
@@ -83,7 +83,7 @@ def report_missing(node: Node) -> None:
     """Log one warning for each missing part."""
     for part in missing(node):
         node.get_logger().warning(
-            f"rclpy has no {part.name}{''.join(f'.{member}' for member in part.members[:1])} as this package knows it, "
+            f"rclpy has no {part.name}{''.join(f'.{member}' for member in part.members[:1])} as this package uses it, "
             f"for {part.use}. Without it {part.without}. Report it to the maintainers of rne_dynamics with the version "
             "of rclpy"
         )
@@ -95,19 +95,19 @@ def wait_set(context: Context, *sizes: int) -> Any:
 
 
 def handle_of(entity: Any) -> Any:
-    """What a wait set takes of a subscription, timer, client or service."""
+    """The handle of a subscription, timer, client or service for a wait set."""
     return entity.handle
 
 
 def take_message(subscription: Subscription, kind: type, raw: bool) -> tuple[Any, Mapping[str, Any]] | None:
-    """The oldest message that waits, as bytes if `raw`, and what the middleware knows of it; None where none waits."""
+    """The oldest waiting message, serialised if `raw`, and its information from the middleware; None if none waits."""
     handle = subscription.handle
-    with handle:  # not destroyed meanwhile
+    with handle:  # so that it is not destroyed meanwhile
         taken: tuple[Any, Mapping[str, Any]] | None = handle.take_message(kind, raw)
     return taken
 
 
 def given_parameters(node: Node) -> Mapping[str, Parameter] | None:
-    """The parameters that command line, files and the maker of `node` gave it; None where rclpy does not keep them."""
+    """Parameters of `node` from command line, files and its constructor; None if rclpy does not keep them."""
     given: Mapping[str, Parameter] | None = getattr(node, "_parameter_overrides", None)
     return given

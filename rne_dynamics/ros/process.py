@@ -1,14 +1,12 @@
-"""The life of one node process: start, spin, stop cleanly on SIGINT and SIGTERM, exit code."""
+"""Main function of a node process: start, spin, clean stop on SIGINT and SIGTERM, exit code."""
 
 from __future__ import annotations
 
 import gc
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
 import rclpy
@@ -21,61 +19,17 @@ from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
 from rne_dynamics.ros.private_parts import report_missing
+from rne_dynamics.ros.stop_signal import StopSignal
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.lifecycle import ArmNode
 
-#: Turns of the executor, one thing each, before a process ends: for at most some 10 ms.
+#: Turns of the executor, one thing each, before a process ends: at most about 10 ms.
 LAST_TURNS = 20
 
 
-class StopSignal:
-    """SIGINT and SIGTERM as a flag.
-
-    rclpy's own handlers shut the context down at once, after which nothing can be published any more: an arm would
-    be left with its last effort. So these handlers only note the wish, and the node stops the arm first.
-    Before `defer` is called, while nothing moves yet, a signal raises KeyboardInterrupt as usual. A second signal cuts
-    the stop of the arm short: efforts go to zero at once.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._deferred = False
-        self._previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def __enter__(self) -> StopSignal:
-        for number in self._previous:
-            signal.signal(number, self._note)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for number in self._previous:  # what is left to do is only tearing down
-            signal.signal(number, signal.SIG_IGN)
-
-    @property
-    def requested(self) -> bool:
-        """Whether the process is to end."""
-        return self.count > 0
-
-    @property
-    def pressed(self) -> bool:
-        """Whether that was said more than once."""
-        return self.count > 1
-
-    def defer(self) -> None:
-        """From now on only note signals."""
-        self._deferred = True
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-        if not self._deferred:
-            raise KeyboardInterrupt
-
-
 def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
-    """Run one node until it is told to stop.
+    """Run one node until a signal, a shutdown transition or its own end.
 
     Parameters
     ----------
@@ -88,7 +42,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
     -------
     int
         The node's exit code after SIGINT, SIGTERM, a shutdown transition or when it has finished; 1 where it could
-        not start (one line tells why).
+        not start (one line has the reason).
     """
     with StopSignal() as stop:
         node: ArmNode | None = None
@@ -100,7 +54,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = NodeExecutor()
             node = make()
-            node.pressed, node.about_to_drive = lambda: stop.pressed, stop.defer
+            node.signalled_again, node.about_to_drive = lambda: stop.repeated, stop.defer
             if UNCOMPILED:
                 node.get_logger().warning(UNCOMPILED)
             for warning in lost_settings(arguments or sys.argv, node.get_name(), node.get_namespace()):
@@ -111,7 +65,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             stop.defer()
             if started:
                 pause_garbage_collection()
-                node.settle()
+                node.apply_scheduling()
                 while not stop.requested and not node.finished and rclpy.ok():
                     node.turn(executor)
                 code = node.exit_code
@@ -120,7 +74,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         except RneDynamicsError as error:
             print(f"{Path(sys.argv[0]).name}: {error}", file=sys.stderr)
         except Exception:  # noqa: BLE001 logged, and the arm is stopped
-            log_error(node, "the process ends because of an error that should not be")
+            log_error(node, "the process ends because of an internal error")
         finally:
             stop.defer()
             try:
@@ -129,7 +83,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
                     if executor is not None:
                         serve_last_requests(executor)
             except Exception:  # noqa: BLE001 logged, and the arm is stopped
-                log_error(node, "the arm could not be stopped as usual because of an error that should not be")
+                log_error(node, "the arm could not be stopped as planned because of an internal error")
                 code = 1
             if node is not None:
                 code = 1 if node.failed else code
@@ -150,7 +104,7 @@ def log_error(node: ArmNode | None, what: str) -> None:
 
 
 def serve_last_requests(executor: Executor) -> None:
-    """Answer those who wait for what the stop has brought about, as for the result of an action's goal."""
+    """Serve requests that wait for the stop, such as for the result of an action's goal."""
     for _ in range(LAST_TURNS):
         executor.spin_once(timeout_sec=0.0)
 
@@ -158,8 +112,8 @@ def serve_last_requests(executor: Executor) -> None:
 def pause_garbage_collection() -> None:
     """Keep garbage collection out of the control loop.
 
-    Everything alive now is set aside for good; what arises later is collected by the node's diagnostics timer,
-    once a second, right after an effort went out.
+    All present objects are frozen; later garbage is collected by the node's diagnostics timer, once a second, right
+    after an effort was sent.
     """
     gc.collect()
     gc.freeze()

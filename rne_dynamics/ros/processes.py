@@ -22,9 +22,9 @@ GRACE = 10.0
 class NodeProcess:
     """One of our nodes in a process of its own.
 
-    Its output goes to a file, so that a full pipe can never stall it. Leaving the context ends it: SIGINT, then
-    SIGTERM, then SIGKILL, always to its own group and to nobody else. It ends too when the thread that started it dies,
-    so that a test or demo that is killed leaves nothing running.
+    Its output goes to a file, since a full pipe would block it. Leaving the context ends it: SIGINT, then SIGTERM, then
+    SIGKILL, to its own process group only. It also ends when the thread that started it does, so that a killed test or
+    demo leaves nothing running.
 
     Parameters
     ----------
@@ -52,21 +52,21 @@ class NodeProcess:
 
     @property
     def pid(self) -> int:
-        """Its number."""
+        """Process id."""
         return self._process.pid
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs."""
+        """Exit code; None while it runs."""
         return self._process.poll()
 
     def output(self) -> str:
-        """All it has written so far."""
+        """Its output so far."""
         self._output.flush()
         return Path(f"/proc/self/fd/{self._output.fileno()}").read_text(encoding="utf-8", errors="replace")
 
     def check(self) -> None:
-        """`RneDynamicsError` with its last lines if it has ended."""
+        """Raise `RneDynamicsError` with its last lines of output if it has ended."""
         if self.exit_code is not None:
             last = "\n".join(self.output().strip().splitlines()[-5:])
             raise RneDynamicsError(f"the {self.module} process has ended with code {self.exit_code}:\n{last}")
@@ -77,14 +77,14 @@ class NodeProcess:
             os.killpg(self._process.pid, number)
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit code once it ends; None if it still runs after that time."""
+        """Wait for its end; its exit code, None if it still runs after that time."""
         try:
             return self._process.wait(seconds)
         except subprocess.TimeoutExpired:
             return None
 
     def stop(self) -> int | None:
-        """End it; its exit code, negative where a signal had to end it."""
+        """End it; its exit code, negative if a signal ended it."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             self.signal(number)
             if self.wait(GRACE) is not None:
@@ -105,12 +105,12 @@ def wait_until(
     condition: Callable[[], object], seconds: float, what: str, processes: Sequence[NodeProcess] = (),
     period: float = 0.005,
 ) -> None:
-    """Wait until `condition()` is true; asked every `period` seconds, while the processes are seen to live.
+    """Wait until `condition()` is true, checked every `period` seconds, as are the processes.
 
     Raises
     ------
     RneDynamicsError
-        It is not true in time (`what` tells what was waited for), or one of the processes has ended.
+        It is not true in time (`what` describes it), or one of the processes has ended.
     """
     deadline = time.monotonic() + seconds
     while not condition():

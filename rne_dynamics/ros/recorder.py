@@ -1,4 +1,4 @@
-"""Listening to a topic at full rate at next to no cost: messages are taken in batches and decoded afterwards."""
+"""Recorder of a topic at full rate: messages are taken serialised, in batches, and decoded afterwards."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class Sample(NamedTuple):
 
 
 class TopicRecorder:
-    """Keeps what is published on a topic, as bytes.
+    """Records the serialised messages of a topic.
 
-    DDS threads receive in the background; `drain` must be called before `depth` messages have piled up.
+    DDS threads receive in the background; `drain` must be called before `depth` messages wait.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class TopicRecorder:
     kind, topic
         Message class and name.
     depth
-        Messages that may wait.
+        Largest number of waiting messages.
     latched
-        Whether what was published last before this one listened is wanted too, of a topic that keeps it.
+        Whether to receive the last message from before the subscription too, of a latched topic.
     """
 
     def __init__(self, node: Node, kind: type, topic: str, depth: int = 2000, *, latched: bool = False) -> None:
@@ -46,7 +46,7 @@ class TopicRecorder:
         self.samples: list[Sample] = []
 
     def drain(self) -> None:
-        """Take what has come."""
+        """Take the waiting messages."""
         while (taken := take(self._subscription, self.kind, True)) is not None:
             data, info = taken
             self.samples.append(Sample(info["source_timestamp"], info["received_timestamp"], data))

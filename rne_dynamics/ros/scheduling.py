@@ -1,6 +1,6 @@
-"""How the operating system treats a node's process: real-time priority, CPUs, memory that is never swapped out.
+"""Scheduling of a node's process: real-time priority, CPUs, memory that is never swapped out.
 
-What is not permitted is told and left as it was: a controller that answers a little later is better than none.
+What is not permitted is logged and left unchanged: a controller with a longer latency is better than none.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from pathlib import Path
 
 from rne_dynamics.ros.parameters import Parameter
 
-#: Flags of mlockall(2): the pages that are there, and those to come.
+#: Flags of mlockall(2): present and future pages.
 _CURRENT, _FUTURE = 1, 2
 
 SCHEDULING: tuple[Parameter, ...] = (
-    Parameter("realtime_priority", 0, "Priority of the process under SCHED_FIFO, where that is permitted; 0 leaves the "
-              "scheduler alone.", "", 0, 98, read_only=True),
-    Parameter("cpu_affinity", (), "CPUs on which the process may run; empty leaves that alone.", "", 0, 4095, kind=int,
+    Parameter("realtime_priority", 0, "Priority of the process under SCHED_FIFO, where permitted; 0 leaves the "
+              "scheduler unchanged.", "", 0, 98, read_only=True),
+    Parameter("cpu_affinity", (), "CPUs on which the process may run; empty for no change.", "", 0, 4095, kind=int,
               read_only=True),
-    Parameter("lock_memory", False, "Keep all memory of the process resident, where that is permitted.",
+    Parameter("lock_memory", False, "Keep all memory of the process resident, where permitted.",
               read_only=True),
 )
 
 
-def settle(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[str]:
-    """Treat all threads of this process so, those of the middleware too; what was refused, one text each.
+def apply_scheduling(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[str]:
+    """Set the scheduling of all threads of this process, those of the middleware too; yields a text per refusal.
 
     Parameters
     ----------
     priority
         Under SCHED_FIFO, 1 to 98 (99 is the kernel's own); 0 changes nothing.
     cpus
-        Where threads may run; none changes nothing.
+        CPUs where threads may run; empty changes nothing.
     lock_memory
         Whether pages must stay in memory.
     """
@@ -56,7 +56,7 @@ def settle(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[st
             continue
         except OSError as error:
             yield (
-                f"realtime_priority {priority} is not permitted ({error.strerror}); mend: a line "
+                f"realtime_priority {priority} is not permitted ({error.strerror}); fix: a line "
                 f"'@realtime - rtprio {priority}' in /etc/security/limits.conf, and this user in that group"
             )
             priority = 0
@@ -65,12 +65,12 @@ def settle(priority: int, cpus: Iterable[int], lock_memory: bool) -> Iterator[st
 
 
 def _lock() -> Iterator[str]:
-    # Under a limit the lock itself may pass and a later allocation fail, in the middle of a motion.
+    # Under a limit the lock itself may succeed and a later allocation fail, in the middle of a motion.
     limited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] != resource.RLIM_INFINITY and os.geteuid() != 0
     libc = ctypes.CDLL(None, use_errno=True)
     if limited or libc.mlockall(_CURRENT | _FUTURE) != 0:
         why = "there is a limit" if limited else os.strerror(ctypes.get_errno())
         yield (
-            f"lock_memory is not permitted ({why}); mend: a line '@realtime - memlock unlimited' in "
+            f"lock_memory is not permitted ({why}); fix: a line '@realtime - memlock unlimited' in "
             "/etc/security/limits.conf, and this user in that group"
         )

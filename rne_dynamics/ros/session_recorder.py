@@ -1,4 +1,4 @@
-"""What a third process hears of a simulator and a controller, and what it decodes of that afterwards."""
+"""Recorder of a session of simulator and controller, in a third process; decodes afterwards."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import Sample, TopicRecorder
 
-#: Longest wait for what should come at once, s.
+#: Longest wait for messages that should come at once, s.
 PATIENCE = 30.0
 TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 @dataclass(frozen=True, eq=False)
 class Recording:
-    """What a third process has seen on the topics during one run.
+    """The topics during one run, as a third process has received them.
 
     Parameters
     ----------
@@ -37,10 +37,10 @@ class Recording:
     terms
         Torque terms by name: stamps, ns, and values, (terms, n).
     simulator
-        The simulator's own account from the first command to the end of the moves: `answered` and `missed` replies,
-        `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until the command is in its hands).
+        The simulator's report from the first command to the end of the moves: `answered` and `missed` replies,
+        `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until its command is received).
     ready
-        Seconds each process took to be ready.
+        Time until each process was ready, s.
     deflections
         Of the ends of flexible links: stamps, ns, and values, (messages, links, 6), m and rad, each in its link's
         frame; empty where there are none.
@@ -59,28 +59,28 @@ class Recording:
 
 @dataclass(frozen=True, eq=False)
 class RawRecording:
-    """What has been recorded during a run, not yet decoded; see `Recording`."""
+    """The messages of one run, not yet decoded; see `Recording`."""
 
     states: list[Sample]
     terms: dict[str, list[Sample]]
     deflections: list[Sample]
     begins: tuple[int, ...]
-    account: dict[str, float]
+    simulator_report: dict[str, float]
 
 
 class SessionRecorder:
-    """What the figures are made of, recorded: as little as will do, since every listener slows the senders down.
+    """Records the topics for the figures, and no others, since every subscriber slows the senders down.
 
     Parameters
     ----------
     node
         A node that no executor spins.
     namespace, simulator, controller
-        Of the nodes that are listened to, and their names.
+        Of the recorded nodes, and their names.
     joints
         Names, in the order of the vectors.
     flexible
-        Whether there are deflections to hear.
+        Whether to record deflections.
     """
 
     def __init__(
@@ -94,12 +94,12 @@ class SessionRecorder:
         self._streams = (self.states, *self.terms.values(), *self.deflections)
 
     def drain(self) -> None:
-        """Take what has come."""
+        """Take the waiting messages."""
         for recorder in (*self._streams, self.reports):
             recorder.drain()
 
     def forget(self) -> None:
-        """Drop what has come."""
+        """Drop all messages so far."""
         self.drain()
         for recorder in (*self._streams, self.reports):
             recorder.samples = []
@@ -107,7 +107,7 @@ class SessionRecorder:
     def receives_everything(self) -> bool:
         """Whether states, torque terms, deflections and the simulator's reports arrive."""
         self.drain()
-        return all(r.samples for r in self._streams) and bool(self._account())
+        return all(r.samples for r in self._streams) and bool(self._simulator_report())
 
     def may_move(self) -> bool:
         """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
@@ -124,14 +124,14 @@ class SessionRecorder:
         self.drain()
         return stamp_of(self.states.decode(self.states.samples[-1]))
 
-    def account(self, processes: Sequence[NodeProcess]) -> dict[str, float]:
+    def simulator_report(self, processes: Sequence[NodeProcess]) -> dict[str, float]:
         """The simulator's next report."""
         self.reports.drain()
         self.reports.samples = []
-        wait_until(lambda: bool(self._account()), PATIENCE, "the simulator's report", processes)
-        return self._account()
+        wait_until(lambda: bool(self._simulator_report()), PATIENCE, "the simulator's report", processes)
+        return self._simulator_report()
 
-    def _account(self) -> dict[str, float]:
+    def _simulator_report(self) -> dict[str, float]:
         self.drain()
         for sample in self.reports.samples:
             message = self.reports.decode(sample)
@@ -146,18 +146,18 @@ class SessionRecorder:
             }
         return {}
 
-    def take(self, begins: tuple[int, ...], account: dict[str, float]) -> RawRecording:
-        """What has come during a run."""
+    def take(self, begins: tuple[int, ...], simulator_report: dict[str, float]) -> RawRecording:
+        """The messages of a run."""
         self.drain()
         return RawRecording(
             self.states.samples, {name: r.samples for name, r in self.terms.items()},
-            [s for r in self.deflections for s in r.samples], begins, account,
+            [s for r in self.deflections for s in r.samples], begins, simulator_report,
         )
 
     def recording(self, taken: RawRecording, ready: dict[str, float]) -> Recording:
         """Decode everything."""
         states = [self.states.decode(s) for s in taken.states]
-        places = [states[0].name.index(joint) for joint in self.joints]  # a mechanism's passive joints are there too
+        places = [states[0].name.index(joint) for joint in self.joints]  # of a mechanism, without passive joints
         terms = {name: [r.decode(s) for s in taken.terms[name]] for name, r in self.terms.items()}
         tips = [r.decode(s) for r in self.deflections for s in taken.deflections]
         ends = len(tips[0].name) // len(COMPONENTS) if tips else 0
@@ -171,7 +171,7 @@ class SessionRecorder:
                 name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
                 for name, messages in terms.items()
             },
-            simulator=taken.account,
+            simulator=taken.simulator_report,
             ready=ready,
             deflections=(
                 np.array([stamp_of(m) for m in tips], dtype=np.int64),

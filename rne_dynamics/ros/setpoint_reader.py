@@ -1,7 +1,7 @@
-"""Setpoints read from the bytes that travel: sensor_msgs/JointState, and trajectory_msgs/JointTrajectory of one point.
+"""Reader of serialised setpoints: sensor_msgs/JointState, and trajectory_msgs/JointTrajectory of one point.
 
-As in `state_reader`, a message is first read by rclpy. Where its bytes, read on their own, say the same, later messages
-that differ only in stamp and numbers are copied from known places into arrays that are made once.
+As in `state_reader`, a message is first read by rclpy. If its bytes, read directly, give the same, later messages that
+differ only in stamp and numbers are copied from known offsets into arrays that are made once.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from rne_dynamics.ros.cdr import (
     time_at,
 )
 
-#: How many layouts of messages are kept.
+#: Number of message layouts that are kept.
 _LAYOUTS = 4
 
 
 class _Known(NamedTuple):
-    """Messages of a layout that was met before; as in `state_reader`."""
+    """A known layout of messages; as in `state_reader`."""
 
     size: int
     kind: type
@@ -42,25 +42,25 @@ class _Known(NamedTuple):
     words: NDArray[np.int64]
     values: Array
     octets: memoryview
-    duration: int  # where the time from start is in the octets; 0 for none
+    duration: int  # offset of the time from start; 0 for none
 
 
 class SetpointReader:
-    """What setpoints say of the controlled joints.
+    """Reads the controlled joints from setpoints.
 
     Parameters
     ----------
     joints
-        Names, in the order of the vectors. A message may have others too, which are ignored.
+        Names, in the order of the vectors. Other joints of a message are ignored.
     """
 
     def __init__(self, joints: Sequence[str]) -> None:
         n = len(joints)
         self._joints = tuple(joints)
         self._known: list[_Known] = []
-        #: Position and velocity that were last read, NaN throughout where not given; (n,).
+        #: Position and velocity read last, NaN if not given; (n,).
         self.q, self.qd = np.full(n, np.nan), np.full(n, np.nan)
-        #: Stamp, and time after it at which the arm is to be there; ns.
+        #: Stamp, and time after it at which the setpoint is due; ns.
         self.stamp = self.ahead = 0
         gather_kernel(np.zeros(1, np.int64), self.q, np.zeros((2, 0), np.int64), np.zeros((2, n), np.int64), self.q,
                       self.qd)
@@ -91,7 +91,7 @@ class SetpointReader:
             raise SetpointError(
                 f"setpoint: its {len(data)} bytes are no {kind.__name__}: {error}", SetpointProblem.UNREADABLE
             ) from None
-        names, q, qd, ahead = _said(message)
+        names, q, qd, ahead = _content(message)
         places = self._places(names)
         for what, values in (("positions", q), ("velocities", qd)):
             if len(values) not in (0, len(names)):
@@ -128,7 +128,7 @@ class SetpointReader:
         return np.array([names.index(joint) for joint in self._joints], np.intp)
 
     def _same(self, layout: JointStateLayout, data: bytes, names: Sequence[str], q: Array, qd: Array) -> bool:
-        """Whether bytes, read by their layout, say what rclpy has made of them."""
+        """Whether the bytes, read by their layout, give what rclpy has read."""
         return list(layout.names) == [name.encode() for name in names] and all(
             data[span.start : span.stop] == values.tobytes()
             for span, values in ((layout.position, q), (layout.velocity, qd))
@@ -149,7 +149,7 @@ class SetpointReader:
         )
 
 
-def _said(message: Any) -> tuple[list[str], Array, Array, int]:
+def _content(message: Any) -> tuple[list[str], Array, Array, int]:
     """Names, positions, velocities and the time from start, ns, of a message."""
     if isinstance(message, JointTrajectory):
         if len(message.points) != 1:

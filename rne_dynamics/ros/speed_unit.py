@@ -1,15 +1,15 @@
-"""Speed scaling as other nodes publish it: a fraction, or percent as ur_robot_driver does."""
+"""Unit of the speed scaling that other nodes publish: a fraction, or percent as ur_robot_driver does."""
 
 from __future__ import annotations
 
 from rne_dynamics.errors import ControlError
 
-#: What full speed is, by the value of the parameter `speed_scaling_unit`.
+#: Value of full speed, by the value of the parameter `speed_scaling_unit`.
 FULL_SPEED = {"fraction": 1.0, "percent": 100.0}
 
 
 class SpeedUnit:
-    """Turns numbers from a topic into fractions of full speed.
+    """Converts numbers from a topic to fractions of full speed.
 
     Parameters
     ----------
@@ -41,9 +41,9 @@ class SpeedUnit:
         return value / self._full
 
     def suspicion(self) -> str:
-        """Once, where all numbers since the start were those of the other unit, what that means; otherwise empty.
+        """A warning, once, if all numbers since the start are plausible in the other unit; otherwise empty.
 
-        Percent that never exceed 1 may be fractions: the arm then moves at a hundredth of the speed that is meant.
+        Percent that never exceed 1 may be fractions: the arm then moves at 1 % of the intended speed.
         """
         if self._unit != "percent" or self._warned or not 0.0 < self._largest <= 1.0:
             return ""

@@ -1,4 +1,4 @@
-"""Joint states read from the bytes that travel, by one compiled call a message."""
+"""Reader of serialised joint states, by one compiled call per message."""
 
 from __future__ import annotations
 
@@ -16,42 +16,41 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import LEAD, JointStateLayout, Span, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import OTHER, JointMap, Reading, gather
 
-#: How many layouts of messages are kept: an arm, its gripper and others may share the topic.
+#: Number of message layouts that are kept: an arm, its gripper and others may share the topic.
 _LAYOUTS = 8
 
 
 class _Known(NamedTuple):
-    """Messages of a layout that was met before."""
+    """A known layout of messages."""
 
     size: int
     pattern: NDArray[np.int64]
     places: NDArray[np.int64]
     words: NDArray[np.int64]  # memory for such a message
     values: Array  # the same memory
-    octets: memoryview  # the same, where the message lies
-    others: dict[str, int]  # where the positions of other joints stand among the values
+    octets: memoryview  # the same, without the bytes before the message
+    others: dict[str, int]  # indices of the positions of other joints among the values
 
 
 class StateReader:
-    """What a `JointMap` reads, without a message of Python objects.
+    """As `JointMap`, from serialised messages.
 
-    A message is first read by rclpy and by `JointMap.read`. Where its bytes, read on their own, say the very same,
-    their layout is remembered, and later messages that have all its bytes but the stamp and the numbers are read by
-    copying numbers from known places. Any other message takes the first way again, so that nothing is read that rclpy
-    and `JointMap` would read differently.
+    A message is first read by rclpy and `JointMap.read`. If its bytes, read directly, give the same, their layout is
+    kept, and later messages with the same bytes except for stamp and numbers are read by copying numbers from known
+    offsets. Other messages are read by rclpy again, so that the result is always that of rclpy and `JointMap`.
 
     Parameters
     ----------
     joints
         Names of the controlled joints; the order of everything `read` fills.
     others
-        Names of other joints whose positions are wanted now and then, in whatever message they come.
+        Names of other joints whose positions `others` returns, in any message.
     """
 
     def __init__(self, joints: Sequence[str], others: Sequence[str] = ()) -> None:
         self._map, self._others = JointMap(joints), tuple(others)
         self._known: list[_Known] = []
-        #: Of the message last read, ns.
+        #: Stamp of the last message, ns.
         self.stamp = 0
 
     def read(self, data: bytes, q: Array, qd: Array, effort: Array) -> Reading:
@@ -60,7 +59,7 @@ class StateReader:
         Raises
         ------
         StateError
-            As there, or because the bytes are no joint state.
+            As there, or the bytes are no joint state.
         """
         self.stamp = stamp_in(data)
         size = len(data)
@@ -69,20 +68,20 @@ class StateReader:
                 known.octets[:] = data
                 code = gather(known.words, known.values, known.pattern, known.places, q, qd, effort)
                 if code != OTHER:
-                    return self._map.verdict(code, q, qd) if known.places.shape[1] else _foreign(q, qd, effort)
+                    return self._map.verdict(code, q, qd) if known.places.shape[1] else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
 
     def others(self) -> dict[str, Measured]:
-        """The newest position of each of the other joints that was received.
+        """The newest received position of each of the other joints.
 
-        Costs nothing when a message comes: the last one of each layout is still in its memory. So each sender's second
-        message is the first to count, and one that cannot be read by its layout never does.
+        Costs nothing per message: the last one of each layout is still in its memory. So each sender's second message
+        is the first to count, and messages that cannot be read by a layout never do.
         """
         found: dict[str, Measured] = {}
         for known in self._known:
             words, (expected, mask) = known.words[: known.pattern.shape[1]], known.pattern
             if not known.others or ((words ^ expected) & mask).any():
-                continue  # nothing of theirs; or nothing yet, or another message of that size
+                continue  # none of these joints; or no message yet, or another one of that size
             stamp = stamp_in(bytes(known.octets))
             for name, place in known.others.items():
                 if name not in found or stamp > found[name].stamp:
@@ -98,9 +97,9 @@ class StateReader:
             ) from None
         reading = self._map.read(message, q, qd, effort)
         layout = joint_state_layout(data)
-        if layout is not None and says(layout, data, message):
+        if layout is not None and agrees(layout, data, message):
             known = [self._learned(layout, data), *self._known[: _LAYOUTS - 1]]
-            # behind those of the same size, whose messages then do not overwrite the memory that `others` reads
+            # after those of the same size, so that their messages do not overwrite the memory that `others` reads
             self._known = sorted(known, key=lambda one: bool(one.others))
         return reading
 
@@ -121,8 +120,8 @@ class StateReader:
         return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets, others)
 
 
-def says(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
-    """Whether bytes, read by their layout, say what rclpy has made of them."""
+def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
+    """Whether the bytes, read by their layout, give what rclpy has read."""
 
     def same(span: Span, values: Sequence[float]) -> bool:
         return data[span.start : span.stop] == np.asarray(values, np.float64).tobytes()
@@ -137,7 +136,7 @@ def says(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
     )
 
 
-def _foreign(q: Array, qd: Array, effort: Array) -> Reading:
+def _no_joint(q: Array, qd: Array, effort: Array) -> Reading:
     for out in (q, qd, effort):
         out.fill(np.nan)
-    return Reading.FOREIGN
+    return Reading.OTHER_JOINTS

@@ -1,7 +1,7 @@
 """The simulator as topic-based hardware of ros2_control: joint commands in, joint states out, both by joint name.
 
-The other end is the plugin `joint_state_topic_hardware_interface/JointStateTopicSystem` or its predecessor
-`topic_based_ros2_control/TopicBasedSystem`; docs/hardware.md says what to write into a URDF for it.
+Its counterpart is the plugin `joint_state_topic_hardware_interface/JointStateTopicSystem` or its predecessor
+`topic_based_ros2_control/TopicBasedSystem`; docs/hardware.md shows the URDF for it.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from rne_dynamics.ros.parameters import Parameter
 from rne_dynamics.simulation.runs.servo_drives import ServoDrives
 from rne_dynamics.simulation.runs.simulator import Simulator
 
-#: The value of the parameter `command_message` that asks for it.
+#: The value of the parameter `command_message` that selects it.
 JOINT_STATE = "sensor_msgs/JointState"
-#: Topics; the plugins' own names, where the simulator is in the root namespace.
+#: Topics; those of the plugins, if the simulator is in the root namespace.
 COMMANDS, STATES = "robot_joint_commands", "robot_joint_states"
-#: Natural frequency of the servo loops where none is given: at most this, rad/s, and this part of the rate.
+#: Default natural frequency of the servo loops: at most this, rad/s, and this fraction of the rate.
 FREQUENCY, OF_THE_RATE = 100.0, 0.1
 #: Highest natural frequency for each joint state a second: an effort held longer no longer damps.
 HIGHEST = 0.25
 
 DRIVE_FREQUENCY = Parameter(
     "drive_frequency", 0.0, "Natural frequency of the drives' servo loops where command_message is "
-    f"{JOINT_STATE}; 0 takes {FREQUENCY:g} or, if less, a tenth of the rate.", "rad/s", 0.0, 1000.0, read_only=True,
+    f"{JOINT_STATE}; 0 takes {FREQUENCY:g} or, if less, 10 % of the rate.", "rad/s", 0.0, 1000.0, read_only=True,
 )
 
 
 class TopicBasedHardware:
-    """The drives of a simulated arm, which take sensor_msgs/JointState for commands.
+    """The drives of a simulated arm, commanded by sensor_msgs/JointState.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ class TopicBasedHardware:
     command_timeout
         As for `ServoDrives`.
     brake
-        Whether joints are held whose efforts are too old.
+        Whether brakes hold joints whose commands are too old.
     lockstep
         The parameter of that name.
 
@@ -79,12 +79,12 @@ class TopicBasedHardware:
         self._to: list[int] = []
 
     def take(self, data: bytes, simulator: Simulator) -> None:
-        """Take the bytes of a command; joints that are not ours are ignored, as are commands without any number.
+        """Take a serialised command; other joints are ignored, as are commands without any number.
 
         Raises
         ------
         ControlError, SimulationError
-            What cannot be a command; the former one stays in force.
+            The command is not valid; the former one stays in force.
         """
         try:
             message = deserialize_message(data, JointState)
@@ -115,11 +115,11 @@ class TopicBasedHardware:
         self._names = names
 
     def _column(self, label: str, values: Sequence[float], names: list[str]) -> Array:
-        """The values of our joints, NaN where there is none."""
+        """The values of the simulated joints, NaN if there is none."""
         column = np.full(len(self._joints), np.nan)
         if len(values) not in (0, len(names)):
             raise ControlError(
-                f"{len(values)} values of {label} for {len(names)} joints, so that it is not known whose: give "
+                f"{len(values)} values of {label} for {len(names)} joints, so that their joints are unknown: give "
                 f"all joints of the URDF's ros2_control tag the same command interfaces"
             )
         if len(values):
@@ -127,12 +127,12 @@ class TopicBasedHardware:
         return column
 
     def drive(self, simulator: Simulator) -> None:
-        """Hand the drives' efforts at the present state to the plant; before the first command the brakes hold it.
+        """Apply the drives' efforts at the present state to the plant; before the first command the brakes hold it.
 
         Raises
         ------
         RneDynamicsError
-            Of a mechanism: a posture in which its motors do not hold it.
+            A singular posture of a mechanism, in which its motors cannot hold it.
         """
         if self.drives.commanded:
             state = simulator.state
@@ -143,5 +143,5 @@ class TopicBasedHardware:
         state = simulator.state
         try:
             self.drives.effort(state.t, state.q, state.qd, state.posture)
-        except RneDynamicsError:  # a start at a singular posture: its kernels have run
+        except RneDynamicsError:  # a start at a singular posture: the kernels have run
             return

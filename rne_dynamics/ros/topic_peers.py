@@ -1,11 +1,11 @@
-"""Who else speaks to the arm, and whether anybody listens to this controller."""
+"""Other publishers of efforts, and missing subscribers."""
 
 from __future__ import annotations
 
 from rne_dynamics.ros.diagnostics import ERROR, WARN
 from rne_dynamics.ros.lifecycle import ArmNode
 
-#: Counts in a row after which a finding is believed: discovery takes a while, and a predecessor's publisher lingers.
+#: Counts in a row after which a finding is reported: discovery takes time, also for a publisher that has ended.
 BELIEVED = 2
 
 
@@ -15,7 +15,7 @@ class TopicPeers:
     Parameters
     ----------
     node
-        Whose graph is asked.
+        Counts them in its graph.
     topic
         The topic, as the node names it.
     """
@@ -26,7 +26,7 @@ class TopicPeers:
         self.publishers = self.subscribers = 0
 
     def count(self) -> None:
-        """Ask the graph, from this process's own knowledge of it."""
+        """Count, by the discovery of this process."""
         self.publishers = self._node.count_publishers(self._topic)
         self.subscribers = self._node.count_subscribers(self._topic)
         self._others = self._others + 1 if self.publishers > 1 else 0
@@ -34,20 +34,20 @@ class TopicPeers:
 
     @property
     def level(self) -> bytes:
-        """Of the diagnostics, where there is a warning."""
+        """Of the diagnostics, if there is a warning."""
         level: bytes = ERROR if self._others >= BELIEVED else WARN
         return level
 
     @property
     def warning(self) -> str:
-        """What is wrong; empty for nothing."""
+        """The warning; empty for none."""
         if self._others >= BELIEVED:
             return (
-                f"{self.publishers} nodes publish efforts on {self._topic}: the arm obeys whichever came last. Stop "
+                f"{self.publishers} nodes publish efforts on {self._topic}: the arm follows the last message. Stop "
                 "all but one of them"
             )
         if self._nobody >= BELIEVED:
-            return f"nobody listens to the efforts on {self._topic}: start the arm's driver, or remap the topic"
+            return f"no node subscribes to the efforts on {self._topic}: start the arm's driver, or remap the topic"
         return ""
 
     def values(self) -> dict[str, object]:

@@ -21,7 +21,7 @@ from rclpy.subscription import Subscription
 
 from rne_dynamics.ros.private_parts import handle_of, missing_from_implementation, take_message, wait_set
 
-#: Whether an executor has to wait for messages and to take them.
+#: Whether an executor has to wait for messages and take them.
 BY_EXECUTOR = bool(missing_from_implementation())
 
 
@@ -91,7 +91,7 @@ class TopicWait:
         self._wait_set = None if BY_EXECUTOR else wait_set(node.context, len(subscriptions), 0, 0, 0, 0, 0)
 
     def wait(self, longest: float) -> None:
-        """Return once there is one, or after `longest` seconds."""
+        """Wait for a message, at most `longest` seconds."""
         if self._wait_set is None:
             if not any(_mailbox(subscription) for subscription in self._subscriptions):
                 _fill_mailboxes(self._subscriptions, longest)
@@ -103,7 +103,7 @@ class TopicWait:
 
 
 def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any, Mapping[str, Any]] | None:
-    """The message that waits, if any, or its bytes, and what the middleware knows of it."""
+    """The waiting message, if any, serialised if `raw`, and its information from the middleware."""
     if not BY_EXECUTOR:
         return take_message(subscription, kind, raw)
     mailbox = _mailbox(subscription)
@@ -116,7 +116,7 @@ def take(subscription: Subscription, kind: type, raw: bool = False) -> tuple[Any
 
 
 class _Mailbox(deque[tuple[Any, Mapping[str, Any]]]):
-    """What has come on a topic; the callback of its subscription."""
+    """The messages of a topic; the callback of its subscription."""
 
     def __call__(self, message: Any, info: Mapping[str, Any]) -> None:
         self.append((message, info))
@@ -132,7 +132,7 @@ def _mailbox(subscription: Subscription) -> _Mailbox:
 
 @dataclass(frozen=True)
 class OnlyThese:
-    """What an executor reads of a node, with nothing but a few entities."""
+    """The attributes of a node that an executor reads, with a few entities only."""
 
     subscriptions: Sequence[Any] = ()
     timers: Sequence[Any] = ()
@@ -143,7 +143,7 @@ class OnlyThese:
 
 
 def _fill_mailboxes(subscriptions: Sequence[Subscription], longest: float) -> None:
-    """Wait for one message, and put it into its mailbox."""
+    """Wait for one message, and put it in its mailbox."""
     executor = subscriptions[0].callback_group.executor
     with ExitStack() as opened:
         for subscription in subscriptions:

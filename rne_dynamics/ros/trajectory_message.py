@@ -1,4 +1,4 @@
-"""trajectory_msgs/JointTrajectory to a trajectory that may be followed; see `control/motion/acceptance.py`."""
+"""From trajectory_msgs/JointTrajectory to an accepted trajectory; see `control/motion/acceptance.py`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def duration_message(seconds: float) -> Duration:
 
 
 def read_trajectory(data: bytes) -> JointTrajectory:
-    """A serialised message, if it has no more points than are accepted: others are not even made into objects.
+    """Deserialise a message if it has no more points than are accepted.
 
     Raises
     ------
@@ -44,14 +44,14 @@ def read_trajectory(data: bytes) -> JointTrajectory:
 def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTrajectory | None:
     """The last point of a sliding window as a setpoint that is due at its stamp; None for another trajectory.
 
-    Newer versions of MoveIt Servo send such windows: stamped, of several points, some of which have passed already.
+    Newer versions of MoveIt Servo send such windows: stamped, with several points, some of which are past.
 
     Parameters
     ----------
     now
         Time of the joint states, ns.
     within
-        How far from now the last point of a window may be due, s.
+        Largest distance of the last point's time from now, s.
     """
     if len(message.points) < 2 or message.header.stamp == Time():
         return None

@@ -1,4 +1,4 @@
-"""Settings that a node was given and that no parameter of it takes: found, and refused with the nearest names."""
+"""Settings with unknown names: found, and refused with the nearest names."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 #: rclpy declares such parameters with topics whose publisher or subscription allows it.
 QOS = "qos_overrides."
-#: Names less alike than this are not worth naming, and neither are those this much less alike than the best.
+#: Smallest similarity of a suggested name, and largest difference from the best one's.
 ALIKE, MARGIN = 0.6, 0.02
-#: How many names are suggested: as many as an arm has joints.
+#: Largest number of suggested names.
 MOST = 7
 
 
 def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, Any]:
-    """Values that command line, parameter files and the maker of a node (`overrides`) gave it, by name."""
+    """Values from command line, parameter files and constructor (`overrides`) of a node, by name."""
     from rne_dynamics.ros.private_parts import given_parameters
 
     given = given_parameters(node)
@@ -31,7 +31,7 @@ def given_to(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, An
 
 
 def given_to_another(node: Node, overrides: Sequence[RosParameter] = ()) -> dict[str, RosParameter]:
-    """What a node is given that has the same name, by rclpy's documented interface alone."""
+    """The same, read by a second node of the same name: by rclpy's documented interface alone."""
     from rclpy.node import Node
 
     other = Node(
@@ -46,17 +46,18 @@ def given_to_another(node: Node, overrides: Sequence[RosParameter] = ()) -> dict
 
 
 def plain(value: object) -> object:
-    """Lists arrive from rclpy as list, tuple or array; everything else is plain already."""
+    """Convert lists, tuples and arrays from rclpy to tuples; return other values unchanged."""
     return tuple(value) if isinstance(value, Iterable) and not isinstance(value, (str, bytes)) else value
 
 
 def unclaimed(
     node: Node, names: Iterable[str], patterns: Iterable[str], joints: Sequence[str], left_out: Iterable[str]
 ) -> list[str]:
-    """Those of `names` that nothing takes.
+    """Those of `names` that are unknown.
 
-    Settings without effect are not among them, but in a warning: of joints that are `left_out`, and of QoS that
-    nothing has declared. Nor is, while there are no `joints`, what begins like one of `patterns` with ``{joint}``.
+    Settings without effect are not among them, but logged as a warning: those of joints that are `left_out`, and of QoS
+    without a declaration. While there are no `joints`, neither are names that begin like one of `patterns` with
+    ``{joint}``.
     """
     rest = [name for name in names if not node.has_parameter(name)]
     per_joint = [pattern for pattern in patterns if JOINT in pattern]
@@ -74,7 +75,7 @@ def unclaimed(
 
 
 def nearest(name: str, known: Iterable[str]) -> list[str]:
-    """The names most like `name`, the best first; empty where none is like it."""
+    """The names most similar to `name`, the best first; empty if none is similar."""
     matcher = SequenceMatcher(b=name)
     found = []
     for other in known:
@@ -86,16 +87,16 @@ def nearest(name: str, known: Iterable[str]) -> list[str]:
 
 
 def refusal(names: Iterable[str], known: Collection[str]) -> str:
-    """Why settings of these names are refused, and what may have been meant."""
+    """The message for unknown names, with suggestions."""
     texts = []
     for name in names:
         near = nearest(name, known)
-        hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` name all there are"
+        hint = f"nearest: {', '.join(near)}" if near else "docs/parameters.md and `ros2 param list` list all"
         texts.append(f"parameter {name} does not exist; {hint}")
     return "; ".join(texts)
 
 
 def refuse_undeclared(node: Node, names: Iterable[str]) -> str:
-    """As `refusal` for those of `names` that a node has not declared; empty where it has declared all."""
+    """As `refusal` for those of `names` that a node has not declared; empty if it has declared all."""
     missing = [name for name in names if not node.has_parameter(name)]
     return refusal(missing, node.list_parameters([], 0).names) if missing else ""

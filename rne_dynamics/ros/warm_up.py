@@ -1,4 +1,4 @@
-"""Nodes configured for what they compute then, not to be used: `rne warmup`."""
+"""Configures nodes once, for the kernels that this compiles: `rne warmup`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.simulator import SimulatorNode
 
-#: Makes each node that computes something when it is configured, by the name of its executable.
+#: Constructors of the nodes that need kernels, by the name of the executable.
 NODES: dict[str, Callable[[], ArmNode]] = {
     "computed_torque_controller": lambda: ComputedTorqueController(LocalLoop()),
     "gravity_compensation": lambda: GravityCompensationNode(LocalLoop()),
@@ -24,12 +24,12 @@ NODES: dict[str, Callable[[], ArmNode]] = {
 }
 
 
-def configure_nodes(machine: str, *, model: bool) -> None:
+def configure_nodes(robot: str, *, model: bool) -> None:
     """Configure controllers, gate and simulator as on a robot, in a namespace of their own, and activate none.
 
     Parameters
     ----------
-    machine
+    robot
         The robot's name or file.
     model
         Whether it is a model file rather than a URDF.
@@ -37,18 +37,18 @@ def configure_nodes(machine: str, *, model: bool) -> None:
     Raises
     ------
     RneDynamicsError
-        A node has refused the machine.
+        A node has refused the robot.
     """
     parameter = "model" if model else "robot_description"
-    rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={machine}"])
+    rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={robot}"])
     for make in NODES.values():
-        configure(make, machine)
+        configure(make, robot)
     rclpy.shutdown()
 
 
-def configure(make: Callable[[], ArmNode], machine: str) -> None:
+def configure(make: Callable[[], ArmNode], robot: str) -> None:
     """Make a node, configure it and destroy it; raises as `configure_nodes`."""
     node = make()
     if node.trigger_configure() != TransitionCallbackReturn.SUCCESS:
-        raise RneDynamicsError(f"node {node.get_name()} has refused {machine}")
+        raise RneDynamicsError(f"node {node.get_name()} has refused {robot}")
     node.destroy_node()

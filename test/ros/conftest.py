@@ -29,8 +29,8 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, String
 
 from rne_dynamics.faults.lockstep import Lockstep
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 DISCOVERY = 20.0
@@ -58,7 +58,7 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def namespace() -> str:
-    """A namespace that no other test uses, of this process or of one beside it."""
+    """A namespace that no other test uses, in this process or in another one."""
     return f"/test{os.getpid()}_{next(_numbers)}"
 
 
@@ -147,7 +147,7 @@ class Peer:
         return [list(self.commands.decode(s).data) for s in samples]
 
     def quiet(self) -> None:
-        """Wait until what was asked before is answered; not for ever, where efforts come of themselves."""
+        """Wait for the answer to former messages; with a time limit, since efforts may come without a request."""
         for _ in range(10):
             self.efforts()
             time.sleep(0.02)
@@ -200,7 +200,7 @@ class Peer:
         assert self.efforts() == []
 
     def mode(self, node: str) -> str:
-        """The newest state that a controller has told of itself; empty where it has told none yet."""
+        """The newest published state of a controller; empty before the first one."""
         if node not in self.modes:
             self.modes[node] = []
             self.caller.create_subscription(String, f"{node}/state", self.modes[node].append, LATCHED)
@@ -266,10 +266,10 @@ class Peer:
 
 
 class SteppedPeer(Peer):
-    """The other side of a controller in simulated time, which passes only here and only as far as it has followed.
+    """The other side of a controller in simulated time, which advances in lock-step with the controller.
 
-    Every state and every `STEP` of time has been dealt with, and the efforts that were sent meanwhile have been heard,
-    before anything else happens; services are answered while time stands still.
+    Each state and each `STEP` of time is processed, and the efforts sent meanwhile are received, before the next one;
+    services are answered while time stands still.
     """
 
     def __init__(self, namespace: str, joints: Sequence[str], module: str) -> None:
@@ -278,8 +278,8 @@ class SteppedPeer(Peer):
         self.lockstep = Lockstep(self.node, module)
         self.states = self.lockstep.states
         self.lockstep.watch, self.lockstep.on_mode = self._watch, self._entered
-        self.lockstep.on_effort = lambda number, effort: self._heard.append(effort)
-        self._heard: list[list[float]] = []
+        self.lockstep.on_effort = lambda number, effort: self._received.append(effort)
+        self._received: list[list[float]] = []
         self._mode, self._still, self._process = "", True, None
 
     def connect(self, process: NodeProcess, *, states: bool = True) -> None:
@@ -311,8 +311,8 @@ class SteppedPeer(Peer):
 
     def efforts(self) -> list[list[float]]:
         self.lockstep.listen()
-        heard, self._heard = self._heard, []
-        return heard
+        received, self._received = self._received, []
+        return received
 
     def quiet(self) -> None:
         self.efforts()

@@ -1,4 +1,4 @@
-"""What stands between controllers and topics where ros2_control is installed: it is not, in these tests.
+"""The part of ros2_control between controllers and topics, which is not installed in these tests.
 
 Written after the C++ of ros-controls/topic_based_hardware_interfaces (July 2026) and PickNikRobotics'
 topic_based_ros2_control, whose behaviour towards the simulator it has: QoS, which lists a message holds, NaN for

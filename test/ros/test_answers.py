@@ -11,8 +11,8 @@ from std_msgs.msg import Int64MultiArray
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.followers import Followers
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 
 DRIVE, GATE = "/arm/effort_controller/commands", "/arm/effort_gate/commands"
 PATIENCE = 0.4
@@ -163,7 +163,7 @@ def test_a_first_effort_that_the_gate_never_got_is_no_missed_reply(side):
     assert not side.warnings
 
 
-def test_a_controller_that_acknowledges_nothing_is_waited_for_beside_a_gate_that_does(side):
+def test_a_controller_that_acknowledges_nothing_is_waited_for_although_the_gate_does(side):
     side.follower("gate")
     side.publish()
     side.answers.effort()
@@ -174,7 +174,7 @@ def test_a_controller_that_acknowledges_nothing_is_waited_for_beside_a_gate_that
     assert not side.waits(received=2)
 
 
-def test_who_does_not_answer_is_given_up_after_the_timeout_and_waited_for_when_it_is_heard_again(side):
+def test_a_silent_node_is_given_up_after_the_timeout_and_waited_for_when_it_is_received_again(side):
     side.follower("controller")
     side.publish()
     wait_until(lambda: not side.waits(), 10.0, "the time-out")

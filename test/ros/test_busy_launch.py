@@ -17,9 +17,9 @@ import rne_dynamics as rne
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.ros.demonstration import move_message
 from rne_dynamics.ros.launch_plan import KINDS, SIMULATOR, plan
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import Peer, account
@@ -87,9 +87,9 @@ def test_no_reply_is_missed_nothing_faults_and_the_error_is_the_same_three_times
                     assert "fault" not in process.output()
         finally:
             peer.close()
-    heard = sorted(set.intersection(*map(set, found)))  # the test itself may be kept from listening
-    assert len(heard) > 1000
-    rms = [np.sqrt(np.mean(np.square([run[at] for at in heard]), axis=0)) for run in found]
+    common = sorted(set.intersection(*map(set, found)))  # the test itself may be kept from listening
+    assert len(common) > 1000
+    rms = [np.sqrt(np.mean(np.square([run[at] for at in common]), axis=0)) for run in found]
     assert (rms[0] < 1e-3).all()
     for other in rms[1:]:
         np.testing.assert_allclose(other, rms[0], rtol=tolerance)

@@ -85,9 +85,9 @@ def test_the_loop_is_a_process_of_its_own_without_services_and_parameters(held):
     name = f"{NODE}_loop"
     wait_until(lambda: name in [n for n, _ in peer.node.get_node_names_and_namespaces()], 20.0, "the loop's node")
     assert peer.node.get_service_names_and_types_by_node(name, peer.node.get_namespace()) == []
-    heard = [topic for topic, _ in peer.node.get_subscriber_names_and_types_by_node(name, peer.node.get_namespace())]
     space = peer.node.get_namespace()
-    assert heard == [f"{space}/{NODE}/setpoints", f"{space}/joint_states"]
+    subscribed = [topic for topic, _ in peer.node.get_subscriber_names_and_types_by_node(name, space)]
+    assert subscribed == [f"{space}/{NODE}/setpoints", f"{space}/joint_states"]
     process.stop()
     assert not lives(loop)
 
@@ -128,7 +128,7 @@ def test_killing_the_loop_ends_the_node_with_a_message(held):
 
 #: What is broken, from when on, and what has to happen for it to be met.
 BROKEN = {
-    "a cycle": ("control_loop.ControlLoop", "on_state", None),
+    "a cycle": ("loop_cycle.LoopCycle", "on_state", None),
     "the law": ("control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("control_loop.Supervisor", "effort tick", None),
     "a command": ("control_loop.ControlLoop", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
@@ -220,11 +220,11 @@ from rne_dynamics.ros import computed_torque_controller, effort_node
 
 begin = effort_node.EffortNode.begin
 
-def begin_and_be_told_to_end(self):
+def begin_and_receive_a_signal(self):
     begin(self)
     os.kill(os.getpid(), signal.SIGTERM)
 
-effort_node.EffortNode.begin = begin_and_be_told_to_end
+effort_node.EffortNode.begin = begin_and_receive_a_signal
 if __name__ == "__main__":
     raise SystemExit(computed_torque_controller.main())
 """

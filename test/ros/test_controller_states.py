@@ -113,7 +113,7 @@ def test_a_lost_stream_fades_gravity_out_and_ends_with_zeros(peer):
     assert peer.efforts() == []
 
 
-def test_an_arm_that_was_released_stays_so_until_it_is_told(peer):
+def test_a_released_arm_stays_released_until_recover(peer):
     assert peer.set_parameters(NODE, recover_automatically=False).successful
     try:
         peer.await_release(NODE)
@@ -142,16 +142,16 @@ def test_efforts_stay_within_limits(peer):
     peer.lead(np.array(HOME) + 1.5, HOME)
 
 
-def test_diagnostics_tell_what_was_refused(peer):
+def test_diagnostics_report_refusals(peer):
     listener = TopicRecorder(peer.node, DiagnosticArray, "/diagnostics", 10)
 
-    def told() -> bool:
+    def counted() -> bool:
         peer.stream(HOME, STEP)
         peer.stream([math.nan, 0.0], STEP)
         message = listener.latest()
         return message is not None and "nan" in message.status[0].message
 
-    wait_until(told, 15.0, "a diagnostic")
+    wait_until(counted, 15.0, "a diagnostic")
     status = listener.latest().status[0]
     assert "joint2" in status.message
     assert status.name.endswith(NODE)

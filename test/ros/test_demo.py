@@ -80,7 +80,7 @@ def test_what_cannot_be_run_is_refused_in_one_line(arguments, said):
     assert "Traceback" not in done.stderr
 
 
-def test_without_rclpy_one_line_tells_the_mend(tmp_path):
+def test_without_rclpy_one_line_has_the_fix(tmp_path):
     code = (
         "import sys, importlib.machinery as m\n"
         "find = m.PathFinder.find_spec\n"

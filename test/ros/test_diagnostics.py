@@ -15,7 +15,7 @@ NODES = ("computed_torque_controller", "gravity_compensation", "simulator")
 LOOPS = "distance to a singular posture"
 
 
-def told(root, *sections: str) -> list[str]:
+def documented(root, *sections: str) -> list[str]:
     """The keys in the tables of these sections of the page."""
     page = (root / "docs" / "diagnostics.md").read_text(encoding="utf-8")
     parts = dict(part.split("\n", 1) for part in page.split("\n## ")[1:])
@@ -30,7 +30,7 @@ def statuses(start, make_peer, namespace):
     processes = [start(node, robot_description="planar2", diagnostics_period=0.5) for node in NODES]
     found = {}
 
-    def all_heard() -> bool:
+    def all_received() -> bool:
         recorder.drain()
         samples, recorder.samples = recorder.samples, []
         for sample in samples:
@@ -38,7 +38,7 @@ def statuses(start, make_peer, namespace):
             found[status.name] = {item.key: item.value for item in status.values}
         return all(f"{namespace}/{node}" in found for node in NODES)
 
-    wait_until(all_heard, 120.0, "a status of each node", processes)
+    wait_until(all_received, 120.0, "a status of each node", processes)
     return {node: found[f"{namespace}/{node}"] for node in NODES}
 
 
@@ -48,7 +48,7 @@ def statuses(start, make_peer, namespace):
     ("simulator", ("simulator",)),
 ])
 def test_the_page_names_every_value_of_a_status(statuses, root, node, sections):
-    keys = told(root, *sections)
+    keys = documented(root, *sections)
     assert len(set(keys)) == len(keys)
     assert set(keys) - {LOOPS} == set(statuses[node])
 

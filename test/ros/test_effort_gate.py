@@ -24,8 +24,8 @@ import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.gate.settings import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START
@@ -78,7 +78,7 @@ class Bench:
         self.await_mode("waiting", START)
 
     def feed(self, effort: np.ndarray, seconds: float) -> None:
-        """A foreign controller: plain messages, every 4 ms."""
+        """A third-party controller: plain messages, every 4 ms."""
         until = time.monotonic() + seconds
         while time.monotonic() < until:
             self.commands.publish(Float64MultiArray(data=[float(value) for value in effort]))
@@ -145,7 +145,7 @@ def test_a_controller_of_ours_that_is_killed_or_frozen_is_replaced(bench, module
     assert_taken_over(arm)
 
 
-def test_a_foreign_controller_that_falls_silent_is_replaced_and_taken_back_on_request(bench):
+def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(bench):
     arm = bench()
     assert arm.peer.efforts() == [], "silent before the first effort"
     ready = len(arm.gate.output())
@@ -160,7 +160,7 @@ def test_a_foreign_controller_that_falls_silent_is_replaced_and_taken_back_on_re
     arm.feed_until("passing")
     wait_until(lambda: arm.said(b"\x02", "no good effort"), 10.0, "the error on /diagnostics", [arm.gate])
     text = arm.gate.output()
-    assert "[cache]" in text[:ready] or not COMPILED, "numba does not tell what it does any more"
+    assert "[cache]" in text[:ready] or not COMPILED, "numba no longer logs its cache"
     assert "[cache]" not in text[ready:], "nothing is compiled or loaded once the gate is active"
 
 

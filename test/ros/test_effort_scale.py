@@ -41,13 +41,13 @@ def test_a_change_while_configured_is_refused_with_what_to_do(node):
         assert not result.successful
         for part in ("effort_scale.joint1", "stays 1.0", "deactivate", "clean it up", "configure"):
             assert part in result.reason
-        assert node.control.loop.efforts.scale.tolist() == [1.0, 1.0]
+        assert node.control.loop.cycle.efforts.scale.tolist() == [1.0, 1.0]
     both = [RosParameter("effort_scale.joint2", value=2.0), RosParameter("stop.damping", value=5.0)]
     assert not node.set_parameters_atomically(both).successful
     assert node.parameters.number("stop.damping") == 10.0
     assert set_scale(node, 1.0).successful, "the value that it has"
     with pytest.raises(ValueError, match="read-only"):
-        node.control.loop.efforts.scale[0] = 3.0
+        node.control.loop.cycle.efforts.scale[0] = 3.0
 
 
 @pytest.mark.parametrize("value", [1e6, -1e6, 1.1e4])
@@ -65,7 +65,7 @@ def test_it_can_be_changed_before_the_node_is_configured_again(node):
         assert node.trigger_configure().name == "FAILURE"
         assert set_scale(node, -2.5).successful
         assert node.trigger_configure().name == "SUCCESS"
-        assert node.control.loop.efforts.scale.tolist() == [-2.5, 1.0]
+        assert node.control.loop.cycle.efforts.scale.tolist() == [-2.5, 1.0]
         assert not set_scale(node, 1.0).successful
     finally:
         node.release()

@@ -1,4 +1,4 @@
-"""The fault campaign, one test a fault; all run in the background, several controllers beside each other."""
+"""The fault campaign, one test a fault; all run in the background, several controllers in parallel."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_the_table_in_the_docs_is_up_to_date(root: Path) -> None:
     assert inserted(page, FAULTS) == page, "write it with: rne faults --table docs/safety.md"
 
 
-def test_a_failure_is_told_and_spoils_no_other() -> None:
+def test_a_failure_is_reported_and_spoils_no_other() -> None:
     """A reaction that does not come, and one that raises: the campaign goes on."""
     from rne_dynamics.faults.fault import Faults
     from rne_dynamics.faults.rig import Rig
@@ -87,12 +87,12 @@ def test_a_failure_is_told_and_spoils_no_other() -> None:
         """Nothing."""
         rig.undisturbed()
 
-    told = []
-    bad, good = campaign.run(tuple(faults), told.append, workers=1)
+    results = []
+    bad, good = campaign.run(tuple(faults), results.append, workers=1)
     assert "waited 0.5 s for fault; states: holding" in bad.failure
     assert good.passed, good.failure
     assert good.efforts > 10
-    assert {r.fault.name for r in told} == {"nothing-at-all", "nothing-again"}
+    assert {r.fault.name for r in results} == {"nothing-at-all", "nothing-again"}
 
 
 def test_an_error_of_the_campaign_itself_is_raised_and_leaves_no_process() -> None:

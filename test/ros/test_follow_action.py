@@ -29,9 +29,9 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint, MultiDOFJ
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.follow_action import FEEDBACK_PERIOD, read_goal
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
@@ -319,7 +319,7 @@ def test_a_velocity_at_the_end_is_taken_where_the_parameter_allows_it(rig):
         assert rig.peer.set_parameters(NODE, allow_nonzero_velocity_at_trajectory_end=False).successful
 
 
-def test_joints_in_another_order_are_told_apart_by_name(rig):
+def test_joints_in_another_order_are_read_by_name(rig):
     assert rig.goal(home(0.1, -0.3)[::-1], names=JOINTS[::-1]).result()[1] == Result.SUCCESSFUL
     assert rig.at(home(0.1, -0.3))
 
@@ -443,7 +443,7 @@ def test_deactivation_ends_the_goal_and_the_server_survives_a_clean_restart(rig)
     rig.go_home()
 
 
-def test_the_state_of_the_controller_is_told_to_those_who_listen(rig):
+def test_the_state_of_the_controller_is_published(rig):
     recorder = TopicRecorder(rig.peer.node, JointTrajectoryControllerState, f"{NODE}/controller_state", 10_000)
     goal = rig.goal(home(0.4, 0.2), 0.6)
     goal.result()

@@ -6,8 +6,8 @@ import pytest
 from diagnostic_msgs.msg import DiagnosticArray
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
@@ -20,7 +20,7 @@ DURATION = 0.2
 
 
 class Rig:
-    """The controller and the arm, which is where it is told to be."""
+    """The controller, and an arm that is exactly at its commanded position."""
 
     def __init__(self, process, peer) -> None:
         self.process, self.peer = process, peer
@@ -37,12 +37,12 @@ class Rig:
     def stay(self, q: list[float], said: str, count: int) -> str:
         """Send the state `q` until the controller has said something `count` times; the last line with it."""
 
-        def heard() -> list[str]:
+        def logged() -> list[str]:
             self.peer.stream(q, STEP)
             return [line for line in self.process.output().splitlines() if said in line]
 
-        wait_until(lambda: len(heard()) >= count, 10.0, f"{said!r}", [self.process])
-        lines = heard()
+        wait_until(lambda: len(logged()) >= count, 10.0, f"{said!r}", [self.process])
+        lines = logged()
         assert len(lines) == count
         return lines[-1]
 
@@ -51,12 +51,12 @@ class Rig:
         self.diagnostics.drain()
         self.diagnostics.samples.clear()
 
-        def told() -> bool:
+        def reported() -> bool:
             self.peer.stream(HOME, STEP)
             message = self.diagnostics.latest()
             return message is not None and message.status[0].name.endswith(NODE)
 
-        wait_until(told, 10.0, "diagnostics", [self.process])
+        wait_until(reported, 10.0, "diagnostics", [self.process])
         values = {v.key: v.value for v in self.diagnostics.latest().status[0].values}
         return int(values["goals reached"]), int(values["goals missed"])
 

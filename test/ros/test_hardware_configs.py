@@ -16,7 +16,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from support.hardware_files import ARMS, FOLDER, LENIENT, POSTURES, sections, stand_in
 
-from rne_dynamics.ros.lifecycle import COMMON
+from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 

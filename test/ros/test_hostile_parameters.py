@@ -12,7 +12,8 @@ from rclpy.parameter import Parameter as RosParameter
 
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.parameter_page import NODES
-from rne_dynamics.ros.parameters import JOINT, Parameter, ParameterTable
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parameters import JOINT, Parameter
 
 JOINTS = ("a", "b")
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
@@ -24,7 +25,7 @@ SCALARS = st.one_of(SPECIAL, st.floats(), INTEGERS, st.booleans(), st.text(max_s
 LISTS = st.one_of(*(
     st.lists(element, max_size=7) for element in (st.floats(), INTEGERS, st.booleans(), st.text(max_size=5))
 ))
-#: What ROS can carry.
+#: Types of ROS parameters.
 VALUES = st.one_of(SCALARS, LISTS, st.just([b"\x00", b"\xff"]))
 #: What it cannot, but a caller in Python might hand over.
 STRANGE = st.one_of(VALUES, st.none(), st.binary(max_size=3), st.lists(SCALARS, max_size=7),
@@ -32,7 +33,7 @@ STRANGE = st.one_of(VALUES, st.none(), st.binary(max_size=3), st.lists(SCALARS, 
 
 
 def acceptable(parameter: Parameter, value: object) -> bool:
-    """Whether a value fits a parameter: written without a look at how the schema parses it."""
+    """Whether a value fits a parameter: independently of the schema's parser."""
 
     def one(item: object) -> bool:
         if parameter.element is bool:

@@ -56,7 +56,7 @@ class Reader:
     def take(self, state, arrival, sequence):
         """Whether the time base is new; None for a message that is not ours."""
         reading = self.map.read(state, self.q, self.qd, self.effort)
-        if reading is Reading.FOREIGN:
+        if reading is Reading.OTHER_JOINTS:
             return None
         missing = reading is Reading.NO_VELOCITY
         return self.filter.accept(
@@ -65,7 +65,7 @@ class Reader:
 
 
 def check(messages):
-    """Each message is refused, foreign, or leaves a state that it told; how many of each."""
+    """Each message is refused, has no known joint, or gives the state that it contains; how many of each."""
     reader, arrival, known, fates = Reader(), 0.0, False, [0, 0, 0]
     for *parts, sequence, later in messages:
         arrival += later
@@ -120,13 +120,13 @@ def test_twenty_thousand_messages_that_are_almost_right():
             stamp += 1_000_000
             if rng.random() < 0.02:
                 stamp += rng.choice([-1_000_000, -50_000_000, 200_000_000, -900_000_000, 10**10])
-            told = rng.choice([0, stamp - 3_000_000, rng.randrange(2**60)]) if rng.random() < 0.05 else stamp
+            stated = rng.choice([0, stamp - 3_000_000, rng.randrange(2**60)]) if rng.random() < 0.05 else stamp
             sequence = rng.choice([None, 1, 2**64 - 1]) if rng.random() < 0.02 else k + 1
-            yield names, values(4), values(4), values(4), told // 10**9 % 2**31, told % 10**9, sequence, 0.001
+            yield names, values(4), values(4), values(4), stated // 10**9 % 2**31, stated % 10**9, sequence, 0.001
 
-    refused, foreign, good = check(messages())
+    refused, without_joints, good = check(messages())
     assert refused > 2000
-    assert foreign == 0
+    assert without_joints == 0
     assert good > 2000
 
 

@@ -77,7 +77,7 @@ def test_where_no_velocity_is_known_it_is_nan_and_said_to_be(velocity):
 ])
 def test_a_message_of_others_fills_nothing_that_could_be_used(message):
     q, qd, effort = np.zeros(2), np.zeros(2), np.zeros(2)
-    assert JointMap(["a", "b"]).read(message, q, qd, effort) is Reading.FOREIGN
+    assert JointMap(["a", "b"]).read(message, q, qd, effort) is Reading.OTHER_JOINTS
     assert np.isnan([q, qd, effort]).all()
 
 
@@ -98,7 +98,7 @@ def test_an_arm_and_many_others_in_turn_on_one_topic():
         ours = JointState(name=["b", "a"] if k % 3 else ["a", "b"], position=[1.0, 2.0], velocity=[3.0, 4.0])
         assert joint_map.read(ours, q, qd) is Reading.WHOLE
         assert q.tolist() == ([2.0, 1.0] if k % 3 else [1.0, 2.0])
-        assert joint_map.read(JointState(name=[f"finger{k % 20}"], position=[1.0]), q, qd) is Reading.FOREIGN
+        assert joint_map.read(JointState(name=[f"finger{k % 20}"], position=[1.0]), q, qd) is Reading.OTHER_JOINTS
     assert len(joint_map._known) <= 8
 
 

@@ -74,6 +74,18 @@ def test_hardware_starts_gate_and_controller_on_the_drivers_topics(kind, hardwar
     assert not nodes[GATE].guarded, "its end ends the launch"
 
 
+def test_a_simulated_gate_gets_a_parameter_file_only_if_that_has_a_section_for_it(tmp_path):
+    gate = planned("simulated_arm", urdf="puma560", gate="start")[GATE]
+    assert not any(isinstance(part, Path) for part in gate.parameters), "the file of the PUMA 560 has no such section"
+    file = tmp_path / "arm.yaml"
+    file.write_text("/**/effort_gate: {ros__parameters: {command_timeout: 0.05}}", encoding="utf-8")
+    assert planned("simulated_arm", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file
+    file.write_text("/**/simulator: {ros__parameters: {rate: 500.0}}", encoding="utf-8")
+    assert planned("controller", urdf="puma560", gate="start", config=str(file))[GATE].parameters[0] == file, (
+        "a real arm's gate warns that the section is missing"
+    )
+
+
 def test_the_gate_may_run_elsewhere_or_be_left_out():
     for gate, efforts in (("running", GATE_TOPIC), ("none", "forward_effort_controller/commands")):
         (node,) = planned("controller", hardware="franka", gate=gate).values()
@@ -127,7 +139,7 @@ def test_nobody_publishes_the_description_twice():
     assert topic(nodes[SIMULATOR], "robot_description") == "robot_description"
 
 
-def test_the_simulator_stands_in_for_hardware(tmp_path):
+def test_the_simulator_replaces_hardware(tmp_path):
     file = tmp_path / "arm.urdf"
     file.write_text(ARM.replace("$(arg joint)", "a"))
     nodes = planned("simulated_arm", hardware="franka", urdf=str(file))

@@ -121,8 +121,8 @@ def test_other_joints_in_the_same_message_and_in_those_of_another_sender():
     assert reader.others() == {}
     for k in range(1, 4):
         assert read(reader, state(10 * k, shoulder=0.3, head=0.1 * k, elbow=-0.4)) is Reading.WHOLE
-        assert read(reader, state(10 * k + 5, torso=0.2 * k, lift=9.0)) is Reading.FOREIGN
-        assert read(reader, state(10 * k + 6, gripper=1.0)) is Reading.FOREIGN
+        assert read(reader, state(10 * k + 5, torso=0.2 * k, lift=9.0)) is Reading.OTHER_JOINTS
+        assert read(reader, state(10 * k + 6, gripper=1.0)) is Reading.OTHER_JOINTS
     found = reader.others()
     assert found["head"] == (pytest.approx(0.3), 30)
     assert found["torso"] == (pytest.approx(0.6), 35)

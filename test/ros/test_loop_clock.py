@@ -14,9 +14,9 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros import loop_clock
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.loop_clock import LEAP, LoopClock
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 
 START = 1_700_000_000_000_000_000
 MS = 1_000_000
@@ -78,7 +78,7 @@ def test_it_takes_the_newest_time_itself_and_rclpy_does_not(make_node):
     assert node.get_clock().now() == Time(nanoseconds=START + 3 * MS, clock_type=node.get_clock().clock_type)
 
 
-def test_it_stands_still_while_the_simulation_is_paused(clock, monkeypatch):
+def test_it_stops_while_the_simulation_is_paused(clock, monkeypatch):
     now = clock.now()
     later = time.monotonic() + 1000.0
     monkeypatch.setattr(loop_clock.time, "monotonic", lambda: later)
@@ -109,7 +109,7 @@ def test_a_gap_that_is_no_jump_is_time_that_has_passed(clock):
     assert clock.jumps == 0
 
 
-def test_time_goes_on_by_the_steady_clock_where_the_controller_ends_and_the_simulation_stands(clock, monkeypatch):
+def test_time_goes_on_by_the_steady_clock_if_the_controller_ends_while_the_simulation_is_paused(clock, monkeypatch):
     now, steady = clock.now(), [time.monotonic()]
     monkeypatch.setattr(loop_clock.time, "monotonic", lambda: steady[0])
     clock.set(START + MS)

@@ -10,63 +10,34 @@ import pytest
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.multipliers import Closed
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
+from .conftest import AT_ONCE, FOLLOWING
+from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 ARM = rne.load_model("pantograph")
 JOINTS = list(ARM.joint_names)
 TREE = ARM.robot.joint_names
-CONTROLLER = "computed_torque_controller"
 #: Where it starts: the motors must hold it there.
 RAISED = np.array([0.3, -0.9, -0.2])
 FROM, TO = np.deg2rad([0.0, -90.0, 0.0]), np.deg2rad([90.0, -45.0, -18.0])
-#: A cold numba cache compiles the loops into the simulator's step too.
-COLD = 3 * START
 
 
-class Rig:
-    """The simulated pantograph and this side of its topics."""
+class Rig(SimulatedMechanism):
+    """The simulated pantograph."""
 
     def __init__(self, start, peer) -> None:
-        self.peer, self.start = peer, start
-        self.simulator = start(
-            "simulator", model="pantograph", rate=1000.0, **IN_STEP,
-            initial_position=dict(zip(JOINTS, RAISED.tolist(), strict=True)),
-        )
-        self.states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
-        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
-        wait_until(lambda: self.states.latest() is not None, COLD, "joint states", [self.simulator])
-        self.processes = [self.simulator]
-
-    def now(self) -> JointState:
-        self.states.drain()
-        self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
-        return self.states.latest()
-
-    def send(self, *points, begin: int = 0) -> None:
-        message = JointTrajectory(joint_names=JOINTS)
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, 1_000_000_000)
-        zero = [0.0] * len(JOINTS)
-        message.points = [
-            JointTrajectoryPoint(positions=list(q), velocities=zero, accelerations=zero,
-                                 time_from_start=duration_message(t))
-            for t, q in points
-        ]
-        self.trajectories.publish(message)
+        raised = dict(zip(JOINTS, RAISED.tolist(), strict=True))
+        super().__init__(start, peer, model="pantograph", rate=1000.0, initial_position=raised)
 
     def move(self, goal, seconds: float = 1.0) -> None:
-        self.send((seconds, goal))
+        self.send(JOINTS, (seconds, goal))
         wait_until(lambda: np.abs(np.array(self.now().position)[:3] - goal).max() < 1e-6, 20.0, f"arrival at {goal}",
                    self.processes)
 
@@ -130,7 +101,7 @@ def tracking(rig, gravity):
 def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
     begin = stamp_of(rig.now()) + 1_000_000_000
     rig.states.samples.clear()
-    rig.send((0.0, FROM), (5.0, TO), begin=begin)
+    rig.send(JOINTS, (0.0, FROM), (5.0, TO), begin=begin)
     wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 5_200_000_000, 60.0,
                "the end", rig.processes, period=0.02)
     messages = [rig.states.decode(s) for s in rig.states.samples]
@@ -158,7 +129,7 @@ def test_the_papers_quintic_is_tracked_at_1_khz(rig, tracking):
 ])
 def test_trajectories_out_of_the_loops_reach_are_refused(rig, tracking, goal, said):
     before = tracking.output().count("trajectory refused")
-    rig.send((5.0, goal))
+    rig.send(JOINTS, (5.0, goal))
     wait_until(lambda: tracking.output().count("trajectory refused") > before, 10.0, "a refusal", rig.processes)
     assert said in [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
 

@@ -19,8 +19,8 @@ from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError
 from rne_dynamics.ros.described_robot import load_robot
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import AT_ONCE, START

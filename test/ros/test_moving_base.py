@@ -15,8 +15,8 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.errors import StateError
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import AT_ONCE, FOLLOWING, IN_STEP, START
@@ -72,10 +72,10 @@ def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep, mod
         sensor = peer.node.create_publisher(Imu, "ship/imu", OFFERED)
         wait_until(sensor.get_subscription_count, START, "the controller's subscription", [process])
         peer.silence(Q)  # the base is not known yet
-        plain, told = peer._send, [True]
+        plain, sending = peer._send, [True]
 
         def send(message: JointState) -> None:
-            if told[0]:
+            if sending[0]:
                 sensor.publish(imu(BASE, peer.now()))
             plain(message)
 
@@ -86,12 +86,12 @@ def test_the_measured_base_is_in_the_efforts_until_it_is_silent(in_lockstep, mod
         peer.answer(Q)
         efforts = peer.stream(Q, 0.3)
         np.testing.assert_allclose(efforts[-1], expected, rtol=1e-9, atol=1e-9)
-        told[0] = False
+        sending[0] = False
         efforts = peer.stream(Q, 1.5, until=lambda: peer.mode(module) == "fault")
         assert peer.mode(module) == "fault"
         np.testing.assert_allclose(efforts[0], expected, rtol=1e-9, atol=1e-9)
         assert (np.array(efforts[-1]) == 0.0).all()
-        told[0] = True
+        sending[0] = True
         peer.silence(Q)
     finally:
         process.stop()
@@ -140,7 +140,7 @@ def test_a_simulated_base_moves_as_a_topic_says(start, make_peer):
     tilted = rne.BaseMotion(rotation=[[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
     def velocity(base: rne.BaseMotion) -> np.ndarray:
-        """Of the arm without efforts; zero until it has been heard."""
+        """Of the arm without efforts; zero before the first message."""
         commands.publish(Float64MultiArray(data=[0.0] * robot.n))
         sensor.publish(imu(base, time.time_ns()))
         states.drain()

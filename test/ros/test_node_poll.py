@@ -1,4 +1,4 @@
-"""What the executor would serve is seen before it is asked, and nothing is taken by looking."""
+"""A poll finds what the executor would serve, and takes nothing."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def node(namespace):
     node.destroy_node()
 
 
-def seen_then_served(node, heard):
-    """Whether looking finds it, twice, and the executor then serves it."""
+def found_then_served(node, received):
+    """Two polls find it, and the executor then serves it."""
     executor = NodeExecutor()
     executor.add_node(node)
     wait_until(executor.ready, 10.0, "something to do")
@@ -30,43 +30,43 @@ def seen_then_served(node, heard):
     def served() -> bool:
         while executor.step():
             pass
-        return bool(heard) and not executor.ready()  # an answer may still be on its way
+        return bool(received) and not executor.ready()  # an answer may still be on its way
 
     wait_until(served, 10.0, "nothing left to do")
     executor.shutdown()
 
 
 def test_a_message(node):
-    heard: list[Float64] = []
+    received: list[Float64] = []
     publisher = node.create_publisher(Float64, "number", 1)
-    node.create_subscription(Float64, "number", heard.append, 1)
+    node.create_subscription(Float64, "number", received.append, 1)
     publisher.publish(Float64())
-    seen_then_served(node, heard)
+    found_then_served(node, received)
 
 
 def test_a_request_and_its_answer(node):
-    heard: list[bool] = []
+    received: list[bool] = []
 
     def answer(request, response):
-        heard.append(True)
+        received.append(True)
         return response
 
     node.create_service(Trigger, "ask", answer)
     client = node.create_client(Trigger, "ask")
     assert client.wait_for_service(10.0)
     client.call_async(Trigger.Request())
-    seen_then_served(node, heard)
+    found_then_served(node, received)
 
 
 def test_a_timer(node):
-    heard: list[bool] = []
+    received: list[bool] = []
 
     def once():
-        heard.append(True)
+        received.append(True)
         timer.cancel()
 
     timer = node.create_timer(0.01, once)
-    seen_then_served(node, heard)
+    found_then_served(node, received)
 
 
 def test_a_task(node):

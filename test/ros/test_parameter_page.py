@@ -26,10 +26,10 @@ def test_the_check_sees_an_old_page_and_a_missing_one(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("node", NODES)
-def test_every_parameter_of_a_node_is_told_once_where_one_looks_for_it(node):
+def test_every_parameter_of_a_node_is_listed_once_in_its_sections(node):
     sections = ("every node", *(["both controllers"] if node in CONTROLLERS else []), node)
-    told = [p.name for title in sections for p in grouped(NODES)[title]]
-    assert sorted(told) == sorted(p.name for p in NODES[node])
+    listed = [p.name for title in sections for p in grouped(NODES)[title]]
+    assert sorted(listed) == sorted(p.name for p in NODES[node])
 
 
 def test_rows_say_what_the_schema_says():

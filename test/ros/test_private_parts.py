@@ -19,9 +19,9 @@ from std_srvs.srv import SetBool
 import rne_dynamics as rne
 from rne_dynamics.ros import private_parts
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
-from rne_dynamics.ros.control_loop import LoopNode
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
+from rne_dynamics.ros.loop_node import LoopNode
 from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.processes import wait_until
@@ -57,7 +57,7 @@ def run(starter, names, module, **parameters):
 
 
 def reported(process) -> list[str]:
-    return [line for line in process.output().splitlines() if "as this package knows it" in line]
+    return [line for line in process.output().splitlines() if "as this package uses it" in line]
 
 
 @pytest.mark.parametrize(("names", "missing"), NAMES)

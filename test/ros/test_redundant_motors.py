@@ -8,22 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 from support.multipliers import Closed
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
-from rne_dynamics.ros.recorder import TopicRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
 
-from .conftest import FOLLOWING, IN_STEP, START
+from .conftest import FOLLOWING
+from .simulated_mechanism import COLD, CONTROLLER, SimulatedMechanism
 
 pytestmark = pytest.mark.slow
 
@@ -32,9 +28,7 @@ ARM = rne.load_model(MODEL)
 TWO = rne.load_model("five_bar")
 JOINTS = list(ARM.joint_names)
 TREE = ARM.robot.joint_names
-CONTROLLER = "computed_torque_controller"
 LIMITS = {"left_elbow": {"effort": 5.0}}
-COLD = 3 * START
 #: States per second that a controller process answers for such a mechanism.
 RATE = 500.0
 
@@ -47,38 +41,9 @@ def placed(left: float, right: float) -> np.ndarray:
 FROM, TO = placed(*TWO.neutral), placed(-1.7, -0.8)
 
 
-class Rig:
-    """The simulated linkage and this side of its topics."""
-
-    def __init__(self, start, peer) -> None:
-        self.peer, self.start = peer, start
-        self.simulator = start("simulator", model=MODEL, rate=RATE, **IN_STEP)
-        self.states = TopicRecorder(peer.node, JointState, "joint_states", 20000)
-        self.trajectories = peer.node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
-        wait_until(lambda: self.states.latest() is not None, COLD, "joint states", [self.simulator])
-        self.processes = [self.simulator]
-
-    def now(self) -> JointState:
-        self.states.drain()
-        self.states.samples.clear()
-        wait_until(lambda: self.states.latest() is not None, 10.0, "a joint state", self.processes)
-        return self.states.latest()
-
-    def q(self) -> np.ndarray:
-        return np.array(self.now().position[: ARM.n])
-
-    def send(self, seconds: float, begin: int = 0, **goal: float) -> None:
-        message = JointTrajectory(joint_names=list(goal))
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, 1_000_000_000)
-        zero = [0.0] * len(goal)
-        message.points = [JointTrajectoryPoint(positions=list(goal.values()), velocities=zero, accelerations=zero,
-                                               time_from_start=duration_message(seconds))]
-        self.trajectories.publish(message)
-
-
 @pytest.fixture(scope="module")
 def rig(start, make_peer):
-    return Rig(start, make_peer(JOINTS))
+    return SimulatedMechanism(start, make_peer(JOINTS), model=MODEL, rate=RATE)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +75,7 @@ def test_a_quintic_of_the_leading_joints_is_tracked_and_the_third_motor_goes_alo
     begin = stamp_of(rig.now()) + 500_000_000
     rig.states.samples.clear()
     goal = dict(zip(JOINTS, TO.tolist(), strict=True))
-    rig.send(1.5, begin, **goal)
+    rig.send(list(goal), (1.5, goal.values()), begin=begin)
     wait_until(lambda: rig.states.latest() and stamp_of(rig.states.latest()) > begin + 1_800_000_000, 120.0, "the end",
                rig.processes, period=0.02)
     messages = [m for m in map(rig.states.decode, rig.states.samples) if stamp_of(m) >= begin]
@@ -130,7 +95,7 @@ def test_a_quintic_of_the_leading_joints_is_tracked_and_the_third_motor_goes_alo
 
 def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
     before = tracking.output().count("trajectory refused")
-    rig.send(1.0, **{**dict(zip(JOINTS, TO.tolist(), strict=True)), "left_elbow": float(TO[2]) + 0.2})
+    rig.send(JOINTS, (1.0, [*TO[:2].tolist(), float(TO[2]) + 0.2]))
     wait_until(lambda: tracking.output().count("trajectory refused") > before, 20.0, "a refusal", rig.processes)
     said = [line for line in tracking.output().splitlines() if "trajectory refused" in line][-1]
     assert "but the loops put it at" in said
@@ -140,13 +105,13 @@ def test_goals_that_the_loops_do_not_allow_are_refused(rig, tracking):
 def test_move_names_the_leading_joints_alone(rig, tracking):
     move = rig.start("move", ["left_joint=-1.9"], model=MODEL, velocity_scale=0.3)
     assert move.wait(120.0) == 0, move.output()
-    assert abs(rig.q()[0] + 1.9) < 0.01
+    assert abs(rig.now().position[0] + 1.9) < 0.01
 
 
 def test_a_stop_in_the_middle_of_a_motion_decelerates_and_holds(rig, tracking):
     goal = placed(*TWO.neutral)
     leading = {name: float(goal[ARM.joint_names.index(name)]) for name in JOINTS}
-    rig.send(2.0, **leading)
+    rig.send(list(leading), (2.0, leading.values()))
     wait_until(lambda: np.abs(rig.now().velocity[:3]).max() > 0.1, 30.0, "motion", rig.processes)
     rig.states.samples.clear()
     tracking.signal(signal.SIGINT)

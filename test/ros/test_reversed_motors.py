@@ -16,10 +16,10 @@ from rne_dynamics.control.supervision.states import DRIVING, SILENT
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.ros.computed_torque_controller import SCHEMA
+from rne_dynamics.ros.common_parameters import COMMON
 from rne_dynamics.ros.controller_parameters import controller_settings
-from rne_dynamics.ros.lifecycle import COMMON
 from rne_dynamics.ros.parameters import JOINT, Values, per_joint
+from rne_dynamics.ros.tracking_parameters import SCHEMA
 
 #: Below this part of a joint's largest power a motor does not count as driving the joint.
 NEGLIGIBLE = 0.02
@@ -54,7 +54,7 @@ def test_no_reversed_motor_is_driven_on(name):
     # a driver that limits the rate itself may need longer from full effort to zero
     allowed = max(CUT, float(np.max(limits.effort / limits.rate))) + 2.0 * PERIOD
     ran_away = 0
-    weight = float("gravity" in made.compensated)  # what the arm itself carries
+    weight = float("gravity" in made.compensated)  # compensated by the arm itself
     for j in range(robot.n):
         sign = np.where(np.arange(robot.n) == j, -1.0, 1.0)
         rig = Rig(robot, start, made, period=PERIOD)

@@ -14,9 +14,9 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 from std_srvs.srv import SetBool, Trigger
 
-from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import IN_STEP, START, account
@@ -147,7 +147,7 @@ def test_without_a_clock_nothing_is_sent_and_that_is_reported(start, namespace, 
     peer.connect(process)
     wait_until(lambda: peer.mode(CONTROLLER) == "waiting", START, "the controller", [process])
     peer.silence([0.1, 0.2])
-    wait_until(lambda: "nothing has come on /clock" in process.output(), 15.0, "the warning", [process])
+    wait_until(lambda: "nothing was received on /clock" in process.output(), 15.0, "the warning", [process])
     assert not peer.set_parameters(CONTROLLER, use_sim_time=False).successful
     clock = peer.node.create_publisher(Clock, f"{namespace}/clock", OFFERED)
     message = Clock()

@@ -13,9 +13,9 @@ from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 import rne_dynamics as rne
-from rne_dynamics.ros.lifecycle import LATCHED, OFFERED
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.qos import LATCHED, OFFERED
 from rne_dynamics.ros.recorder import TopicRecorder
 
 from .conftest import START, Peer
@@ -213,7 +213,7 @@ def test_a_command_that_is_not_renewed_times_out(arm):
 
 @pytest.fixture
 def braked(namespace):
-    """A simulator whose brakes bite when commands stay away, beside the other one."""
+    """A second simulator, whose brakes close when commands end."""
     options = {"robot_description": "puma560", "rate": 500.0, "on_command_timeout": "brake"}
     values = [word for name, value in options.items() for word in ("-p", f"{name}:={value}")]
     peer = Peer(f"{namespace}/braked", ROBOT.joint_names)

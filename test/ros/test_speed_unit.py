@@ -56,11 +56,11 @@ def test_the_controller_takes_percent_and_notices_the_wrong_unit(start, namespac
     wait_until(speeds.get_subscription_count, START, "the controller", [process])
 
     def says(value: float, text: str) -> None:
-        def heard() -> bool:
+        def logged() -> bool:
             speeds.publish(Float64(data=value))
             return text in process.output()
 
-        wait_until(heard, START, text, [process])
+        wait_until(logged, START, text, [process])
 
     says(0.4, "speed scaling is 0.4 percent and was never more")
     says(150.0, "speed scaling is 150; it must lie between 0 and 100 (speed_scaling_unit is percent). It stays 0.004")

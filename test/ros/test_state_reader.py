@@ -17,7 +17,7 @@ from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.ros.cdr import NumbersReader, PreparedMessage, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
-from rne_dynamics.ros.state_reader import StateReader, says
+from rne_dynamics.ros.state_reader import StateReader, agrees
 
 JOINTS = ("a", "elbow", "c")
 SOME = np.random.default_rng(5)
@@ -147,16 +147,16 @@ def test_big_endian_is_left_to_rclpy():
     assert not reader._known
 
 
-def test_bytes_that_say_something_else_than_rclpy_heard_are_not_remembered():
+def test_bytes_that_differ_from_what_rclpy_reads_are_not_kept():
     data = serialize_message(message())
     layout = joint_state_layout(data)
-    heard = deserialize_message(data, JointState)
-    assert says(layout, data, heard)
+    received = deserialize_message(data, JointState)
+    assert agrees(layout, data, received)
     for change in (lambda m: m.name.reverse(), lambda m: setattr(m, "position", [0.0] * 4),
                    lambda m: setattr(m.header.stamp, "sec", 6)):
-        heard = deserialize_message(data, JointState)
-        change(heard)
-        assert not says(layout, data, heard)
+        received = deserialize_message(data, JointState)
+        change(received)
+        assert not agrees(layout, data, received)
 
 
 def test_a_prepared_message_is_what_rclpy_would_have_sent():
@@ -165,10 +165,11 @@ def test_a_prepared_message_is_what_rclpy_would_have_sent():
     numbers = SOME.normal(size=(2, 4))
     prepared.numbers[0][:], prepared.numbers[1][:] = numbers
     prepared.stamp(7_000_000_001)
-    heard = deserialize_message(prepared._octets.tobytes(), JointState)
-    assert (heard.header.frame_id, heard.name, list(heard.velocity)) == ("base", made.name, list(made.velocity))
-    assert [list(heard.position), list(heard.effort)] == numbers.tolist()
-    assert stamp_of(heard) == stamp_in(prepared._octets.tobytes()) == 7_000_000_001
+    received = deserialize_message(prepared._octets.tobytes(), JointState)
+    assert received.header.frame_id == "base"
+    assert (received.name, list(received.velocity)) == (made.name, list(made.velocity))
+    assert [list(received.position), list(received.effort)] == numbers.tolist()
+    assert stamp_of(received) == stamp_in(prepared._octets.tobytes()) == 7_000_000_001
     one = PreparedMessage(Float64MultiArray(data=[0.0]), "data")
     one.numbers[0][:] = np.pi
     assert list(deserialize_message(one._octets.tobytes(), Float64MultiArray).data) == [np.pi]

@@ -26,7 +26,7 @@ YIELDING = 60.0
 
 
 def situation(seed: int):
-    """Where the arm is, what it carries and what is done to it, and then a stop."""
+    """Posture, load and disturbance of the arm, and then a stop."""
 
     def inject(rig: Rig) -> None:
         rng = np.random.default_rng(seed)
@@ -63,7 +63,7 @@ def situation(seed: int):
 
 
 def plant(rig: Rig, rng: np.random.Generator):
-    """The arm, with a load that nobody told of in some rounds."""
+    """The arm, with an unknown load in some rounds."""
     if rng.random() < 0.6:
         return None
     mass = rng.uniform(0.1, 1.0) * rig.arm.payload

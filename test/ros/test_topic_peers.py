@@ -16,8 +16,8 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
 from rne_dynamics.ros.diagnostics import ERROR, WARN
-from rne_dynamics.ros.lifecycle import LATCHED
 from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import LATCHED
 
 from .conftest import SEES_AGAIN, START, STEP
 
@@ -49,20 +49,21 @@ def test_a_second_publisher_and_a_missing_listener_are_reported(in_lockstep):
     reports: list[DiagnosticArray] = []
     peer.caller.create_subscription(DiagnosticArray, "/diagnostics", reports.append, 10)
 
-    def told(level: bytes, text: str) -> bool:
+    def reported(level: bytes, text: str) -> bool:
         name = f"{peer.node.get_namespace()}/{NODE}"
         mine = [s for report in reports for s in report.status if s.name == name]
         return bool(mine) and mine[-1].level == level and text in mine[-1].message
 
-    stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well", process)
+    stream(peer, lambda: reported(b"\x00", "holding"), "a report that all is well", process)
     other = peer.node.create_publisher(Float64MultiArray, "effort_controller/commands", 1)
-    stream(peer, lambda: told(ERROR, "2 nodes publish efforts"), "a report of the second publisher", process)
+    stream(peer, lambda: reported(ERROR, "2 nodes publish efforts"), "a report of the second publisher", process)
     stream(peer, lambda: peer.mode(NODE) == "holding", "an arm that is held all the same", process)
     peer.node.destroy_publisher(other)
-    stream(peer, lambda: told(b"\x00", "holding"), "a report that all is well again", process)
+    stream(peer, lambda: reported(b"\x00", "holding"), "a report that all is well again", process)
     peer.node.destroy_subscription(peer.commands._subscription)
     peer.lockstep.stop_listening()
-    stream(peer, lambda: told(WARN, "nobody listens to the efforts"), "a report of the missing listener", process)
+    missing = "no node subscribes to the efforts"
+    stream(peer, lambda: reported(WARN, missing), "a report of the missing subscriber", process)
     assert "2 nodes publish" in process.output()
     end(process, peer)
 

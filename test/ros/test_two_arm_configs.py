@@ -1,7 +1,7 @@
-"""The parameter files for two arms behind ros2_control, as far as they go without it.
+"""The parameter files for two arms behind ros2_control, as far as they can be tested without it.
 
-One simulator has both arms and takes JointState commands, as topic-based hardware does. Before it stand this process,
-which does what a controller manager with the file's controllers does, and the six nodes of the two arms.
+One simulator has both arms and takes JointState commands, as topic-based hardware does. Between it and the six nodes of
+the two arms is this process, which acts as a controller manager with the file's controllers.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def test_the_second_publisher_is_refused_and_the_first_goes_on(node):
         ms += 1
         publisher.publish(JointState(name=[name], position=[0.0], velocity=[0.0]))
         message, number = take(subscription)
-        if joint_map.read(message, q, qd) is Reading.FOREIGN:
+        if joint_map.read(message, q, qd) is Reading.OTHER_JOINTS:
             return None
         try:
             return guard.accept(1 + ms * MS, 0.001 * ms, q, qd, sequence=number)

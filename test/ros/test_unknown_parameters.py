@@ -13,7 +13,8 @@ from support.hardware_files import flat
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.parameter_page import NODES
-from rne_dynamics.ros.parameters import JOINT, ParameterTable
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parameters import JOINT
 from rne_dynamics.ros.unknown_parameters import nearest
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
@@ -184,7 +185,7 @@ def test_other_nodes_do_not_know_names_of_jtc(table_of):
         table_of("gravity_compensation", {"gains.joint1.i_clamp_max": 4.0})
 
 
-def test_the_table_of_foreign_names_is_sound():
+def test_the_table_of_aliases_is_sound():
     ours = {p.name for p in NODES[CTC]}
     assert len({entry.name for entry in JTC}) == len(JTC)
     for entry in JTC:

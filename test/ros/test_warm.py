@@ -81,12 +81,12 @@ def test_an_active_controller_compiles_nothing(module, namespace):
     said = text[ready:]
     seen = ("holding", "stopping", "released") + (("tracking", "floating") if module != "gravity_compensation" else ())
     assert all(f"{mode}: " in said for mode in seen), said
-    assert "[cache]" in text[:ready], "numba does not tell what it does any more"
+    assert "[cache]" in text[:ready], "numba no longer logs its cache"
     assert "[cache]" not in said, said
 
 
 @pytest.mark.slow
-def test_a_first_start_is_told_in_two_lines(namespace, tmp_path):
+def test_a_first_start_logs_two_lines(namespace, tmp_path):
     module = "computed_torque_controller"
     words = ["--ros-args", "-r", f"__ns:={namespace}", "-p", "robot_description:=puma560"]
     with NodeProcess(module, words, {"NUMBA_CACHE_DIR": str(tmp_path)}) as process:

@@ -1,0 +1,62 @@
+"""A lifecycle node whose topics, services and timers live from configure to cleanup."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rclpy.clock import Clock, ClockType
+from rclpy.lifecycle import LifecycleNode
+from rclpy.publisher import Publisher
+from rclpy.qos import QoSProfile
+from rclpy.service import Service
+from rclpy.subscription import Subscription
+from rclpy.timer import Timer
+
+from rne_dynamics.ros.hot_loop import HotLoop
+from rne_dynamics.ros.loop_clock import LoopClock
+from rne_dynamics.ros.qos import NEWEST
+
+Entity = TypeVar("Entity")
+
+
+class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent where types are checked
+    """A lifecycle node that notes its entities, so that `release` destroys them; parameters as rclpy's."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        self._entities: list[Any] = []
+        #: The topic and the period that drive this node, if any.
+        self.loop: HotLoop | None = None
+
+    def keep(self, entity: Entity) -> Entity:
+        """Note a publisher, subscription, service or timer for `release`; returns it."""
+        self._entities.append(entity)
+        return entity
+
+    def every(self, period: float, callback: Callable[[], None]) -> None:
+        """Call back every `period` seconds of the steady clock, independently of /clock and the wall clock."""
+        self.keep(self.create_timer(period, callback, clock=Clock(clock_type=ClockType.STEADY_TIME)))
+
+    def listen(
+        self, kind: type, topic: str, on_message: Callable[[Any], None], period: float | None = None,
+        on_deadline: Callable[[bool], None] | None = None, *, raw: bool = False, clock: LoopClock | None = None,
+        on_time: Callable[[], None] = lambda: None, profile: QoSProfile = NEWEST,
+    ) -> HotLoop:
+        """Let a topic, and a period and clock if any, drive this node; see `HotLoop`."""
+        self.loop = HotLoop(
+            self, kind, topic, profile, on_message, period, on_deadline, raw=raw, clock=clock, on_time=on_time
+        )
+        self.keep(self.loop.subscription)
+        return self.loop
+
+    def release(self) -> None:
+        """Destroy what was kept."""
+        destroy: dict[type, Callable[[Any], bool]] = {
+            Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
+            Service: self.destroy_service, Timer: self.destroy_timer,
+        }
+        for entity in reversed(self._entities):
+            next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)
+        self._entities.clear()
+        self.loop = None

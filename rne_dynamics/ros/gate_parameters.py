@@ -1,0 +1,77 @@
+"""The parameters of the effort gate, and the settings that they make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rne_dynamics.control.gate.settings import GateSettings
+from rne_dynamics.control.guards.effort_limits import EffortLimits
+from rne_dynamics.control.guards.state_filter import StateLimits
+from rne_dynamics.control.supervision.stop_plan import StopPlan
+from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.ros.controller_parameters import (
+    CONTROLLER,
+    RATE_TIME,
+    continuous,
+    described_velocity,
+    velocity_limits,
+)
+from rne_dynamics.ros.effort_limits import effort_limits
+from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
+from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
+
+#: Parameters with the same meaning as those of the controllers.
+SHARED = (
+    "state_timeout", "velocity_filter", "hardware_compensates", "effort_scale.{joint}", "stop.policy", "stop.hold_time",
+    "stop.ramp_time", "stop.damping", "limits.{joint}.effort", "limits.{joint}.effort_rate", "limits.{joint}.velocity",
+)  # fmt: skip
+
+SCHEMA: tuple[Parameter, ...] = (
+    Parameter("command_timeout", 0.02, "Age of the last good effort at which the gate takes over: a few periods of the "
+              "controller.", "s", 0.001, 10.0),
+    Parameter("recover_automatically", False, "Whether efforts are passed again after recover_after good ones in a "
+              "row; otherwise ~/recover is needed. Not after ~/stop, nor after an overspeed in a take-over."),
+    Parameter("recover_after", 100, "Good efforts in a row after which recover_automatically passes them.", "", 1,
+              1_000_000),
+    Parameter("hand_back_time", 0.5, "Time over which the gate's own effort fades into the controller's when a held "
+              "arm is handed back.", "s", 0.0, 60.0),
+    COMMAND_MESSAGE,
+    *(replace(p, read_only=True) if p.name.startswith("effort_scale") else p for p in CONTROLLER if p.name in SHARED),
+)
+
+
+def gate_settings(robot: Machine, values: Values) -> GateSettings:
+    """Settings of the gate for a robot.
+
+    Raises
+    ------
+    ParameterError, ControlError
+        The parameters do not fit together.
+    """
+    joints, effort = robot.joint_names, effort_limits(robot, values)
+    rate = np.array(per_joint(values, "limits.{joint}.effort_rate", joints))
+    compensated = values["hardware_compensates"]
+    assert isinstance(compensated, tuple)  # checked by the schema
+    return GateSettings(
+        robot=robot,
+        limits=EffortLimits(
+            effort=effort, rate=np.where(rate > 0.0, rate, effort / RATE_TIME), velocity=velocity_limits(robot, values),
+            lower=robot.lower, upper=robot.upper, margin=np.zeros(robot.n), joints=joints,
+        ),
+        states=StateLimits(
+            velocity=described_velocity(robot), continuous=continuous(robot), timeout=number(values, "state_timeout"),
+            filter_frequency=number(values, "velocity_filter"), joints=joints,
+        ),
+        stop=StopPlan(
+            policy=values["stop.policy"],  # type: ignore[arg-type]  # one of its choices
+            hold_time=number(values, "stop.hold_time"), ramp_time=number(values, "stop.ramp_time"),
+            damping=number(values, "stop.damping"),
+        ),
+        command_timeout=number(values, "command_timeout"),
+        compensated=frozenset(str(term) for term in compensated),
+        recover_automatically=bool(values["recover_automatically"]),
+        recover_after=int(number(values, "recover_after")),
+        blend_time=number(values, "hand_back_time"),
+    )

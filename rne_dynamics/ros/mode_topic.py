@@ -1,0 +1,50 @@
+"""The mode of a controller or gate: on the latched topic ``~/state``, and in the log."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from rclpy.publisher import Publisher
+from std_msgs.msg import String
+
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.qos import LATCHED
+
+
+class ModeTopic:
+    """Publishes and logs modes; before `open` and after `close` it only logs.
+
+    Parameters
+    ----------
+    node
+        The node.
+    """
+
+    def __init__(self, node: ArmNode) -> None:
+        self._node = node
+        self._publisher: Publisher | None = None
+
+    def open(self) -> None:
+        """Make the topic."""
+        self._publisher = self._node.keep(self._node.create_publisher(String, "~/state", LATCHED))
+
+    def close(self, mode: Enum) -> None:
+        """Publish the last mode; the node then destroys the topic."""
+        self.publish(mode)
+        self._publisher = None
+
+    def publish(self, mode: Enum) -> None:
+        """Publish a mode."""
+        if self._publisher is not None:
+            self._publisher.publish(String(data=mode.value))
+
+    def enter(self, mode: Enum, cause: str, *, error: bool, warning: bool) -> None:
+        """Log and publish a mode that was entered, or a cause to stay in it, as an error or a warning if it is one."""
+        text, log = f"{mode.value}: {cause}" if cause else mode.value, self._node.get_logger()
+        if error:  # one line for each severity: rclpy identifies calls by their line
+            log.error(text)
+        elif warning:
+            log.warning(text)
+        else:
+            log.info(text)
+        self.publish(mode)

@@ -1,0 +1,103 @@
+"""Status of the simulator for /diagnostics."""
+
+from __future__ import annotations
+
+from rne_dynamics.ros.answers import Answers
+from rne_dynamics.ros.deflections import BendingWatch
+from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.histogram import Recent, percentile
+from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.wall_time import NOTABLE, WallTime
+from rne_dynamics.simulation.plant.state import State
+
+
+class SimulatorReport:
+    """Status messages of one run of the simulation, from its start or reset on.
+
+    Parameters
+    ----------
+    node
+        The simulator.
+    diagnostics
+        Publishes the messages.
+    answers, wall
+        What is reported on: replies to joint states, and the lag behind the wall clock.
+    bending
+        Of an arm with flexible links; None for others.
+    clock_topic
+        Topic of the clock that the simulator publishes; empty for none.
+    lockstep
+        Whether it runs in lock-step.
+    """
+
+    def __init__(
+        self, node: ArmNode, diagnostics: Diagnostics, answers: Answers, wall: WallTime, bending: BendingWatch | None,
+        clock_topic: str, *, lockstep: bool,
+    ) -> None:
+        self._node, self._diagnostics, self._answers, self._wall, self._bending = (
+            node, diagnostics, answers, wall, bending
+        )
+        self._clock_topic, self._lockstep, self._lag = clock_topic, lockstep, 0.0
+        self._recent = Recent(answers.latency)
+        #: Periods begun late, and commands refused.
+        self.overruns = self.refused = 0
+
+    def publish(self, state: State, periods: int, *, running: bool, paused: bool, commanded: bool) -> None:
+        """Publish the next status.
+
+        Parameters
+        ----------
+        state, periods
+            Of the simulation; how many periods it has run.
+        running, paused
+            Whether it runs, and whether it is paused.
+        commanded
+            Whether a command has come.
+        """
+        level, message = self._status(state, running=running, paused=paused, commanded=commanded)
+        self._lag = self._wall.lag
+        recent, answers = self._recent.next(), self._answers
+        self._diagnostics.publish(level, message, {
+            "periods": periods, "behind the wall clock (s)": self._lag,
+            "overruns": self.overruns, "answered states": answers.latency.count,
+            "missed replies": answers.missed, "periods waited": answers.waits, "refused commands": self.refused,
+            "reply latency p50 (ms)": 1e3 * answers.latency.percentile(50.0),
+            "reply latency p99 (ms)": 1e3 * answers.latency.percentile(99.0),
+            "recent reply latency p50 (ms)": 1e3 * percentile(recent, 50.0),
+            "recent reply latency p99 (ms)": 1e3 * percentile(recent, 99.0),
+        })
+
+    def _status(self, state: State, *, running: bool, paused: bool, commanded: bool) -> tuple[bytes, str]:
+        """Level and message."""
+        if not running:
+            return WARN, "stopped"
+        publishers = self._node.count_publishers(self._clock_topic) if self._clock_topic else 0
+        if publishers > 1:
+            message = (
+                f"{publishers} nodes publish {self._clock_topic}, so that whoever follows it gets the times of both in "
+                "turn: give each simulated arm a clock of its own (for all its nodes -r /clock:=clock, in its "
+                "namespace), or set publish_clock to false in all but one"
+            )
+            self._diagnostics.warn(message)
+            return ERROR, message
+        findings = () if self._bending is None else self._bending.findings(state)
+        for finding in findings:
+            self._node.get_logger().warning(finding, throttle_duration_sec=5.0)
+        if findings:
+            return WARN, findings[0]
+        message = "paused" if paused else "running"
+        if not commanded:
+            message = "holding the arm until the first command"
+        return (OK, message) if self._lockstep or paused else self._real_time(message)
+
+    def _real_time(self, message: str) -> tuple[bytes, str]:
+        """Level and message in real time: `message` unless the stamps lag behind the wall clock."""
+        lag = self._wall.lag
+        if lag < NOTABLE:
+            return OK, message
+        way = "and catching up" if lag < self._lag else (
+            "and not catching up: the computer is too slow or too busy; lower rate, or set lockstep and publish_clock"
+        )
+        message = f"{lag:.2f} s behind the wall clock {way}"
+        self._diagnostics.warn(message)
+        return WARN, message
