@@ -158,24 +158,26 @@ def workspace(packed: Packed) -> Work:
     """Memory for the kernels, for one thread."""
     bodies, n = packed.topology.shape[0], packed.column_scale.shape[0]
     m, actuated = packed.row_scale.shape[0], packed.actuated.shape[0]
+    residual, drift, side = np.zeros((3, m))  # rows of one array: allocated in a third of the time
+    factors, rest, step, trial, saved, way, qd, qdd, tau = np.zeros((9, n))
     return Work(
         motion=np.zeros((bodies + 1, MOTION[-1])),
-        residual=np.zeros(m),
+        residual=residual,
         K=np.zeros((m, n)),
-        drift=np.zeros(m),
+        drift=drift,
         rows=np.zeros((m, WRENCH[-1])),
         block=np.zeros((m, packed.width)),
-        factors=np.zeros(n),
+        factors=factors,
         pivots=np.zeros(n, dtype=np.int64),
-        side=np.zeros(m),
-        rest=np.zeros(n),
-        step=np.zeros(n),
-        trial=np.zeros(n),
-        saved=np.zeros(n),
-        way=np.zeros(n),
-        qd=np.zeros(n),
-        qdd=np.zeros(n),
-        tau=np.zeros(n),
+        side=side,
+        rest=rest,
+        step=step,
+        trial=trial,
+        saved=saved,
+        way=way,
+        qd=qd,
+        qdd=qdd,
+        tau=tau,
         scratch=np.zeros(max(n, m)),
         cut=np.zeros((bodies, 6)),
         forces=np.zeros((bodies, FORCE_COLUMNS)),

@@ -140,18 +140,12 @@ def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: Sta
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:
     """Memory for the results of `rows` states."""
     tree, n = mechanism.robot.n, mechanism.n
+    postures, velocity, acceleration, tau = np.empty((4, rows, tree))
     return Rows(
-        np.empty((rows, tree)),
-        np.empty((rows, tree)),
-        np.empty((rows, tree)),
-        np.empty((rows, tree, n)),
-        np.empty(rows),
-        np.empty((rows, n, n)),
-        np.empty((rows, n)),
-        np.empty((rows, mechanism.constraints)),
-        np.empty((rows, tree)),
+        postures, velocity, acceleration, np.empty((rows, tree, n)), np.empty(rows), np.empty((rows, n, n)),
+        np.empty((rows, n)), np.empty((rows, len(pack(mechanism).constraints))), tau,
         np.empty((rows, len(mechanism.loops), CUT_COLUMNS)),
-    )
+    )  # fmt: skip
 
 
 def run(

@@ -84,15 +84,7 @@ class TreeWork(NamedTuple):
 
 
 class Tree(NamedTuple):
-    """A mechanism as `tree_accelerations` takes it.
-
-    Parameters
-    ----------
-    packed, work, memory
-        From `pack`, `workspace` and `tree_workspace`.
-    rank
-        `generic_rank`.
-    """
+    """A mechanism for `tree_accelerations`: from `pack`, `workspace`, `tree_workspace` and `generic_rank`."""
 
     packed: Packed
     work: Work
@@ -257,10 +249,10 @@ def tree_accelerations(
 ) -> int:
     """Accelerations of all joints of the tree under efforts `drive`, less viscous friction.
 
+    Returns DETERMINED, or the number of a joint that moves no inertia.
+
     Parameters
     ----------
-    tree
-        The mechanism.
     base, wrenches
         As for `closed_terms_kernel`.
     viscous, q, v, drive
@@ -269,11 +261,6 @@ def tree_accelerations(
         Whether the state may be off the loops by more than round-off and is to be put on them first.
     out
         Filled, shape (tree n,).
-
-    Returns
-    -------
-    int
-        DETERMINED, or the number of a joint that moves no inertia.
     """
     packed, work, memory, rank = tree
     n = q.shape[0]

@@ -164,7 +164,7 @@ def _quick_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[
     sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
 
     def quick(robot: Any, q: Any = _LATER, **options: Any) -> Any:
-        if not options:
+        if not options and type(robot) is RobotModel:
             try:
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, out) == OK:
@@ -181,7 +181,7 @@ def _quick_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[
     sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
 
     def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
-        if not options:
+        if not options and type(robot) is RobotModel:
             try:
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, qd, out) == OK:
@@ -199,7 +199,7 @@ def _quick_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callabl
     mimic = None if quantity.mimic is None else quantity.mimic.sealed
 
     def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
-        if not options:
+        if not options and type(robot) is RobotModel:
             try:
                 out = empty(sizes(robot))
                 chosen = sealed if mimic is None or not robot.has_mimic else mimic
