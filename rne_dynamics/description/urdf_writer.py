@@ -11,6 +11,7 @@ import numpy as np
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
@@ -49,6 +50,7 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     """
     tree = robot.tree if isinstance(robot, RobotModel) else robot
     if not isinstance(tree, KinematicTree):
+        check_loaded(tree)
         raise ModelError(
             f"{tree.name!r} is a {type(tree).__name__}; URDF describes trees of rigid links; write its `.robot` instead"
         )

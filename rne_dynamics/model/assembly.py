@@ -8,7 +8,7 @@ from typing import TypeVar
 from numpy.typing import ArrayLike
 
 from rne_dynamics.model.bodies import Base
-from rne_dynamics.model.protocol import Robot
+from rne_dynamics.model.protocol import Robot, check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 
@@ -37,9 +37,11 @@ def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = 
 
 def with_payload(robot: _Robot, payload: Payload) -> _Robot:
     """`robot.with_payload(payload)`: a new robot in which `payload` is part of its link."""
+    check_loaded(robot)
     return robot.with_payload(payload)
 
 
 def with_lock(robot: _Robot, lock: Mapping[str, float]) -> _Robot:
     """`robot.with_lock(lock)`: a new robot in which the named joints are fixed at the given values (rad or m)."""
+    check_loaded(robot)
     return robot.with_lock(lock)

@@ -6,6 +6,7 @@ import numpy as np
 
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, MULTIPLIER, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 
@@ -31,6 +32,7 @@ def rotor_inertia(robot: RobotModel) -> Array:
     It is the part of inverse dynamics that is not in `inertial_parameters`: rotor inertia · q̈. Joints that mimic a
     coordinate count with the square of their multiplier.
     """
+    check_loaded(robot)
     out = np.zeros(robot.n)
     reflected = robot.parameters[:, MULTIPLIER] ** 2 * robot.parameters[:, ROTOR]
     np.add.at(out, robot.topology[:, VELOCITY_INDEX], reflected)

@@ -151,3 +151,9 @@ def not_a_robot(value: object) -> ArgumentError:
     return ArgumentError(
         f"robot is {given}, not a loaded model; load it first: rne.load_urdf({source}), of a model file rne.load_model"
     )
+
+
+def check_loaded(robot: object) -> None:
+    """Refuse with `ArgumentError` what is not a robot, such as a path."""
+    if not hasattr(robot, "joint_names"):
+        raise not_a_robot(robot)

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 
@@ -34,6 +35,7 @@ def composite_inertia(robot: RobotModel, q: ArrayLike, link: str, links: Sequenc
     ModelError
         An unknown link.
     """
+    check_loaded(robot)
     if np.ndim(q) != 1:
         raise ArgumentError(f"q has shape {np.shape(q)}; give one configuration, ({robot.nq},)")
     poses = forward_kinematics(robot, q)

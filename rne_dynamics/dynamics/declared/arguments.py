@@ -13,7 +13,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.packed_arm import OK
-from rne_dynamics.model.protocol import not_a_robot
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
@@ -36,8 +36,7 @@ def check_open_arm(robot: object) -> None:
     """Refuse with `ArgumentError` what is not a `RobotModel`."""
     if isinstance(robot, RobotModel):
         return
-    if not hasattr(robot, "joint_names"):
-        raise not_a_robot(robot)
+    check_loaded(robot)
     raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
@@ -62,11 +61,15 @@ def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...
         Not numbers, wrong last dimension, leading dimensions that do not broadcast, NaN or infinity.
     """
     rows = []
-    for name, value in arguments.items():
-        row = _plain_row(value, robot.nq if name == "q" else robot.n)
-        if row is None:
-            return _broadcast_state(robot, arguments)
-        rows.append(row)
+    try:
+        for name, value in arguments.items():
+            row = _plain_row(value, robot.nq if name == "q" else robot.n)
+            if row is None:
+                return _broadcast_state(robot, arguments)
+            rows.append(row)
+    except AttributeError:
+        check_loaded(robot)
+        raise
     return (), rows
 
 

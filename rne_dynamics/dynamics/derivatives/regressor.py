@@ -50,6 +50,7 @@ from rne_dynamics.model.packed_arm import (
     topology_of,
     work_part,
 )
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, motion_at, pair_at, turned_back
 from rne_dynamics.spatial.rows import matrix_at, vector_at
@@ -188,4 +189,5 @@ def inertial_parameters(robot: RobotModel) -> Array:
     origin of the body's frame, along its axes: the joint's frame, turned so that z is the joint's axis. Where such a
     frame sits relative to a link's, `robot.link(name)` says (`rotation`, `position`).
     """
+    check_loaded(robot)
     return robot.parameters[:, MASS : INERTIA + 6].flatten()

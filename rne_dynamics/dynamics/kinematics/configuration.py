@@ -20,6 +20,7 @@ from rne_dynamics.model.packed_arm import (
     shared,
     topology_of,
 )
+from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import slice_vector
 from rne_dynamics.spatial.vector import add, cross, dot, from_quaternion, rotate, scale
@@ -116,6 +117,7 @@ def random_configuration(robot: RobotModel, rng: np.random.Generator | int, coun
     count
         Number of configurations; `None` gives one of shape (nq,), otherwise (count, nq).
     """
+    check_loaded(robot)
     rows = 1 if count is None else count
     out, rng = np.empty((rows, robot.nq)), np.random.default_rng(rng)
     for i in range(robot.bodies):
