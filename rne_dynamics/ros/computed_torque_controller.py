@@ -26,7 +26,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
@@ -64,7 +64,7 @@ class ComputedTorqueController(EffortNode):
     def __init__(self, control: Loop) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)
 
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """As the base, and subscribe to trajectories."""
         super().build(robot)
         values = self.parameters.values
@@ -86,11 +86,11 @@ class ComputedTorqueController(EffortNode):
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
-    def settings(self, robot: Machine, values: Values) -> Settings:
+    def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
         return tracking_settings(robot, values)
 
-    def adopted(self, robot: Machine, values: Values, before: Values) -> None:
+    def adopted(self, robot: RigidRobot, values: Values, before: Values) -> None:
         """Tolerances, motion limits, and the speed if it has changed: other changes must not resume a paused arm."""
         self._robot = robot
         self._tolerances = tolerances_of(robot, values)
@@ -172,7 +172,7 @@ class ComputedTorqueController(EffortNode):
             log.warning(f"trajectory {ending.value}: {text}")
         self._followed.pop(following)(ending, text)
 
-    def _warm_up(self, robot: Machine) -> None:
+    def _warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
         zero = np.zeros(robot.n)
         rest = Reference(np.clip(np.array(robot.neutral), self._limits.lower, self._limits.upper), zero, zero)

@@ -21,7 +21,7 @@ from rne_dynamics.control.supervision.stop_plan import POLICIES, StopPlan
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, open_tree
+from rne_dynamics.model.mechanism import RigidRobot, open_tree
 from rne_dynamics.model.tree import JointKind
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
@@ -152,7 +152,7 @@ def lowest_rate(values: Values) -> float:
     return number(values, "rate") or number(values, "min_rate") or ASSUMED_RATE
 
 
-def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, damping: str) -> Settings:
+def controller_settings(robot: RigidRobot, values: Values, *, gains: Gains | None, damping: str) -> Settings:
     """Settings of a controller for a robot.
 
     Parameters
@@ -215,7 +215,7 @@ def controller_settings(robot: Machine, values: Values, *, gains: Gains | None, 
     )
 
 
-def joint_limits(robot: Machine, values: Values) -> EffortLimits:
+def joint_limits(robot: RigidRobot, values: Values) -> EffortLimits:
     """Limits of each joint: the description's, narrowed by the parameters."""
     joints = robot.joint_names
     effort = effort_limits(robot, values)
@@ -237,31 +237,31 @@ def joint_limits(robot: Machine, values: Values) -> EffortLimits:
     )
 
 
-def holding_error(robot: Machine, values: Values) -> Array:
+def holding_error(robot: RigidRobot, values: Values) -> Array:
     """Largest distance of each joint from where it is held, infinite if the parameter is 0, rad or m; shape (n,)."""
     given = np.array(per_joint(values, "limits.{joint}.holding_error", robot.joint_names))
     return np.where(given > 0.0, given, np.inf)
 
 
-def velocity_limits(robot: Machine, values: Values) -> Array:
+def velocity_limits(robot: RigidRobot, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, infinite if there is neither; shape (n,)."""
     given = np.array(per_joint(values, "limits.{joint}.velocity", robot.joint_names))
     limit: Array = np.minimum(np.where(given > 0.0, given, np.inf), described_velocity(robot))
     return limit
 
 
-def described_velocity(robot: Machine) -> Array:
+def described_velocity(robot: RigidRobot) -> Array:
     """The description's limit, infinite where it gives none; shape (n,)."""
     return np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
 
 
-def continuous(robot: Machine) -> NDArray[np.bool_]:
+def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
     """Joints that turn without end, whose encoders may wrap; shape (n,)."""
     endless = {joint.name for joint in open_tree(robot).tree.joints if joint.kind is JointKind.CONTINUOUS}
     return np.array([name in endless for name in robot.joint_names])
 
 
-def effort_scales(robot: Machine, values: Values) -> Array:
+def effort_scales(robot: RigidRobot, values: Values) -> Array:
     """Sent value per N·m or N of the model, joint by joint; shape (n,).
 
     Raises

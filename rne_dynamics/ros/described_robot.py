@@ -14,9 +14,9 @@ from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble, with_payload
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm, rigid
 from rne_dynamics.model.inertia import frozen_array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot, open_tree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
 
@@ -36,7 +36,7 @@ class DescribedRobot:
         The links and joints before any were locked, with the rigid links of an arm that has flexible ones.
     """
 
-    machine: AnyMachine
+    machine: AnyRobot
     locked: dict[str, float]
     free: KinematicTree
 
@@ -110,7 +110,7 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
     tree = described.free.with_locked(locked)
     if isinstance(old, Mechanism):
         robot = assemble(tree, base=old.robot.base, gravity=old.robot.gravity)
-        machine: Machine = assembled(old.on_tree(robot))
+        machine: RigidRobot = assembled(old.on_tree(robot))
     else:
         machine = assemble(tree, base=old.base, gravity=old.gravity)
     return DescribedRobot(machine, locked, described.free)
@@ -121,11 +121,11 @@ def endless(tree: KinematicTree) -> frozenset[str]:
     return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
 
 
-def _tree(machine: AnyMachine) -> KinematicTree:
+def _tree(machine: AnyRobot) -> KinematicTree:
     return open_tree(rigid(machine)).tree
 
 
-def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyMachine:
+def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyRobot:
     if not names_model_file(source):
         return load_urdf(source, lock=lock)
     # late: the import takes 0.1 s, which a URDF does not need
@@ -134,7 +134,7 @@ def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyMachine:
     return load_model(source, lock=lock)
 
 
-def ready(machine: AnyMachine, gravity: Sequence[float]) -> AnyMachine:
+def ready(machine: AnyRobot, gravity: Sequence[float]) -> AnyRobot:
     """The machine under another gravity, if one is given, its loops closed to round-off."""
     if len(gravity):
         pull = frozen_array(gravity, (3,), "gravity")
@@ -146,21 +146,21 @@ def ready(machine: AnyMachine, gravity: Sequence[float]) -> AnyMachine:
 
 
 @overload
-def loaded(machine: Machine, payload: Payload | None) -> Machine: ...
+def loaded(machine: RigidRobot, payload: Payload | None) -> RigidRobot: ...
 
 
 @overload
-def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine: ...
+def loaded(machine: AnyRobot, payload: Payload | None) -> AnyRobot: ...
 
 
-def loaded(machine: AnyMachine, payload: Payload | None) -> AnyMachine:
+def loaded(machine: AnyRobot, payload: Payload | None) -> AnyRobot:
     """The machine carrying a payload, if there is one; `ModelError` for an unknown link."""
     if payload is None:
         return machine
     return with_payload(machine, payload) if isinstance(machine, RobotModel) else machine.with_payload(payload)
 
 
-def with_effort_limit(machine: AnyMachine, limit: ArrayLike) -> AnyMachine:
+def with_effort_limit(machine: AnyRobot, limit: ArrayLike) -> AnyRobot:
     """The machine with other effort limits of its driven joints, N·m or N; shape (n,)."""
     if isinstance(machine, RobotModel):
         return replace(machine, effort_limit=np.asarray(limit, dtype=np.float64))
@@ -171,7 +171,7 @@ def with_effort_limit(machine: AnyMachine, limit: ArrayLike) -> AnyMachine:
     return replace(machine, robot=replace(machine.robot, effort_limit=limits))
 
 
-def driven_first(machine: Machine) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+def driven_first(machine: RigidRobot) -> tuple[tuple[str, ...], NDArray[np.int64]]:
     """Names of all joints, the driven ones in front, and the places of these joints in the tree's vectors."""
     places = np.arange(machine.n)
     if isinstance(machine, Mechanism):

@@ -25,7 +25,7 @@ from rne_dynamics.control.gate.settings import (
 )
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.errors import ControlError, StateError
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of, seen_topic
 from rne_dynamics.ros.command_line import read_command_line
@@ -70,7 +70,7 @@ class EffortGateNode(ArmNode):
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """Everything that can be done once, before the first message."""
         joints, n = robot.joint_names, robot.n
         self.parameters.declare_joints(joints)

@@ -6,11 +6,11 @@ import numpy as np
 
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters import Values, per_joint
 
 
-def drive_limits(robot: Machine, values: Values) -> Array:
+def drive_limits(robot: RigidRobot, values: Values) -> Array:
     """The smaller of the parameter's limit and the description's, 0 meaning none; infinite where there is neither.
 
     N·m or N, shape (n,), in the model's order.
@@ -20,7 +20,7 @@ def drive_limits(robot: Machine, values: Values) -> Array:
     return np.minimum(np.where(given > 0.0, given, np.inf), described)
 
 
-def effort_limits(robot: Machine, values: Values) -> Array:
+def effort_limits(robot: RigidRobot, values: Values) -> Array:
     """As `drive_limits`, but every joint must have a limit.
 
     Raises

@@ -22,7 +22,7 @@ from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.errors import ModelError, RneDynamicsError
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
@@ -75,12 +75,12 @@ class EffortNode(ArmNode):
         control.start_listening(self.on_report, self._reports_wait.trigger)
 
     @abstractmethod
-    def settings(self, robot: Machine, values: Values) -> Settings:
+    def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Settings of the controller for a robot; raises `RneDynamicsError` to refuse."""
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """Build the loop, and everything else that can be done before the first state."""
         if not robot.n:
             raise ModelError(f"robot {robot.name!r} has no joints that move; a controller needs one at least")
@@ -120,7 +120,7 @@ class EffortNode(ArmNode):
                 return
             time.sleep(0.005)
 
-    def _setup(self, robot: Machine, settings: Settings) -> Setup:
+    def _setup(self, robot: RigidRobot, settings: Settings) -> Setup:
         values = self.parameters
         drives, base = values.text("drives.topic"), values.text("base_motion.topic")
         message = values.text("command_message")
@@ -280,7 +280,7 @@ class EffortNode(ArmNode):
         for text in settings.warnings:
             self.get_logger().warning(text)
 
-    def adopted(self, robot: Machine, values: Values, before: Values) -> None:
+    def adopted(self, robot: RigidRobot, values: Values, before: Values) -> None:
         """Called with the parameters that are in force now, and the former ones."""
 
     def _send_waiting(self) -> None:

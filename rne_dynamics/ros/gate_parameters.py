@@ -10,7 +10,7 @@ from rne_dynamics.control.gate.settings import GateSettings
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     RATE_TIME,
@@ -42,7 +42,7 @@ SCHEMA: tuple[Parameter, ...] = (
 )
 
 
-def gate_settings(robot: Machine, values: Values) -> GateSettings:
+def gate_settings(robot: RigidRobot, values: Values) -> GateSettings:
     """Settings of the gate for a robot.
 
     Raises

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rne_dynamics.control.supervision.settings import Settings
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.controller_parameters import CONTROLLER, controller_settings, damping_parameter
 from rne_dynamics.ros.effort_node import EffortNode
@@ -28,7 +28,7 @@ class GravityCompensationNode(EffortNode):
     def __init__(self, control: Loop) -> None:
         super().__init__("gravity_compensation", SCHEMA, control)
 
-    def settings(self, robot: Machine, values: Values) -> Settings:
+    def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Law, limits and stops."""
         return controller_settings(robot, values, gains=None, damping="gains.{joint}.d")
 

@@ -21,7 +21,7 @@ from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
 from rne_dynamics.compiling.progress import watch_compiling
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
 from rne_dynamics.ros.described_robot import DescribedRobot, load_robot, loaded, relocked
 from rne_dynamics.ros.entity_node import EntityNode
@@ -90,7 +90,7 @@ class ArmNode(EntityNode, ABC):
     # -- for subclasses -----------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """Make laws, publishers and subscriptions for `robot`, and run every kernel once."""
 
     def begin(self) -> None:

@@ -19,7 +19,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import ArmNode
@@ -60,7 +60,7 @@ class MoveNode(ArmNode):
         super().__init__("move", SCHEMA, overrides)
         self.exit_code = 1  # until the arm has arrived
 
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """Check the goal; find states and controller."""
         self.robot = robot
         self._wanted = goal(robot, self.commanded, self.parameters.values)
@@ -190,7 +190,7 @@ class StampClock:
         self._stamp, self.received_at = stamp, now
 
 
-def goal(robot: Machine, joints: Sequence[str], values: Values) -> Array:
+def goal(robot: RigidRobot, joints: Sequence[str], values: Values) -> Array:
     """The goal that the parameters name, NaN for joints that stay; shape (n,), rad or m.
 
     Raises

@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot, open_tree
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.applied_wrenches import AppliedWrenches
 from rne_dynamics.ros.base_listener import BaseListener
@@ -76,7 +76,7 @@ class SimulatorNode(ArmNode):
 
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
-    def build(self, robot: Machine) -> None:
+    def build(self, robot: RigidRobot) -> None:
         """Plant, messages, topics, services."""
         self.robot = robot
         start = robot.neutral if isinstance(robot, Mechanism) else np.zeros(robot.n)
@@ -107,7 +107,7 @@ class SimulatorNode(ArmNode):
         self._warm_up()
         self._make_interfaces(robot)
 
-    def _start(self, robot: Machine) -> Array:
+    def _start(self, robot: RigidRobot) -> Array:
         asked = np.array(per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names))
         if robot.nq != robot.n:
             raise ParameterError(f"robot {robot.name!r} has a floating joint; the simulator needs driven joints only")
@@ -129,7 +129,7 @@ class SimulatorNode(ArmNode):
             return self._listener
         return SampledBase.load(path, smoothing=self.parameters.number("base_motion.smoothing") or None)
 
-    def _topic_based(self, robot: Machine) -> TopicBasedHardware:
+    def _topic_based(self, robot: RigidRobot) -> TopicBasedHardware:
         values = self.parameters
         return TopicBasedHardware(
             robot, values.number("rate"), values.number("drive_frequency"),
@@ -146,7 +146,7 @@ class SimulatorNode(ArmNode):
             self.simulator.warm_up()
         self.simulator.reset()
 
-    def _make_outputs(self, robot: Machine) -> SimulatorOutputs:
+    def _make_outputs(self, robot: RigidRobot) -> SimulatorOutputs:
         values, plant, described = self.parameters, self.simulator.plant, self.described
         base = None
         if plant.base_motion is not None and self._listener is None:
@@ -160,7 +160,7 @@ class SimulatorNode(ArmNode):
             publish_clock=values.flag("publish_clock"), base=base, deflections=deflections,
         )
 
-    def _make_interfaces(self, robot: Machine) -> None:
+    def _make_interfaces(self, robot: RigidRobot) -> None:
         self._outputs = self._make_outputs(robot)
         # with topic-based hardware the controller manager needs the only publisher of this topic
         if self._hardware is None and not isinstance(self.described, (Mechanism, FlexibleArm)):

@@ -8,7 +8,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
@@ -38,7 +38,7 @@ class SimulatorOutputs:
     """
 
     def __init__(
-        self, node: ArmNode, robot: Machine, locked: Mapping[str, float], topic: str, *, publish_clock: bool,
+        self, node: ArmNode, robot: RigidRobot, locked: Mapping[str, float], topic: str, *, publish_clock: bool,
         base: BasePublisher | None, deflections: DeflectionsPublisher | None,
     ) -> None:
         names, self._places = driven_first(robot)

@@ -14,7 +14,7 @@ from sensor_msgs.msg import JointState
 
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.parameters import Parameter
 from rne_dynamics.simulation.runs.servo_drives import ServoDrives
 from rne_dynamics.simulation.runs.simulator import Simulator
@@ -59,7 +59,7 @@ class TopicBasedHardware:
     """
 
     def __init__(
-        self, robot: Machine, rate: float, frequency: float, *, command_timeout: float | None, brake: bool,
+        self, robot: RigidRobot, rate: float, frequency: float, *, command_timeout: float | None, brake: bool,
         lockstep: bool,
     ) -> None:
         if lockstep:

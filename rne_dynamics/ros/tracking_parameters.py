@@ -19,7 +19,7 @@ from rne_dynamics.control.streaming.limits import (
 )
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     controller_settings,
@@ -74,7 +74,7 @@ SCHEMA: tuple[Parameter, ...] = (
 )
 
 
-def tracking_settings(robot: Machine, values: Values) -> Settings:
+def tracking_settings(robot: RigidRobot, values: Values) -> Settings:
     """Settings of the computed torque controller.
 
     Raises
@@ -99,7 +99,7 @@ def tracking_settings(robot: Machine, values: Values) -> Settings:
     )
 
 
-def tolerances_of(robot: Machine, values: Values) -> Tolerances:
+def tolerances_of(robot: RigidRobot, values: Values) -> Tolerances:
     """Tolerances of trajectories that bring none of their own."""
     return Tolerances(
         robot.joint_names,
@@ -110,7 +110,7 @@ def tolerances_of(robot: Machine, values: Values) -> Tolerances:
     )
 
 
-def motion_limits(robot: Machine, values: Values) -> MotionLimits:
+def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
     """Limits of trajectories: the description's, narrowed by the parameters."""
     margin = np.array(per_joint(values, "limits.{joint}.position_margin", robot.joint_names))
     return MotionLimits(
@@ -119,7 +119,7 @@ def motion_limits(robot: Machine, values: Values) -> MotionLimits:
     )
 
 
-def stream_limits(robot: Machine, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
+def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
     """Limits of setpoints; None if none are followed, and the reason."""
     if isinstance(robot, Mechanism):
         return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"

@@ -88,7 +88,7 @@ def test_unusable_states_get_no_answer(peer, broken):
 
 
 def test_states_without_velocities_are_answered(peer):
-    np.testing.assert_allclose(peer.answer(HOME, []), gravity(-0.7, 0.4), rtol=1e-12, err_msg="it stands")
+    np.testing.assert_allclose(peer.answer(HOME, []), gravity(-0.7, 0.4), rtol=1e-12, err_msg="at rest")
     np.testing.assert_allclose(peer.answer(HOME, [math.nan, math.nan]), gravity(-0.7, 0.4), rtol=1e-12)
     held, q = peer.answer(HOME), np.array(HOME)
     for _ in range(40):

@@ -1,9 +1,8 @@
 """The parameter files for real arms: every name and value against the schemas, and each driving a simulated arm.
 
-No real arm is here. Where the wheel of descriptions has the arm of a file, that one is simulated; elsewhere an arm with
-as many joints stands in, its joints renamed, which shows that the file is read and holds an arm, and no more. Hardware
-that compensates gravity is simulated by an arm next to without weight, as `hardware_compensates` says it looks from
-outside; next to nothing is left, because no compensation is exact and efforts that are all 0 count as not reported.
+If the wheel of descriptions has the arm of a file, that one is simulated; otherwise an arm with as many joints and other
+names, which shows only that the file is read and holds an arm. Hardware that compensates gravity is simulated by an arm
+almost without weight: no compensation is exact, and efforts that are all 0 count as not reported.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros import gravity_compensation, tracking_parameters
 from rne_dynamics.ros.controller_parameters import controller_settings
 from rne_dynamics.ros.parameters import JOINT, Value, Values, per_joint
@@ -39,7 +39,7 @@ def defaults(node: str, joints: Sequence[str], **changes: Value) -> Values:
     return {**values, **given}
 
 
-def node_settings(node: str, robot: Machine, **changes: Value) -> Settings:
+def node_settings(node: str, robot: RigidRobot, **changes: Value) -> Settings:
     """What a controller makes of its default parameters."""
     joints = robot.joint_names
     values = defaults(node, joints, **changes)
@@ -51,7 +51,7 @@ def node_settings(node: str, robot: Machine, **changes: Value) -> Settings:
     )
 
 
-def inside(robot: Machine) -> Array:
+def inside(robot: RigidRobot) -> Array:
     """A posture away from all stops, bent, with gravity to carry; of a mechanism its own."""
     neutral = np.array(robot.neutral)
     lower = np.where(np.isfinite(robot.lower), robot.lower, -np.pi)
@@ -68,7 +68,7 @@ class Guided:
     """The loop: states at `rate`, efforts that act one period later and are held for one."""
 
     node: str
-    robot: Machine
+    robot: RigidRobot
     rate: float
     friction: bool
     changes: dict[str, Value] = field(default_factory=dict)

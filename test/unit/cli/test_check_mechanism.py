@@ -150,7 +150,7 @@ def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: 
     assert ("is near a singular one" if severity == "warning" else "is singular: the actuated joints do not") in message
 
 
-def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) -> None:
+def test_faults_of_file_and_urdf_are_both_reported(tmp_path: Path, capsys: Capture) -> None:
     urdf = share_file("urdf/four_bar.urdf").read_text().replace('<mass value="0.8"/>', '<mass value="-0.8"/>')
     (tmp_path / "four_bar.urdf").write_text(urdf)
     file = tmp_path / "model.yaml"

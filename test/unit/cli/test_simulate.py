@@ -61,7 +61,7 @@ def test_pd_with_gravity_arrives_but_lags(capsys):
 
 
 @pytest.mark.parametrize("method", ["rk4", "adaptive"])
-def test_free_motion_tells_its_energy(capsys, method, tmp_path):
+def test_free_motion_prints_its_energy(capsys, method, tmp_path):
     report = figures(
         capsys, "puma560", "--free", "--no-friction", "--no-stops", "--seconds", "1", "--method", method,
         "--start", "joint2=0.5", "--plot", str(tmp_path / "free.png"),

@@ -13,7 +13,7 @@ import pytest
 import rne_dynamics as rne
 
 CALLS = 200
-#: A call's own frame and argument tuples, and what tracing itself keeps: a fifth of the smallest work memory, bytes.
+#: A call's own frame and argument tuples, and what tracing itself keeps: 20 % of the smallest work memory, bytes.
 FRAMES = 1000
 ROBOT = rne.load_urdf("puma560")
 VECTORS = {"inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1}

@@ -1,4 +1,4 @@
-"""`bind`, the quick way of the plain functions and the compiled functions: all beside the plain functions' long way."""
+"""`bind`, quick calls of the plain functions and compiled functions, compared with the checked path of the plain functions."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_what_is_no_arm_is_not_read(seed):
         assert c.inverse_dynamics(wrong, q, qd, qdd, tau) == c.NOT_AN_ARM
 
 
-def test_wrong_shapes_are_told():
+def test_wrong_shapes_are_reported():
     arm = c.pack(PUMA)
     good = list(vectors(PUMA)[:4])
     for k in range(4):
@@ -91,7 +91,7 @@ def test_wrong_shapes_are_told():
         assert c.jacobian(arm, link, good[0], np.empty((6, 6))) == c.NO_SUCH_LINK
 
 
-def test_outputs_in_the_memory_of_inputs_are_told():
+def test_outputs_in_the_memory_of_inputs_are_reported():
     arm = c.pack(PUMA)
     q, qd, qdd, tau, _ = vectors(PUMA)
     for out in (q, qd, qdd, arm[-6:], arm[3:9]):

@@ -105,7 +105,7 @@ def test_a_body_turned_over_is_no_consistent_state(axis):
     assert np.linalg.norm(position[0, 3:5]) == pytest.approx(np.pi, rel=1e-12)
 
 
-def test_full_turns_are_told_apart_by_what_was_read_last():
+def test_full_turns_are_distinguished_by_the_last_reading():
     model = gripper()
     q = np.array([7.0, 0.3])
     states = body_states(model, q, np.zeros(2))

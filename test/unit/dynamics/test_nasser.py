@@ -145,7 +145,7 @@ def test_a_prescribed_base_against_pinocchios_free_flyer(name):
 
 
 def test_the_rotor_feels_the_joint_and_not_the_base():
-    """J^a stands in the joint's own equation only (2.1.7.2): a base that speeds up does not spin the rotor."""
+    """J^a is in the joint's own equation only (2.1.7.2): a base that speeds up does not spin the rotor."""
     system = Pendulum()
     model = rne.assemble(system.tree(), gravity=(0, 0, 0))
     link = system.inertia + system.mass * system.c**2
