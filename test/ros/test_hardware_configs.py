@@ -1,7 +1,7 @@
 """The parameter files for real arms: every name and value against the schemas, and each driving a simulated arm.
 
-If the wheel of descriptions has the arm of a file, that one is simulated; otherwise an arm with as many joints and other
-names, which shows only that the file is read and holds an arm. Hardware that compensates gravity is simulated by an arm
+If the wheel of descriptions has the arm of a file, that one is simulated; otherwise an arm with as many renamed joints,
+which shows only that the file is read and holds an arm. Hardware that compensates gravity is simulated by an arm
 almost without weight: no compensation is exact, and efforts that are all 0 count as not reported.
 """
 

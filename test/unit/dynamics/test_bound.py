@@ -1,4 +1,4 @@
-"""`bind`, quick calls of the plain functions and compiled functions, compared with the checked path of the plain functions."""
+"""`bind`, quick calls of the plain functions and compiled functions: all compared with checked calls."""
 
 from __future__ import annotations
 
