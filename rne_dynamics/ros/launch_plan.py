@@ -223,10 +223,7 @@ def config_file(arm: Arm, values: Mapping[str, str]) -> Path | None:
 
 
 def _files(name: str, kind: Kind, values: Mapping[str, str], file: Path | None) -> list[Path]:
-    """The parameter file for a node; none if it has no section for a node that needs none.
-
-    These are the nodes that drive no real arm. The others get it in any case, and warn that the section is missing.
-    """
+    """The parameter file for a node; of nodes that drive no real arm only if it has a section for them."""
     node = f"/{values['namespace'].strip('/')}/{name}".replace("//", "/")
     optional = name in (SIMULATOR, MOVE) or (name == GATE and kind.simulated)
     return [file] if file and (not optional or any(applies(key, node) for key in node_keys(str(file)))) else []
