@@ -56,7 +56,7 @@ def stiffer(arm: rne.FlexibleArm, factor: float) -> rne.FlexibleArm:
         replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping)
         for link in arm.flexible_links
     )
-    return replace(arm, links=links)
+    return replace(arm, flexible_links=links)
 
 
 def start(arm: rne.FlexibleArm, push: float) -> rne.State:
