@@ -32,7 +32,7 @@ from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.cdr import stamp_in
+from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.controller_report import ControllerReport, setpoint_values
 from rne_dynamics.ros.controller_state import ControllerState
@@ -137,6 +137,7 @@ class ControlLoop:
         self._node: LoopNode | None = None
         self.hot: HotLoop | None = None
         self._watch_at = self._snapshot_at = self._garbage_at = 0.0
+        self._snapshot_stamp = 0
 
     # -- commands: its life -------------------------------------------------------------------------------------------
 
@@ -421,8 +422,9 @@ class ControlLoop:
         self._tracking.publish(
             supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed
         )
-        if arrived >= self._snapshot_at:
-            self._snapshot_at = arrived + SNAPSHOT_PERIOD
+        # simulated time may pass faster: the node must not take the arm for where it was long ago
+        if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
+            self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             self._send(
                 Snapshot(supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, supervisor.speed),
                 True,
