@@ -32,7 +32,7 @@ except ImportError:  # it comes with numba
 #: Where relocations are checked and `ptr` is a type.
 _OLDEST_LLVM = 20
 #: Rooms whose sources decide what is compiled.
-_ROOMS = ("straight_line", "dynamics", "spatial", "model")
+_ROOMS = ("straight_line", "dynamics", "spatial", "model", "compiling")
 #: Round-off is far smaller, whatever a forward dynamics' condition; damaged code is not.
 _GROSS = 1e-6
 
@@ -164,10 +164,15 @@ def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
 def _sources() -> str:
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((package / room).glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in source_files():
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def source_files() -> tuple[Path, ...]:
+    """The files that the machine code depends on."""
+    package = Path(__file__).resolve().parents[1]
+    return tuple(path for folder in _ROOMS for path in sorted((package / folder).rglob("*.py")))
 
 
 @cache

@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,6 +107,14 @@ def test_a_folder_that_cannot_be_written_is_told_once(tmp_path, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check(chain(2))
+
+
+def test_the_key_covers_all_sources_that_the_code_is_made_of():
+    covered, package = set(machine_code.source_files()), Path(rne.__file__).parent
+    for name in ("dynamics/newton_euler/newton_euler.py", "spatial/vector.py", "compiling/plain.py", "model/layout.py"):
+        assert package / name in covered
+    for folder in ("dynamics", "spatial", "model", "straight_line"):
+        assert {*(package / folder).rglob("*.py")} <= covered
 
 
 def test_no_folder_at_all(monkeypatch):
