@@ -16,7 +16,7 @@ from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
-from rne_dynamics.ros.cdr import stamp_in
+from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
 from rne_dynamics.ros.controller_state import ControllerState
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
@@ -95,6 +95,7 @@ class LoopCycle:
             node, supervisor, self.clock, receive, lambda text: send(Said("warning", text), False)
         )
         self._snapshot_at = self._garbage_at = 0.0
+        self._snapshot_stamp = 0
         self.restart()
         self.hot = HotLoop(
             node, JointState, "joint_states", NEWEST, self.on_state,
@@ -195,8 +196,9 @@ class LoopCycle:
         self._tracking.publish(
             supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed
         )
-        if arrived >= self._snapshot_at:
-            self._snapshot_at = arrived + SNAPSHOT_PERIOD
+        # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
+        if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
+            self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
             self._send(
                 Snapshot(supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, supervisor.speed),
                 True,

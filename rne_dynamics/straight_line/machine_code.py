@@ -161,16 +161,17 @@ def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
 
 @cache
 def _sources() -> str:
+    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
     for path in source_files():
-        digest.update(path.name.encode() + path.read_bytes())
+        digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()
 
 
 def source_files() -> list[Path]:
     """Files whose content is part of the key, those in subpackages included."""
     package = Path(__file__).resolve().parents[1]
-    return sorted(path for name in _PACKAGES for path in (package / name).rglob("*.py"))
+    return [path for name in _PACKAGES for path in sorted((package / name).rglob("*.py"))]
 
 
 @cache

@@ -90,8 +90,9 @@ class Arm:
     def deliver(self, publisher, message) -> None:
         """Publish a setpoint, and wait until the controller has dealt with it: time stands still meanwhile."""
         lockstep = self.peer.lockstep
-        before, again = lockstep.setpoints, 0.0
+        before, again, deadline = lockstep.setpoints, 0.0, time.monotonic() + START
         while lockstep.setpoints == before:
+            assert time.monotonic() < deadline, self.process.output()
             if time.monotonic() > again:  # the first may be lost while both sides discover each other
                 publisher.publish(message)
                 again = time.monotonic() + 30.0  # later than any busy machine delivers: twice would count twice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -54,6 +55,15 @@ class Arm:
 
     def command(self, efforts: list[float]) -> None:
         self.commands.publish(Float64MultiArray(data=efforts))
+
+    def command_until(self, efforts: list[float], happens: Callable[[JointState], object], what: str) -> None:
+        """Repeat a command until it has an effect; one command may be lost or over before the effect is seen."""
+
+        def seen() -> object:
+            self.command(efforts)
+            return happens(self.now())
+
+        wait_until(seen, 10.0, what, [self.process])
 
     def hold(self, seconds: float, push=None) -> JointState:
         """Command gravity for a time."""
@@ -108,8 +118,7 @@ def test_without_effort_it_falls_and_with_gravity_torque_it_stays(arm):
     stays = arm.hold(0.3)
     np.testing.assert_allclose(stays.position, [0.0, 0.2, -0.4, 0.0, 0.0, 0.0], atol=1e-3)
     arm.call("reset")
-    arm.command([0.0] * 6)
-    wait_until(lambda: abs(arm.now().position[1] - 0.2) > 0.05, 5.0, "the arm to fall", [arm.process])
+    arm.command_until([0.0] * 6, lambda state: abs(state.position[1] - 0.2) > 0.05, "the arm to fall")
 
 
 def test_commands_are_in_the_order_of_the_joints_parameter(arm):
@@ -124,8 +133,7 @@ def test_commands_are_in_the_order_of_the_joints_parameter(arm):
 
 
 def test_efforts_saturate_as_the_drives_do(arm):
-    arm.command([1e5, -1e5, 1e5, 0.0, 0.0, 0.0])
-    wait_until(lambda: abs(arm.now().effort[0]) > 0.0, 5.0, "the command", [arm.process])
+    arm.command_until([1e5, -1e5, 1e5, 0.0, 0.0, 0.0], lambda state: abs(state.effort[0]) > 0.0, "the command")
     assert np.abs(arm.now().effort[:3]).tolist() in ([97.6, 186.4, 89.4], [0.0, 0.0, 0.0])  # zeros after the time-out
 
 
@@ -155,8 +163,7 @@ def test_pause_stops_the_stream_and_step_gives_one_state_each(arm):
 
 
 def test_reset_goes_back_and_brakes_but_time_goes_on(arm):
-    arm.command([0.0] * 6)
-    wait_until(lambda: abs(arm.now().position[1] - 0.2) > 0.05, 5.0, "the arm to fall", [arm.process])
+    arm.command_until([0.0] * 6, lambda state: abs(state.position[1] - 0.2) > 0.05, "the arm to fall")
     before = stamp_of(arm.now())
     assert arm.call("reset").success
     after = arm.now()
@@ -206,8 +213,7 @@ def test_wrenches_on_unknown_links_and_nan_are_refused(arm):
 
 
 def test_a_command_that_is_not_renewed_times_out(arm):
-    arm.command([0.0, 60.0, 30.0, 0.0, 0.0, 0.0])
-    wait_until(lambda: any(arm.now().effort), 5.0, "the command", [arm.process])
+    arm.command_until([0.0, 60.0, 30.0, 0.0, 0.0, 0.0], lambda state: any(state.effort), "the command")
     wait_until(lambda: not any(arm.now().effort), 5.0, "the time-out", [arm.process])
 
 
@@ -223,8 +229,7 @@ def braked(namespace):
 
 
 def test_brakes_bite_after_the_time_out_where_they_are_asked_to(braked):
-    braked.command([0.0] * 6)
-    wait_until(lambda: any(braked.now().velocity), 5.0, "the arm to fall", [braked.process])
+    braked.command_until([0.0] * 6, lambda state: any(state.velocity), "the arm to fall")
     wait_until(lambda: not any(braked.now().velocity), 5.0, "the brakes", [braked.process])
     held = braked.now()
     assert held.position[1] != 0.0
