@@ -10,11 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # for type checkers and editors; at run time a name is imported when it is used
+    from rne_dynamics.bound import bind
     from rne_dynamics.description.model_file import load_model
     from rne_dynamics.description.urdf import load_urdf
     from rne_dynamics.description.urdf_writer import to_urdf
     from rne_dynamics.dynamics import compiled
-    from rne_dynamics.dynamics.bound import bind
     from rne_dynamics.dynamics.composite.momentum import Momentum, centroidal_momentum_matrix, momentum
     from rne_dynamics.dynamics.declared.base_motion import BaseMotion
     from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix
@@ -66,7 +66,7 @@ _HOMES = {
     "rne_dynamics.description.urdf_writer": "to_urdf",
     "rne_dynamics.dynamics": "compiled",
     "rne_dynamics.dynamics.declared.base_motion": "BaseMotion",
-    "rne_dynamics.dynamics.bound": "bind",
+    "rne_dynamics.bound": "bind",
     "rne_dynamics.dynamics.kinematics.configuration": "integrate_configuration random_configuration",
     "rne_dynamics.dynamics.derivatives.coriolis": "coriolis_matrix",
     "rne_dynamics.dynamics.derivatives.forward_derivatives": "ForwardDynamicsDerivatives forward_dynamics_derivatives",

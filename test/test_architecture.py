@@ -15,7 +15,7 @@ LAYER = {
     "advice": 0, "errors": 0, "compiling": 0, "spatial": 0,
     "model": 1,
     "description": 2, "dynamics": 2,
-    "closed_chain": 3, "flexible": 3, "plants": 3, "straight_line": 3,
+    "bound": 3, "closed_chain": 3, "flexible": 3, "plants": 3, "straight_line": 3,
     "control": 4, "simulation": 4, "identification": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "faults": 5, "ros": 5,
 }  # fmt: skip
@@ -25,7 +25,7 @@ BESIDE = {
     ("flexible", "closed_chain"), ("simulation", "control"), ("identification", "simulation"),
     ("identification", "control"), ("cli", "ros"), ("cli", "benchmarking"), ("cli", "faults"), ("faults", "ros"),
     ("model", "errors"),
-    ("plants", "closed_chain"), ("plants", "flexible"),
+    ("bound", "straight_line"), ("plants", "closed_chain"), ("plants", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {room for room, layer in LAYER.items() if layer in (3, 4)}
 #: the packages that may import ROS: the nodes, and the faults that are injected into running nodes

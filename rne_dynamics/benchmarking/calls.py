@@ -12,7 +12,7 @@ from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
-from rne_dynamics.dynamics.bound import bind
+from rne_dynamics.bound import bind
 from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
 from rne_dynamics.dynamics.derivatives.regressor import regressor
