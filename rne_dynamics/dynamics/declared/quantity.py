@@ -182,7 +182,10 @@ class Quantity(Declared):
 
         All other calls go to `function`, which has the same arguments and returns `answer`.
         """
-        return cast(F, update_wrapper(_QUICK[len(self.inputs)](self, function), function))
+        made = update_wrapper(_QUICK[len(self.inputs)](self, function), function)
+        if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
+            self.plain = made
+        return cast(F, made)
 
     def prepare(self, robot: object) -> bool:
         """Compile the packed form for a robot; False where that was done before, or the robot has none."""
