@@ -22,7 +22,7 @@ from rne_dynamics.description.share import shipped_robots as shipped_robots
 from rne_dynamics.description.urdf import load_urdf as load_urdf
 from rne_dynamics.description.urdf_writer import to_urdf as to_urdf
 from rne_dynamics.dynamics import compiled as compiled
-from rne_dynamics.dynamics.bound import bind as bind
+from rne_dynamics.bound import bind as bind
 from rne_dynamics.dynamics.composite.composite_inertia import composite_inertia as composite_inertia
 from rne_dynamics.dynamics.composite.momentum import Momentum as Momentum
 from rne_dynamics.dynamics.composite.momentum import centroidal_momentum_matrix as centroidal_momentum_matrix

@@ -12,12 +12,8 @@ from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
-from rne_dynamics.dispatch import bias_torque, forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
-from rne_dynamics.dynamics.bound import bind
-from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
-from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.derivatives.regressor import regressor
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian
+from rne_dynamics.bound import bind
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 
@@ -31,10 +27,8 @@ class Function:
 
     Parameters
     ----------
-    plain
-        Our function.
-    arguments
-        What it takes after the robot.
+    name
+        Of our function.
     theirs
         Pinocchio's call.
     ours_from
@@ -43,45 +37,54 @@ class Function:
         Keys of the goals for the plain function and for the bound form.
     """
 
-    plain: Callable[..., Any]
-    arguments: str
+    name: str
     theirs: str
     ours_from: Callable[[PinocchioModel, Any], Array]
     goals: tuple[str | None, str | None] = (None, None)
 
     @property
-    def name(self) -> str:
-        """Name of the quantity."""
-        return str(self.plain.__name__)
+    def plain(self) -> Callable[..., Any]:
+        """Our function."""
+        return QUANTITIES[self.name].plain
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The vectors that it takes."""
+        return QUANTITIES[self.name].inputs
+
+    @property
+    def link(self) -> bool:
+        """Whether it takes a link after them."""
+        return "link" in QUANTITIES[self.name].options
 
 
 DRIVEN = ("plain", "bound")
 DERIVED = ("derivatives", "derivatives")
 FUNCTIONS = (
     Function(
-        inverse_dynamics, "q, qd, qdd", "rnea(model, data, q, qd, qdd)", lambda p, tau: p.effort(tau), DRIVEN
+        "inverse_dynamics", "rnea(model, data, q, qd, qdd)", lambda p, tau: p.effort(tau), DRIVEN
     ),
     Function(
-        forward_dynamics, "q, qd, tau", "aba(model, data, q, qd, tau)", lambda p, qdd: p.effort(qdd), DRIVEN
+        "forward_dynamics", "aba(model, data, q, qd, tau)", lambda p, qdd: p.effort(qdd), DRIVEN
     ),
-    Function(mass_matrix, "q", "crba(model, data, q)", lambda p, M: p.matrix(M, upper=True), DRIVEN),
+    Function("mass_matrix", "crba(model, data, q)", lambda p, M: p.matrix(M, upper=True), DRIVEN),
     Function(
-        gravity_torque, "q", "computeGeneralizedGravity(model, data, q)", lambda p, tau: p.effort(tau), DRIVEN
+        "gravity_torque", "computeGeneralizedGravity(model, data, q)", lambda p, tau: p.effort(tau), DRIVEN
     ),
-    Function(bias_torque, "q, qd", "nonLinearEffects(model, data, q, qd)", lambda p, tau: p.effort(tau)),
+    Function("bias_torque", "nonLinearEffects(model, data, q, qd)", lambda p, tau: p.effort(tau)),
     Function(
-        jacobian, "q, link", "computeFrameJacobian(model, data, q, frame, axes)", lambda p, J: np.asarray(J @ p.G)
+        "jacobian", "computeFrameJacobian(model, data, q, frame, axes)", lambda p, J: np.asarray(J @ p.G)
     ),
     Function(
-        regressor, "q, qd, qdd", "computeJointTorqueRegressor(model, data, q, qd, qdd)", lambda p, Y: p.regressor(Y),
+        "regressor", "computeJointTorqueRegressor(model, data, q, qd, qdd)", lambda p, Y: p.regressor(Y),
         DERIVED,
     ),
     Function(
-        inverse_dynamics_derivatives, "q, qd, qdd", "computeRNEADerivatives(model, data, q, qd, qdd)",
+        "inverse_dynamics_derivatives", "computeRNEADerivatives(model, data, q, qd, qdd)",
         lambda p, _: np.stack([p.matrix(p.data.dtau_dq), p.matrix(p.data.dtau_dv)]), DERIVED,
     ),
     Function(
-        forward_dynamics_derivatives, "q, qd, tau", "computeABADerivatives(model, data, q, qd, tau)",
+        "forward_dynamics_derivatives", "computeABADerivatives(model, data, q, qd, tau)",
         lambda p, _: np.stack([p.matrix(p.data.ddq_dq), p.matrix(p.data.ddq_dv)]), DERIVED,
     ),
 )  # fmt: skip
@@ -118,14 +121,14 @@ def _ours(robot: BenchRobot, function: Function) -> Iterator[Contender]:
         "robot": robot.model, "link": robot.tip, function.name: function.plain,
         "q": rows.q[0], "qd": rows.qd[0], "qdd": rows.qdd[0], "tau": rows.tau[0],
     }  # fmt: skip
-    call = f"{function.name}(robot, {function.arguments})"
+    vectors = ", ".join(function.inputs)
+    call = f"{function.name}(robot, {vectors}{', link' if function.link else ''})"
     yield Contender(PLAIN, call, names, lambda: plainly(eval(call, dict(names))), n)
 
-    inputs = function.arguments.removesuffix(", link")
-    f = bind(robot.model, function.name, link=None if inputs == function.arguments else robot.tip)
-    given = [names[name] for name in inputs.split(", ")]
+    f = bind(robot.model, function.name, link=robot.tip if function.link else None)
+    given = [names[name] for name in function.inputs]
     out = np.array(f(*given))
-    bound = f"f({inputs}, out=out)"
+    bound = f"f({vectors}, out=out)"
     yield Contender(BOUND, bound, {**names, "f": f, "out": out}, lambda: plainly(f(*given, out=out)), n)
 
 

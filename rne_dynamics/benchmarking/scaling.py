@@ -11,8 +11,8 @@ import numpy as np
 from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, nothing
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
+from rne_dynamics.bound import bind
 from rne_dynamics.dispatch import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
-from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.model.generated import chain, comb, tree
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel

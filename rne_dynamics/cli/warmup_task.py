@@ -20,28 +20,19 @@ from rne_dynamics.cli.main import main as rne_command
 from rne_dynamics.compiling.progress import Compiling, watch_compiling, watch_files
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import (
-    bias_torque,
     center_of_mass,
     forward_dynamics,
-    forward_kinematics,
-    gravity_torque,
-    inverse_dynamics,
     kinetic_energy,
-    mass_matrix,
     potential_energy,
 )
 from rne_dynamics.dynamics.composite.momentum import centroidal_momentum_matrix, momentum
-from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix
-from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
-from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
-from rne_dynamics.dynamics.derivatives.regressor import regressor
 from rne_dynamics.dynamics.forward_dynamics import Method
 from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations
 from rne_dynamics.dynamics.friction import friction_torque
-from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration, random_configuration
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian, jacobian_rate
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import RneDynamicsError
 
 #: A shipped machine of every kind that has kernels of its own.
@@ -53,31 +44,20 @@ def library() -> None:
     robot = load_urdf(ARM)
     rng = np.random.default_rng(0)
     many = random_configuration(robot, rng, 2)
-    of_state: tuple[Callable[..., Any], ...] = (
-        bias_torque, coriolis_matrix, kinetic_energy, momentum, lagrange_terms,
-        integrate_configuration, reduced_equations,
-    )
-    of_posture: tuple[Callable[..., Any], ...] = (
-        mass_matrix, gravity_torque, forward_kinematics, potential_energy, center_of_mass,
-        centroidal_momentum_matrix,
-    )
-    of_motion: tuple[Callable[..., Any], ...] = (
-        inverse_dynamics, inverse_dynamics_derivatives, regressor, joint_reactions,
-        forward_dynamics_derivatives,
-    )
-    link = robot.link_names[-1]
+    of_state: tuple[Callable[..., Any], ...] = (kinetic_energy, momentum, lagrange_terms, reduced_equations)
+    of_posture: tuple[Callable[..., Any], ...] = (potential_energy, center_of_mass, centroidal_momentum_matrix)
     for q in (many[0], many):
         v, a = rng.normal(size=q.shape), rng.normal(size=q.shape)
+        for quantity in QUANTITIES.values():
+            link = (robot.link_names[-1],) if "link" in quantity.options else ()
+            quantity.plain(robot, *(q, v, a)[: len(quantity.inputs)], *link)
         for function in of_posture:
             function(robot, q)
         for function in of_state:
             function(robot, q, v)
-        for function in of_motion:
-            function(robot, q, v, a)
+        joint_reactions(robot, q, v, a)
         for method in get_args(Method):
             forward_dynamics(robot, q, v, a, method=method)
-        jacobian(robot, q, link)
-        jacobian_rate(robot, q, v, link)
         friction_torque(robot, v)
 
 

@@ -33,23 +33,10 @@ An arm holds the work memory of its functions: two threads must not use one at t
 
 from __future__ import annotations
 
-from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from typing import TYPE_CHECKING, Any
+
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix_packed as coriolis_matrix
-from rne_dynamics.dynamics.derivatives.forward_derivatives import (
-    forward_derivatives_packed as forward_dynamics_derivatives,
-)
-from rne_dynamics.dynamics.derivatives.inverse_derivatives import (
-    inverse_derivatives_packed as inverse_dynamics_derivatives,
-)
-from rne_dynamics.dynamics.derivatives.regressor import regressor_packed as regressor
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed as forward_dynamics
-from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_packed as integrate_configuration
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian_packed as jacobian
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate_packed as jacobian_rate
-from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics_packed as forward_kinematics
-from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
-from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (
@@ -63,6 +50,7 @@ from rne_dynamics.model.packed_arm import (
 )
 from rne_dynamics.model.robot import RobotModel
 
+#: Codes and `pack`; the functions are added below.
 __all__ = [
     "NOT_AN_ARM",
     "NOT_FINITE",
@@ -71,25 +59,14 @@ __all__ = [
     "OK",
     "OVERLAPPING",
     "WRONG_SHAPE",
-    "bias_torque",
-    "coriolis_matrix",
-    "forward_dynamics",
-    "forward_dynamics_derivatives",
-    "forward_kinematics",
-    "gravity_torque",
-    "integrate_configuration",
-    "inverse_dynamics",
-    "inverse_dynamics_derivatives",
-    "jacobian",
-    "jacobian_rate",
-    "mass_matrix",
     "pack",
-    "regressor",
 ]
+__all__ += QUANTITIES  # noqa: PLE0605 (the names of its keys)
+# attributes of the module, not found on request: what is compiled with them is kept by what they are made of
+globals().update({name: quantity.packed for name, quantity in QUANTITIES.items()})
+if TYPE_CHECKING:
 
-
-bias_torque, gravity_torque = BIAS_TORQUE.packed, GRAVITY_TORQUE.packed
-inverse_dynamics, mass_matrix = INVERSE_DYNAMICS.packed, MASS_MATRIX.packed
+    def __getattr__(name: str) -> Any: ...
 
 
 def pack(robot: RobotModel, *, base_motion: BaseMotion | None = None, checked: bool = False) -> Array:

@@ -23,6 +23,8 @@ from rne_dynamics.dynamics.composite.walker_orin import (
 )
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.free_bodies.newton_euler_dae import newton_euler_dae_forward
 from rne_dynamics.dynamics.lagrange.engines import lagrange_forward
 from rne_dynamics.errors import ArgumentError
@@ -131,11 +133,6 @@ def forward_dynamics_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Ar
 _NASSER, _COMPOSITE = Sealed(nasser_packed, 1, 1, 1, 1, 1), Sealed(composite_packed, 1, 1, 1, 1, 1)
 
 
-def forward_function(robot: RobotModel) -> Sealed:
-    """`forward_dynamics_packed` for Python: the half that this robot needs, since each takes seconds to compile."""
-    return _COMPOSITE if robot.has_mimic else _NASSER
-
-
 def forward_dynamics(
     robot: RobotModel,
     q: ArrayLike,
@@ -180,7 +177,7 @@ def forward_dynamics(
     """
     if method == "nasser" and wrenches is None and base_motion is None:
         qdd = np.empty(robot.n)
-        if quick(forward_function(robot), robot.packed, q, qd, tau, qdd):
+        if quick(FORWARD_DYNAMICS.function(robot), robot.packed, q, qd, tau, qdd):
             return qdd
     if method not in FORWARD_ENGINES:
         raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
@@ -189,3 +186,15 @@ def forward_dynamics(
     loads = bodies_wrenches(robot, wrenches, lead)
     qdd = FORWARD_ENGINES[method](robot, base, positions, velocities, efforts, loads)
     return qdd.reshape((*lead, robot.n))
+
+
+class _ForwardDynamics(Declared):
+    """`function` is the half that a robot needs, since each takes seconds to compile."""
+
+    def function(self, robot: RobotModel) -> Sealed:
+        return _COMPOSITE if robot.has_mimic else _NASSER
+
+
+FORWARD_DYNAMICS = _ForwardDynamics(
+    "forward_dynamics", ("q", "qd", "tau"), (N,), forward_dynamics_packed, forward_dynamics, ("base_motion",)
+)

@@ -127,38 +127,7 @@ def _plain(array: Array) -> Array:
 def bind_batch(
     robot: RobotModel, quantity: Quantity, *, threads: int | None = None, engine: Engine = "straight_line"
 ) -> BatchFunction:
-    """One quantity of one robot as a function of batches, checked, over all processors.
-
-    Parameters
-    ----------
-    robot
-        The model; its base rests and nothing pushes it.
-    quantity
-        ``"inverse_dynamics"`` (q, qd, qdd), ``"forward_dynamics"`` (q, qd, tau), ``"mass_matrix"`` (q),
-        ``"bias_torque"`` (q, qd) or ``"gravity_torque"`` (q).
-    threads
-        How many share a large batch; all processors that this process may use where not given. The answer does not
-        depend on it.
-    engine
-        ``"straight_line"``: the general kernel, written down once for this robot without loops, as vector instructions
-        that take four or eight states at a time. Compiled in 0.1 to 2 s for a new robot, then kept on disk; answers
-        differ from the general kernels' by round-off. ``"general"``: the ordinary kernels, which are also taken where
-        the processor has no suitable vectors, and for robots without joints, with a joint that moves no inertia, or of
-        more than some thirty to fifty links; the attribute `engine` tells.
-
-    Returns
-    -------
-    BatchFunction
-        ``f(q, qd, qdd, out=None)``, q of shape (B, nq) and the others (B, n), to (B, n) or (B, n, n).
-
-    Raises
-    ------
-    ArgumentError
-        Something else than a `RobotModel`, an unknown quantity or engine, or a number of threads that is not a positive
-        integer.
-    SingularInertiaError
-        From the returned function.
-    """
+    """The same as ``bind(robot, quantity, batch=engine, threads=threads)``, which see."""
     if not isinstance(robot, RobotModel):
         raise ArgumentError(f"robot is a {type(robot).__name__}; batches are computed for a RobotModel, an open arm")
     if quantity not in ARGUMENTS:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_helper, kernel
+from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
 from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
@@ -32,49 +34,44 @@ from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
 _V, _W, WORK_COLUMNS = columns(3, 3)
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    q: Array,
-    qd: Array,
-    energy: Array,
-    work: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        twice = 0.0
-        for i in range(topology.shape[0]):
-            parent = topology[i, PARENT]
-            iv = topology[i, VELOCITY_INDEX]
-            R, p = joint_placement(topology, parameters, i, q[b])
-            v = (0.0, 0.0, 0.0)
-            w = (0.0, 0.0, 0.0)
-            if parent >= 0:
-                w = vector_at(work, parent, _W)
-                v = rotate_back(R, add(vector_at(work, parent, _V), cross(w, p)))
-                w = rotate_back(R, w)
-            if topology[i, KIND] == FLOATING:
-                v = add(v, slice_vector(qd[b], iv))
-                w = add(w, slice_vector(qd[b], iv + 3))
+@in_place_kernel
+def kinetic_energy_kernel(arm: Arm, q: Array, qd: Array, energy: Array) -> None:
+    """Kinetic energy of one state: q (nq,), qd (n,); fills energy (1,). `arm.work` is (bodies, WORK_COLUMNS)."""
+    topology, parameters, _, _, work = arm
+    twice = 0.0
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        iv = topology[i, VELOCITY_INDEX]
+        R, p = joint_placement(topology, parameters, i, q)
+        v = (0.0, 0.0, 0.0)
+        w = (0.0, 0.0, 0.0)
+        if parent >= 0:
+            w = vector_at(work, parent, _W)
+            v = rotate_back(R, add(vector_at(work, parent, _V), cross(w, p)))
+            w = rotate_back(R, w)
+        if topology[i, KIND] == FLOATING:
+            v = add(v, slice_vector(qd, iv))
+            w = add(w, slice_vector(qd, iv + 3))
+        else:
+            rate = parameters[i, MULTIPLIER] * qd[iv]
+            twice += parameters[i, ROTOR] * rate * rate
+            if topology[i, KIND] == PRISMATIC:
+                v = (v[0], v[1], v[2] + rate)
             else:
-                rate = parameters[i, MULTIPLIER] * qd[b, iv]
-                twice += parameters[i, ROTOR] * rate * rate
-                if topology[i, KIND] == PRISMATIC:
-                    v = (v[0], v[1], v[2] + rate)
-                else:
-                    w = (w[0], w[1], w[2] + rate)
-            m, h, J = inertia_of(parameters, i)
-            twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
-            put(work, i, _V, v)
-            put(work, i, _W, w)
-        energy[b] = 0.5 * twice
+                w = (w[0], w[1], w[2] + rate)
+        m, h, J = inertia_of(parameters, i)
+        twice += m * dot(v, v) + 2.0 * dot(v, cross(w, h)) + dot(w, times(J, w))
+        put(work, i, _V, v)
+        put(work, i, _W, w)
+    energy[0] = 0.5 * twice
 
 
-@kernel
-def kinetic_energy_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, energy: Array) -> None:
-    """Kinetic energy over rows: q (B, nq), qd (B, n), energy (B,)."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    _rows(topology, parameters, q, qd, energy, work)
+KINETIC_ENERGY = Quantity("kinetic_energy", kinetic_energy_kernel, ("q", "qd"), (1,), body_rows(WORK_COLUMNS))
+
+
+@KINETIC_ENERGY.public
+def _kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
+    return KINETIC_ENERGY.answer(robot, q, qd)
 
 
 def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
@@ -92,10 +89,8 @@ def kinetic_energy(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    energy = np.empty(positions.shape[0])
-    kinetic_energy_batch(robot.topology, robot.parameters, positions, velocities, energy)
-    return energy.reshape(lead)
+    energy: Array = _kinetic_energy(robot, q, qd)[..., 0]
+    return energy
 
 
 def moving_base_energies(
@@ -115,14 +110,15 @@ def moving_base_energies(
         Shapes (B, nq), (B, n).
     """
     rows, pose = len(q), np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # any: kinetic energy does not depend on it
-    kinetic = np.empty(rows)
-    kinetic_energy_batch(
-        *with_floating_root(robot), np.hstack([np.tile(pose, (rows, 1)), q]), np.hstack([velocity, qd]), kinetic
-    )
+    kinetic = np.empty((rows, 1))
+    KINETIC_ENERGY.batch(
+        *with_floating_root(robot), np.zeros((1, 12)), np.hstack([np.tile(pose, (rows, 1)), q]),
+        np.hstack([velocity, qd]), np.empty((1, 0, 6)), kinetic,
+    )  # fmt: skip
     moment = _first_moment(robot, np.ascontiguousarray(q)) - robot.root_inertia.first_moment
     mass = float(robot.parameters[:, MASS].sum())
     potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity
-    return kinetic, potential
+    return kinetic[:, 0], potential
 
 
 def _first_moment(robot: RobotModel, positions: Array) -> Array:

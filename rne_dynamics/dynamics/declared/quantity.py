@@ -18,6 +18,7 @@ from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
 from rne_dynamics.errors import ModelError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -33,23 +34,71 @@ _NOT_QUICK = (*ODD_ARGUMENTS, AttributeError, ModelError)
 _LATER: Any = object()
 
 
-class Quantity:
-    """A quantity of an open arm.
+class Declared:
+    """A quantity whose compiled form for one state is given.
 
     Parameters
     ----------
     name
         Of its public function.
-    kernel
-        ``kernel(arm, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
     inputs
         Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
     output
         Shape of its output, of `Size` and numbers.
+    packed
+        ``packed(array, *inputs, out)`` computes it for one state of a packed arm, see `compiled_forms`.
+    plain
+        Its checked function.
+    options
+        The options of `bind` that it has: ``"base_motion"``, ``"link"``.
+    sealed
+        `packed` to be called from Python, if not all its arrays but `out` are vectors.
+    bound
+        Makes the function that `bind` returns, if that is none of `BOUND_FORMS`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[str, ...],
+        output: Shape,
+        packed: Compiled,
+        plain: Callable[..., Any],
+        options: tuple[str, ...] = (),
+        sealed: Sealed | None = None,
+        bound: Callable[[BoundParts], Bound] | None = None,
+    ) -> None:
+        self.name, self.inputs, self.output, self.packed, self.plain = name, inputs, output, packed, plain
+        self.options = options
+        self.sealed = sealed or Sealed(packed, 1, *(1 for _ in inputs), len(output))
+        self.bound = bound or BOUND_FORMS[len(inputs)]
+
+    def function(self, robot: RobotModel) -> Sealed:
+        """The packed form for a robot, to be called from Python."""
+        return self.sealed
+
+    def shape(self, robot: RobotModel) -> tuple[int, ...]:
+        """Shape of the output for one state of a robot."""
+        return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
+
+    def widths(self, robot: RobotModel) -> tuple[int, ...]:
+        """Numbers in a row of each input."""
+        return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
+
+
+class Quantity(Declared):
+    """A quantity whose forms are all made of one kernel.
+
+    Parameters
+    ----------
+    name, inputs, output
+        As of `Declared`.
+    kernel
+        ``kernel(arm, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
     work
         The kernel's scratch memory.
-    wrenches, base_motion
-        Whether loads may act on links, whether the base may move.
+    base_motion
+        Whether the base may move.
     fault
         Of a kernel that returns −1 or the number of what moves no inertia: which of the model's attributes has the
         names. Otherwise the kernel returns nothing.
@@ -62,8 +111,6 @@ class Quantity:
     ----------
     packed, batch
         Its compiled forms, see `compiled_forms`.
-    sealed
-        The packed form to be called from Python.
     """
 
     def __init__(
@@ -74,18 +121,18 @@ class Quantity:
         output: Shape,
         work: Workspace,
         *,
-        wrenches: bool = False,
         base_motion: bool = False,
         fault: str = "",
         mimic: Quantity | None = None,
         parts: Callable[..., Any] | None = None,
     ) -> None:
-        self.name, self.inputs, self.output, self.mimic, self.parts = name, inputs, output, mimic, parts
-        allowed = {"wrenches": wrenches, "base_motion": base_motion}
-        self.options = tuple(option for option, has in allowed.items() if has)
-        self._fault = fault
-        self.packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault))
-        self.sealed = Sealed(self.packed, 1, *(1 for _ in inputs), len(output))
+        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault))
+        options = ("base_motion",) if base_motion else ()
+        super().__init__(name, inputs, output, packed, self.answer, options)
+        self._fault, self.mimic, self.parts = fault, mimic, parts
+        if parts is not None:
+            form, named = self.bound, parts
+            self.bound = lambda made_of: in_parts(form(made_of), named)
 
     def for_robot(self, robot: RobotModel) -> Quantity:
         """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
@@ -94,14 +141,6 @@ class Quantity:
     def function(self, robot: RobotModel) -> Sealed:
         """The packed form for a robot, to be called from Python."""
         return self.for_robot(robot).sealed
-
-    def shape(self, robot: RobotModel) -> tuple[int, ...]:
-        """Shape of the output for one state of a robot."""
-        return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
-
-    def widths(self, robot: RobotModel) -> tuple[int, ...]:
-        """Numbers in a row of each input."""
-        return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
 
     def check(self, robot: RobotModel, fault: int) -> None:
         """Raise `SingularInertiaError` for what the batch form returned."""
@@ -143,7 +182,10 @@ class Quantity:
 
         All other calls go to `function`, which has the same arguments and returns `answer`.
         """
-        return cast(F, update_wrapper(_QUICK[len(self.inputs)](self, function), function))
+        made = update_wrapper(_QUICK[len(self.inputs)](self, function), function)
+        if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
+            self.plain = made
+        return cast(F, made)
 
     def prepare(self, robot: object) -> bool:
         """Compile the packed form for a robot; False where that was done before, or the robot has none."""

@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
-from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -146,9 +147,6 @@ def coriolis_matrix_packed(arm: Array, q: Array, qd: Array, C: Array) -> int:
     return OK
 
 
-CORIOLIS_MATRIX = Sealed(coriolis_matrix_packed, 1, 1, 1, 2)
-
-
 def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """The Coriolis matrix C(q, q̇): C q̇ are the velocity efforts `bias_torque` − `gravity_torque`, and C + Cᵀ = Ṁ.
 
@@ -174,9 +172,12 @@ def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
         A wrong shape, NaN or infinity.
     """
     C = np.empty((robot.n, robot.n))
-    if quick(CORIOLIS_MATRIX, robot.packed, q, qd, C):
+    if quick(CORIOLIS_MATRIX.sealed, robot.packed, q, qd, C):
         return C
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     C = np.empty((positions.shape[0], robot.n, robot.n))
     coriolis_batch(robot.topology, robot.parameters, positions, velocities, C)
     return C.reshape((*lead, robot.n, robot.n))
+
+
+CORIOLIS_MATRIX = Declared("coriolis_matrix", ("q", "qd"), (N, N), coriolis_matrix_packed, coriolis_matrix)

@@ -11,18 +11,21 @@ couple coordinates across branches; `_elimination_tree` finds what then has to b
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_derivatives_batch, inverse_derivatives_packed
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed, forward_function, nasser_or_composite
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, forward_dynamics_packed, nasser_or_composite
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
@@ -226,7 +229,7 @@ def forward_dynamics_derivatives(
     if wrenches is None and base_motion is None:
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = robot.packed
-        found = quick(forward_function(robot), arm, q, qd, tau, qdd)
+        found = quick(FORWARD_DYNAMICS.function(robot), arm, q, qd, tau, qdd)
         if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
             return ForwardDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
@@ -239,3 +242,35 @@ def forward_dynamics_derivatives(
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
     return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
+
+
+def _bound(made_of: BoundParts) -> Bound:
+    forward, arm, shape, long_way = made_of.call, made_of.arm, made_of.shape, made_of.long_way
+    DERIVATIVES_AT_ACCELERATION.prepare()
+    derive, known = DERIVATIVES_AT_ACCELERATION.call, named_parts(ForwardDynamicsDerivatives)
+    n, empty = shape[1], np.empty
+
+    def bound(q: Array, qd: Array, tau: Array, out: Array | None = None) -> Any:
+        into, qdd = empty(shape) if out is None else out, empty(n)
+        try:
+            done = forward(arm, q, qd, tau, qdd) == OK and derive(arm, q, qd, qdd, into) == OK
+        except ODD_ARGUMENTS:  # the checked function takes them, or says what is wrong
+            done = False
+        if not done:
+            into = long_way(out, q, qd, tau)
+        return ForwardDynamicsDerivatives(*into) if out is None else known(into)
+
+    return bound
+
+
+class _ForwardDerivatives(Declared):
+    """Two compiled functions, one after the other; `function` is the first."""
+
+    def function(self, robot: RobotModel) -> Sealed:
+        return FORWARD_DYNAMICS.function(robot)
+
+
+FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
+    "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), forward_derivatives_packed,
+    forward_dynamics_derivatives, ("base_motion",), bound=_bound,
+)  # fmt: skip

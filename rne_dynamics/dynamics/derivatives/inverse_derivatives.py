@@ -23,9 +23,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
-from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.bound_forms import bound_of_three, in_parts
+from rne_dynamics.dynamics.declared.forms import N as COUNT
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -273,9 +275,6 @@ def inverse_derivatives_packed(arm: Array, q: Array, qd: Array, qdd: Array, out:
     return OK
 
 
-INVERSE_DERIVATIVES = Sealed(inverse_derivatives_packed, 1, 1, 1, 1, 3)
-
-
 def inverse_dynamics_derivatives(
     robot: RobotModel,
     q: ArrayLike,
@@ -311,7 +310,7 @@ def inverse_dynamics_derivatives(
     """
     if wrenches is None and base_motion is None:
         out = np.empty((3, robot.n, robot.n))
-        if quick(INVERSE_DERIVATIVES, robot.packed, q, qd, qdd, out):
+        if quick(INVERSE_DYNAMICS_DERIVATIVES.sealed, robot.packed, q, qd, qdd, out):
             return InverseDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
@@ -319,3 +318,10 @@ def inverse_dynamics_derivatives(
     out = np.empty((3, positions.shape[0], robot.n, robot.n))
     inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
     return InverseDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
+
+
+INVERSE_DYNAMICS_DERIVATIVES = Declared(
+    "inverse_dynamics_derivatives", ("q", "qd", "qdd"), (3, COUNT, COUNT), inverse_derivatives_packed,
+    inverse_dynamics_derivatives, ("base_motion",),
+    bound=lambda made_of: in_parts(bound_of_three(made_of), InverseDynamicsDerivatives),
+)  # fmt: skip

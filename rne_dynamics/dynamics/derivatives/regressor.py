@@ -16,10 +16,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
-from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.forms import BODIES as ROBOT_BODIES
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -144,9 +146,6 @@ def regressor_packed(arm: Array, q: Array, qd: Array, qdd: Array, Y: Array) -> i
     return OK
 
 
-REGRESSOR = Sealed(regressor_packed, 1, 1, 1, 1, 2)
-
-
 def regressor(
     robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, base_motion: BaseMotion | None = None
 ) -> Array:
@@ -173,7 +172,7 @@ def regressor(
     """
     if base_motion is None:
         Y = np.empty((robot.n, PARAMETERS * robot.bodies))
-        if quick(REGRESSOR, robot.packed, q, qd, qdd, Y):
+        if quick(REGRESSOR.sealed, robot.packed, q, qd, qdd, Y):
             return Y
     lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
     base = packed_base(robot, base_motion, lead)
@@ -191,3 +190,8 @@ def inertial_parameters(robot: RobotModel) -> Array:
     """
     check_loaded(robot)
     return robot.parameters[:, MASS : INERTIA + 6].flatten()
+
+
+REGRESSOR = Declared(
+    "regressor", ("q", "qd", "qdd"), (N, PARAMETERS * ROBOT_BODIES), regressor_packed, regressor, ("base_motion",)
+)

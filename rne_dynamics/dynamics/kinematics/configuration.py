@@ -6,20 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.forms import NQ
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, REVOLUTE, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    OK,
-    OVERLAPPING,
-    POSITIONS,
-    WRONG_SHAPE,
-    head_of,
-    refusal,
-    shared,
-    topology_of,
-)
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.rows import slice_vector
@@ -62,22 +53,14 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
 
 
 @in_place_kernel
-def integrate_configuration_packed(arm: Array, q: Array, step: Array, out: Array) -> int:
-    """Fill `out` (nq,) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal(arm, q, step, step)
-    if code != OK:
-        return code
-    if out.shape[0] != head_of(arm, POSITIONS):
-        return WRONG_SHAPE
-    if shared(out, arm, q, step, step):
-        return OVERLAPPING
-    integrate_configuration_kernel(topology_of(arm), q, step, out)
-    return OK
+def _integrate(arm: Arm, q: Array, step: Array, out: Array) -> None:
+    integrate_configuration_kernel(arm.topology, q, step, out)
 
 
-INTEGRATE_CONFIGURATION = Sealed(integrate_configuration_packed, 1, 1, 1, 1)
+INTEGRATE_CONFIGURATION = Quantity("integrate_configuration", _integrate, ("q", "step"), (NQ,), body_rows(0))
 
 
+@INTEGRATE_CONFIGURATION.public
 def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) -> Array:
     """The configuration reached from `q` by a displacement in velocity coordinates (velocity times time).
 
@@ -95,14 +78,7 @@ def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) ->
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    out = np.empty(robot.nq)
-    if quick(INTEGRATE_CONFIGURATION, robot.packed, q, step, out):
-        return out
-    lead, (positions, steps) = state_arrays(robot, q=q, step=step)
-    out = np.empty_like(positions)
-    for b in range(len(positions)):
-        integrate_configuration_kernel(robot.topology, positions[b], steps[b], out[b])
-    return out.reshape((*lead, robot.nq))
+    return INTEGRATE_CONFIGURATION.answer(robot, q, step)
 
 
 def random_configuration(robot: RobotModel, rng: np.random.Generator | int, count: int | None = None) -> Array:

@@ -12,6 +12,8 @@ from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel,
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
 from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel
@@ -213,10 +215,6 @@ def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -
     return OK
 
 
-JACOBIAN = Sealed(jacobian_packed, 1, 0, 1, 2)
-JACOBIAN_RATE = Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2)
-
-
 def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     """Jacobian of a link: (linear, angular) velocity of its frame at its origin in world axes = J q̇.
 
@@ -243,7 +241,7 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     """
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    if quick(JACOBIAN, robot.packed, robot.link_index(link), q, J):
+    if quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
         return J
     lead, (positions,) = state_arrays(robot, q=q)
     J = np.zeros((positions.shape[0], 6, robot.n))
@@ -259,10 +257,19 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
     """
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    if quick(JACOBIAN_RATE, robot.packed, robot.link_index(link), q, qd, J):
+    if quick(JACOBIAN_RATE.sealed, robot.packed, robot.link_index(link), q, qd, J):
         return J
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
     J = np.zeros((positions.shape[0], 6, robot.n))
     if frame.body >= 0:
         jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)
     return J.reshape((*lead, 6, robot.n))
+
+
+JACOBIAN = Declared(
+    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), Sealed(jacobian_packed, 1, 0, 1, 2)
+)
+JACOBIAN_RATE = Declared(
+    "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
+    Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2),
+)  # fmt: skip

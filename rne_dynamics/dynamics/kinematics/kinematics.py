@@ -8,10 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
+from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
 from rne_dynamics.model.packed_arm import (
@@ -88,9 +91,6 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
     return OK
 
 
-FORWARD_KINEMATICS = Sealed(forward_kinematics_packed, 1, 1, 3, 2)
-
-
 @dataclass(frozen=True, eq=False)
 class LinkPoses:
     """Poses of all links in the world.
@@ -135,7 +135,7 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     """
     count = len(robot.links)
     rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
-    if quick(FORWARD_KINEMATICS, robot.packed, q, rotation, position):
+    if quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
         return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
     batch = positions.shape[0]
@@ -152,3 +152,32 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     position = p[:, body] + np.einsum("blij,lj->bli", R[:, body], shift)
     links = len(body)
     return LinkPoses(robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))
+
+
+def _bound(made_of: BoundParts) -> Bound:
+    call, arm, robot, links = made_of.call, made_of.arm, made_of.robot, len(made_of.robot.links)
+
+    def bound(q: Array, out: LinkPoses | None = None) -> LinkPoses:
+        into = LinkPoses(robot, np.empty((links, 3, 3)), np.empty((links, 3))) if out is None else out
+        if not isinstance(into, LinkPoses):
+            raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
+        try:
+            done = call(arm, q, into.rotation, into.position) == OK
+        except ODD_ARGUMENTS:  # the checked function takes them, or says what is wrong
+            done = False
+        if done:
+            return into
+        answer = forward_kinematics(robot, q)
+        if out is None:
+            return answer
+        filled(answer.rotation, out.rotation, (q,))
+        filled(answer.position, out.position, (q, out.rotation))
+        return out
+
+    return bound
+
+
+FORWARD_KINEMATICS = Declared(
+    "forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics, (),
+    Sealed(forward_kinematics_packed, 1, 1, 3, 2), _bound,
+)  # fmt: skip

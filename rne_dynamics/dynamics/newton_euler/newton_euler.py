@@ -106,7 +106,7 @@ def bias_torque_kernel(arm: Arm, q: Array, qd: Array, tau: Array) -> None:
 
 _WORK = body_rows(WORK_COLUMNS)
 INVERSE_DYNAMICS = Quantity(
-    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), _WORK, wrenches=True, base_motion=True
+    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), _WORK, base_motion=True
 )
 BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,), with_rest(_WORK))
 

@@ -14,7 +14,7 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.dynamics.bound import QUANTITIES
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, ModelError, SingularInertiaError
 
 ROBOTS = {
@@ -28,7 +28,7 @@ ROBOTS = {
 INPUTS = {
     "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
     "coriolis_matrix": 2, "jacobian": 1, "jacobian_rate": 2, "regressor": 3, "inverse_dynamics_derivatives": 3,
-    "forward_dynamics_derivatives": 3, "forward_kinematics": 1,
+    "forward_dynamics_derivatives": 3, "forward_kinematics": 1, "integrate_configuration": 2,
 }  # fmt: skip
 PUMA = ROBOTS["puma560"]()
 

@@ -224,3 +224,16 @@ def test_bind_batch_refuses_what_it_does_not_know():
         with pytest.raises(ArgumentError, match=words):
             rne.bind_batch(robot, *arguments, **options)
 
+
+def test_bind_has_the_batches_too():
+    robot = load("puma560")
+    rows = states(robot, "inverse_dynamics", 5)
+    f = rne.bind(robot, "inverse_dynamics", batch="general", threads=1)
+    assert (f.engine, f.threads) == ("general", 1)
+    assert np.array_equal(f(*rows), rne.bind_batch(robot, "inverse_dynamics", engine="general")(*rows))
+    with pytest.raises(ArgumentError, match="engine is 'fast'"):
+        rne.bind(robot, "inverse_dynamics", batch="fast")  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="threads is 2, but one state has no threads"):
+        rne.bind(robot, "inverse_dynamics", threads=2)  # type: ignore[call-overload]
+    with pytest.raises(ArgumentError, match="batches have no such option"):
+        rne.bind(robot, "inverse_dynamics", batch="general", base_motion=rne.BaseMotion())  # type: ignore[call-overload]

@@ -1,0 +1,137 @@
+"""One quantity of one robot as a function for loops or for batches: `bind`.
+
+What a plain function does in every call is done here once: finding the kernel, compiling it, packing the robot. What is
+left is one call of compiled code, which checks shapes and that the output is an array of its own. It does not look for
+NaN and infinity, which go through to the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.compiled import pack
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.bound_forms import BoundParts, filled
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+if TYPE_CHECKING:  # LLVM and threads: for batches only
+    from rne_dynamics.straight_line.batch import BatchFunction, Engine
+    from rne_dynamics.straight_line.quantities import Quantity
+
+
+@overload
+def bind(
+    robot: RobotModel, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
+) -> Callable[..., Any]: ...
+
+
+@overload
+def bind(robot: RobotModel, quantity: str, *, batch: Engine, threads: int | None = None) -> BatchFunction: ...
+
+
+def bind(
+    robot: RobotModel,
+    quantity: str,
+    *,
+    link: str | None = None,
+    base_motion: BaseMotion | None = None,
+    batch: Engine | None = None,
+    threads: int | None = None,
+) -> Callable[..., Any]:
+    """A function that computes one quantity of one robot: of one state after the other in a loop, or of batches.
+
+    >>> import numpy as np
+    >>> import rne_dynamics as rne
+    >>> robot = rne.load_urdf("puma560")
+    >>> f = rne.bind(robot, "inverse_dynamics")
+    >>> q, qd, qdd, tau = np.zeros((4, robot.n))
+    >>> f(q, qd, qdd, out=tau) is tau
+    True
+    >>> f = rne.bind(robot, "gravity_torque", batch="straight_line")
+    >>> f(np.zeros((1000, robot.n))).shape
+    (1000, 6)
+
+    Parameters
+    ----------
+    robot
+        An open arm.
+    quantity
+        ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``, ``"gravity_torque"``,
+        ``"coriolis_matrix"``, ``"jacobian"``, ``"jacobian_rate"``, ``"regressor"``,
+        ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"`` or ``"forward_kinematics"``.
+    link
+        Of the two Jacobians: whose.
+    base_motion
+        Of inverse and forward dynamics, their derivatives and the regressor: how the base moves in every call.
+    batch
+        For batches, checked, over all processors: how these are computed. ``"straight_line"``: the general kernel,
+        written down once for this robot without loops, as vector instructions that take four or eight states at a time.
+        Compiled in 0.1 to 2 s for a new robot, then kept on disk; answers differ from the general kernels' by
+        round-off. ``"general"``: the ordinary kernels, which are also taken where the processor has no suitable
+        vectors, and for robots without joints, with a joint that moves no inertia, or of more than some thirty to fifty
+        links. For inverse and forward dynamics, mass matrix, bias and gravity torque, the base at rest.
+    threads
+        With `batch`: how many share a large batch; all processors that this process may use if not given. The answer
+        does not depend on it.
+
+    Returns
+    -------
+    callable
+        ``f(q, qd, qdd, out=None)`` with the vectors of the plain function in its order. `out` is filled and returned: a
+        C-contiguous float64 array of the answer's shape that shares no memory with an input; for the derivatives of
+        shape (3, n, n), the answer's three arrays being its parts; for forward kinematics a `LinkPoses`. Made anew
+        where it is left out. Quick for one state in C-contiguous writable float64 arrays; all else that the plain
+        function takes, a list or a batch, goes its way and takes its time. NaN and infinity are not looked for. Threads
+        may share the function: it holds the interpreter's lock while it uses its work memory.
+        With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, n) or (B, n, n); its attribute
+        `engine` says which engine it has.
+
+    Raises
+    ------
+    ArgumentError
+        Not an open arm, an unknown quantity or engine, an option that the quantity does not have or lacks, a number of
+        threads that is not a positive integer; a base motion as for `inverse_dynamics`. The function itself raises what
+        the plain one raises, and `ArgumentError` for an `out` that cannot be used.
+    ModelError
+        An unknown link.
+    """
+    if batch is not None:
+        if link is not None or base_motion is not None:
+            raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
+        from rne_dynamics.straight_line.batch import bind_batch
+
+        return bind_batch(robot, cast("Quantity", quantity), threads=threads, engine=batch)
+    if threads is not None:
+        raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
+    if quantity not in QUANTITIES:
+        raise ArgumentError(unknown("quantity", quantity, QUANTITIES, "bind"))
+    declared = QUANTITIES[quantity]
+    options = {k: v for k, v in (("link", link), ("base_motion", base_motion)) if v is not None}
+    for name in options:
+        if name not in declared.options:
+            raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
+    if "link" in declared.options and link is None:
+        raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
+    arm = pack(robot, base_motion=base_motion)
+    function = declared.function(robot)
+    function.prepare()
+    call = function.call if link is None else _of_link(function.call, robot.link_index(link))
+
+    def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
+        answer = declared.plain(robot, *inputs, **options)
+        return answer if out is None else filled(np.asarray(answer), out, inputs)
+
+    bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, robot))
+    bound.__name__ = bound.__qualname__ = f"bound_{quantity}"
+    return bound
+
+
+def _of_link(call: Callable[..., Any], link: int) -> Callable[..., Any]:
+    return lambda arm, *arrays: call(arm, link, *arrays)

@@ -1,0 +1,34 @@
+"""All quantities that are declared, by name.
+
+`bind`, `compiled`, warm-up, benchmarks and the reference read this list. A
+new quantity is its own file and an entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX
+from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
+from rne_dynamics.dynamics.derivatives.regressor import REGRESSOR
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
+from rne_dynamics.dynamics.kinematics.configuration import INTEGRATE_CONFIGURATION
+from rne_dynamics.dynamics.kinematics.jacobian import JACOBIAN, JACOBIAN_RATE
+from rne_dynamics.dynamics.kinematics.kinematics import FORWARD_KINEMATICS
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
+
+QUANTITIES: Mapping[str, Declared] = MappingProxyType(
+    {
+        quantity.name: quantity
+        for quantity in (
+            INVERSE_DYNAMICS, FORWARD_DYNAMICS, MASS_MATRIX, BIAS_TORQUE, GRAVITY_TORQUE, CORIOLIS_MATRIX, JACOBIAN,
+            JACOBIAN_RATE, REGRESSOR, INVERSE_DYNAMICS_DERIVATIVES, FORWARD_DYNAMICS_DERIVATIVES, FORWARD_KINEMATICS,
+            INTEGRATE_CONFIGURATION,
+        )
+    }
+)

@@ -1,0 +1,75 @@
+"""A new quantity is a kernel and its declaration: plain function, batches, `bind` and compiled form come from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+from support.errors import relative_error
+
+import rne_dynamics as rne
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS, mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.bound_forms import BoundParts
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Quantity
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.errors import ArgumentError
+
+PUMA = rne.load_urdf("puma560")
+
+
+@in_place_kernel
+def doubled_kernel(arm: Arm, q: np.ndarray, M: np.ndarray) -> None:
+    mass_matrix_kernel(arm, q, M)
+    for i in range(M.shape[0]):
+        for k in range(M.shape[1]):
+            M[i, k] *= 2.0
+
+
+DOUBLED = Quantity("doubled", doubled_kernel, ("q",), (N, N), body_rows(WORK_COLUMNS))
+
+
+@DOUBLED.public
+def doubled(robot: rne.RobotModel, q: ArrayLike) -> np.ndarray:
+    """Twice the mass matrix."""
+    return DOUBLED.answer(robot, q)
+
+
+def test_all_forms_come_from_the_declaration():
+    q = np.random.default_rng(0).normal(size=(4, 6))
+    expected = 2.0 * rne.mass_matrix(PUMA, q)
+    assert relative_error(doubled(PUMA, q), expected) < 1e-14
+    assert relative_error(doubled(PUMA, q[0]), expected[0]) < 1e-14
+    assert relative_error(doubled(PUMA, q=q[0].tolist()), expected[0]) < 1e-14
+    out = np.empty((6, 6))
+    assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out) == rne.compiled.OK
+    assert relative_error(out, expected[1]) < 1e-14
+    assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out[:5].copy()) == rne.compiled.WRONG_SHAPE
+    f = DOUBLED.bound(
+        BoundParts(DOUBLED.function(PUMA).call, rne.compiled.pack(PUMA), DOUBLED.shape(PUMA), lambda out, q: None, PUMA)
+    )
+    assert f(q[2], out=out) is out
+    assert relative_error(out, expected[2]) < 1e-14
+    assert doubled.__doc__ == "Twice the mass matrix."
+
+
+def test_its_errors_are_those_of_every_quantity():
+    with pytest.raises(ArgumentError, match=r"q has shape \(5,\)"):
+        doubled(PUMA, np.zeros(5))
+    with pytest.raises(ArgumentError, match=r"q\[0\] is nan"):
+        doubled(PUMA, np.full(6, np.nan))
+    with pytest.raises(ArgumentError, match="robot is the str 'puma560'; load it first"):
+        doubled("puma560", np.zeros(6))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'q'"):
+        doubled(PUMA)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'wrenches'"):
+        doubled(PUMA, np.zeros(6), wrenches={})  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("name", QUANTITIES)
+def test_every_declared_quantity_is_a_public_function_and_a_compiled_one(name):
+    assert getattr(rne, name).__name__ == name
+    assert getattr(rne.compiled, name) is QUANTITIES[name].packed
+    assert name in rne.compiled.__all__
