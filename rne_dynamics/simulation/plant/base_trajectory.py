@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -24,6 +24,24 @@ class BaseTrajectory(Protocol):
 
     def motion(self, t: float) -> BaseMotion:
         """Orientation, velocities and accelerations; vectors in the root link's axes."""
+
+
+class BaseRows(NamedTuple):
+    """A moving base at the times of a log: shapes (rows, 3), (rows, 3, 3), (rows, 6)."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+
+    @staticmethod
+    def of(trajectory: BaseTrajectory, time: Array) -> BaseRows:
+        """A trajectory at some times, (rows,)."""
+        motions = [trajectory.motion(t) for t in time.tolist()]
+        return BaseRows(
+            np.array([trajectory.position(t) for t in time.tolist()]),
+            np.array([motion.rotation for motion in motions]),
+            np.array([[*np.asarray(m.linear_velocity), *np.asarray(m.angular_velocity)] for m in motions]),
+        )
 
 
 def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) -> None:

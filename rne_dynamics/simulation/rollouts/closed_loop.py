@@ -18,7 +18,7 @@ from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.integral import integral_kernel
 from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT
+from rne_dynamics.simulation.plant.arrays import EFFORT, PlantArrays
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.spatial.arrays import copy_into
@@ -142,9 +142,7 @@ def law_terms(
         terms[1, j] = 0.0
     gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
     feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[4])
-    compensation_kernel(
-        scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3]
-    )
+    compensation_kernel(scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3])
 
 
 @helper
@@ -163,26 +161,20 @@ def plant_step(
     qd_new: Array,
 ) -> int:  # fmt: skip
     """One step of sample s, as `unchecked_step` makes it, in place; q and q̇ stay as they were where it fails."""
-    parameters, base = plants.parameters[_row(plants.parameters, s)], plants.base[_row(plants.base, s)]
-    joints = plants.joints[_row(plants.joints, s)]
+    plant = PlantArrays(
+        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None,
+    )  # fmt: skip
     left = clock.dt
     if clock.semi_implicit:
         copy_into(q_new, q)
         copy_into(qd_new, qd)
     else:
-        left = step_with_events(
-            plants.topology, parameters, None, None, base, plants.mimic, joints, plants.positions, none, q, qd,
-            effort, clock.dt, q_new, qd_new,
-        )  # fmt: skip
+        left = step_with_events(plant, q, qd, effort, clock.dt, q_new, qd_new)
         if left < 0.0:
             return NOT_DETERMINED
-    if left > 0.0:
-        solved = semi_implicit_step(
-            plants.topology, parameters, None, None, base, joints, plants.positions, none, q_new.copy(),
-            qd_new.copy(), effort, left, q_new, qd_new,
-        )  # fmt: skip
-        if not solved:
-            return NOT_DETERMINED
+    if left > 0.0 and not semi_implicit_step(plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new):
+        return NOT_DETERMINED
     for k in range(q.shape[0]):
         if not np.isfinite(q_new[k]):
             return NOT_FINITE
@@ -196,8 +188,8 @@ def plant_step(
 
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course,
-    samples_from: int, samples_to: int, cycles_from: int, cycles_to: int,
+    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course, samples_from: int,
+    samples_to: int, cycles_from: int, cycles_to: int,
 ) -> None:  # fmt: skip
     """Some cycles of some samples; a sample that has failed stays where it failed.
 

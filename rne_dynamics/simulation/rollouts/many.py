@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT, ArmPlant
+from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH
+from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts import closed_loop
 from rne_dynamics.simulation.rollouts.closed_loop import (
@@ -191,7 +192,7 @@ def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -
         limit = joints[:, EFFORT]
         method: StepMethod = "semi_implicit" if clock.semi_implicit else "rk4"
         given = np.clip(effort, -limit, limit)
-        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, np.zeros((0, 6)), joints)
+        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, NO_WRENCH, joints)
     except SingularInertiaError as error:
         return Outcome.NOT_DETERMINED, f"at t = {t:.6g} s: {error}"
     except SimulationError as error:

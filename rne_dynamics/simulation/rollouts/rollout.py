@@ -14,10 +14,10 @@ from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Course, closed_loops
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
@@ -83,7 +83,7 @@ class Rollout(Rebuilt):
     _packed: PackedLoop | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        method = chosen_method(self.plant.robot, self.method)
+        method = chosen_method(self.plant, self.method)
         substeps = whole(self.dt if self.control_dt is None else self.control_dt, self.dt)
         period = self.dt if self.control_dt is None else self.control_dt
         cycles = count(self.trajectory.duration if self.seconds is None else self.seconds, period)
@@ -167,7 +167,7 @@ class Rollout(Rebuilt):
         ArgumentError
             A count below 1.
         """
-        if self._packed is None or not isinstance(self.plant.robot, RobotModel):
+        if self._packed is None:
             raise SimulationError(
                 "many samples are run by the compiled loop, for a rigid open arm on a base at rest under "
                 "ComputedTorque or PdGravity; "
@@ -175,7 +175,7 @@ class Rollout(Rebuilt):
             )
         if count < 1:
             raise ArgumentError(f"the number of samples is {count}; it must be at least 1")
-        robot, model = self.plant.robot, self._packed.model
+        robot, model = self._packed.robot, self._packed.model
         first = self.trajectory.sample(0.0)
         q = rows_of(measured(first.q, robot.nq, "reference.q"), count, (robot.nq,), "q")
         qd = rows_of(measured(first.qd, robot.n, "reference.qd"), count, (robot.n,), "qd")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT
+from rne_dynamics.simulation.plant.arrays import EFFORT
 from rne_dynamics.simulation.rollouts.closed_loop import I_CLAMP
 from rne_dynamics.simulation.rollouts.samples import Samples
 

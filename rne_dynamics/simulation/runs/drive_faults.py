@@ -12,7 +12,8 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, ArmPlant
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER
+from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import unchecked_step
@@ -71,11 +72,11 @@ class FaultySimulator(Simulator):
     """
 
     def __init__(self, plant: ArmPlant, q: ArrayLike, *, stop_stiffness: ArrayLike | None = None, **options: object):
-        if not isinstance(plant.robot, RobotModel):
+        robot, n = plant.coordinates.open_arm, plant.robot.n
+        if robot is None:
             kind = type(plant.robot).__name__
             raise SimulationError(f"drive faults need an open arm; {plant.robot.name!r} is a {kind}")
         super().__init__(plant, q, **options)  # type: ignore[arg-type]  # the base's own options
-        robot, n = plant.robot, plant.robot.n
         stiffness = np.zeros(n) if stop_stiffness is None else np.array(stop_stiffness, dtype=np.float64)
         if stiffness.shape != (n,) or not np.isfinite(stiffness).all() or (stiffness < 0.0).any():
             raise SimulationError(f"stop_stiffness is {stiffness}; it must be {n} finite numbers, none below 0")

@@ -11,14 +11,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.plant import LOWER, UPPER, ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH, UPPER
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import (
     StepMethod,
     checked_effort,
@@ -29,8 +28,6 @@ from rne_dynamics.simulation.stepping.stepping import (
 )
 
 TimeoutReaction = Literal["zero_effort", "brake"]
-
-_NO_WRENCH = np.zeros((0, 6))
 
 
 class Simulator:
@@ -83,7 +80,7 @@ class Simulator:
         if on_timeout not in get_args(TimeoutReaction):
             known = ", ".join(map(repr, get_args(TimeoutReaction)))
             raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
-        self.method = chosen_method(plant.robot, method)
+        self.method = chosen_method(plant, method)
         self._start = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
         if plant.stops:
             no_joint_outside(plant.robot, self._start, plant.positions)
@@ -143,7 +140,7 @@ class Simulator:
         SimulationError, SingularInertiaError, ModelError
             As for `step`. The state stays that of the last good step.
         """
-        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
+        loads = NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
         for _ in range(steps):
             now = self._state
             if self.braked:
@@ -159,9 +156,7 @@ class Simulator:
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
-        robot = self.plant.robot
-        loose = isinstance(robot, Mechanism) and generic_rank(robot).loose > 0
-        if not (loose or isinstance(robot, FlexibleArm)):
+        if not self.plant.coordinates.moves_when_braked:
             rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
             return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
         # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links and
@@ -181,5 +176,5 @@ class Simulator:
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
         for method in step_methods(self.plant.robot):
-            for state in (self._start, replace(self._start, in_tree=isinstance(self.plant.robot, Mechanism))):
+            for state in (self._start, replace(self._start, in_tree=self.plant.coordinates.mechanism is not None)):
                 step(self.plant, state, self._zero, self.dt, method=method)

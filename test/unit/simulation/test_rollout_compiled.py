@@ -24,7 +24,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import checked_state
+from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 

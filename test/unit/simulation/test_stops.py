@@ -14,6 +14,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.events import step_with_events
@@ -130,12 +131,10 @@ def test_events_in_a_drop_always_end_within_the_step(name):
     for seed in range(6):
         rng = np.random.default_rng(seed)
         q, qd = random_configuration(robot, rng), rng.normal(size=robot.n)
+        arrays = plant.arrays(State(0.0, q, qd), plant.base_at(0.0), NO_WRENCH)
         for _ in range(1500):
             q_new, qd_new = np.empty(robot.n), np.empty(robot.n)
-            left = step_with_events(
-                robot.topology, robot.parameters, None, None, robot.base_at_rest, False, plant.joints, plant.positions,
-                np.zeros((0, 6)), q, qd, np.zeros(robot.n), 1e-3, q_new, qd_new,
-            )  # fmt: skip
+            left = step_with_events(arrays, q, qd, np.zeros(robot.n), 1e-3, q_new, qd_new)
             assert left <= 0.0
             q, qd = q_new, qd_new
 
