@@ -72,7 +72,7 @@ setup(
     maintainer="The rne_dynamics developers",
     maintainer_email="maintainers@users.noreply.github.com",
     packages=find_packages(include=[NAME, f"{NAME}.*"]),
-    package_data={NAME: ["py.typed"]},
+    package_data={NAME: ["py.typed", "__init__.pyi"]},
     data_files=[
         ("share/ament_index/resource_index/packages", [f"resource/{NAME}"]),
         (f"share/{NAME}", ["package.xml"]),

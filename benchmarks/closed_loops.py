@@ -29,8 +29,6 @@ from rich.table import Table
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.description.share import shipped_models
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.verification.mechanisms import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -45,7 +43,7 @@ TITLES = {
 }
 
 
-def states(mechanism: Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def states(mechanism: rne.Mechanism) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions about the posture, velocities and a third set of numbers for accelerations or torques."""
     rng = np.random.default_rng(0)
     shape = (STATES, mechanism.n)
@@ -64,7 +62,7 @@ def seconds(call: Callable[[], object], enough: float) -> float:
     return min(times)
 
 
-def measure(mechanism: Mechanism, enough: float) -> dict[str, Any]:
+def measure(mechanism: rne.Mechanism, enough: float) -> dict[str, Any]:
     """Times for one state (µs): in a batch of `STATES`, and of one call from Python."""
     q, qd, drive = states(mechanism)
     tree = mechanism.robot
@@ -150,8 +148,8 @@ def main() -> int:
     args = parser.parse_args()
     ladders = [measure(ladder(n), args.seconds) for n in sorted(set(args.loops))]
     exponents = {name: growth(ladders, name) for name in TITLES} if len(ladders) > 1 else {}
-    models = [rne.load_model(name) for name in shipped_models()]
-    shipped = [measure(model, args.seconds) for model in models if isinstance(model, Mechanism)]
+    models = [rne.load_model(name) for name in rne.shipped_models()]
+    shipped = [measure(model, args.seconds) for model in models if isinstance(model, rne.Mechanism)]
     if args.plot:
         draw(args.plot, ladders)
     if args.json:

@@ -30,12 +30,9 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH
-from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state
-from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.stepping.adaptive import Solver, integrate
+from rne_dynamics.simulation.stepping.adaptive import Solver
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.stepping import StepMethod, unchecked_step
 
@@ -54,28 +51,29 @@ class TooSlowError(Exception):
     """More evaluations than one waits for."""
 
 
-def stiffer(arm: FlexibleArm, factor: float) -> FlexibleArm:
+def stiffer(arm: rne.FlexibleArm, factor: float) -> rne.FlexibleArm:
     """The arm with EI and GJ times `factor`, its ratios of damping kept."""
     links = tuple(
-        replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping) for link in arm.links
+        replace(link, stiffness=factor * link.stiffness, damping=np.sqrt(factor) * link.damping)
+        for link in arm.flexible_links
     )
     return replace(arm, links=links)
 
 
-def start(arm: FlexibleArm, push: float) -> State:
+def start(arm: rne.FlexibleArm, push: float) -> rne.State:
     """Joints that turn, links bent by gravity and a push on the tip, N."""
     q, wrench = np.linspace(0.5, -0.4, arm.n), {arm.link_names[-1]: np.array([0.0, push, 0.0, 0.0, 0.0, 0.0])}
     return checked_state(arm, q, np.linspace(1.0, -1.5, arm.n), delta=static_deflection(arm, q, wrenches=wrench))
 
 
-def push_on(arm: FlexibleArm) -> float:
+def push_on(arm: rne.FlexibleArm) -> float:
     """The push that moves the tip by a hundredth of its distance from the base, N."""
     unbent, still = start(arm, 0.0), 1e-3
     away = np.linalg.norm(tip(arm, start(arm, still)) - tip(arm, unbent))
     return float(0.01 * np.linalg.norm(tip(arm, unbent)) * still / away)
 
 
-def tip(arm: FlexibleArm, state: State) -> np.ndarray:
+def tip(arm: rne.FlexibleArm, state: rne.State) -> np.ndarray:
     """Where the last link is, m; shape (3,)."""
     assert state.delta is not None
     poses = flexible_forward_kinematics(arm, state.q, state.delta)
@@ -83,8 +81,8 @@ def tip(arm: FlexibleArm, state: State) -> np.ndarray:
 
 
 def counted(
-    plant: ArmPlant, state: State, solver: Solver, rtol: float, atol: float, most: int
-) -> tuple[State, int, float]:
+    plant: rne.ArmPlant, state: rne.State, solver: Solver, rtol: float, atol: float, most: int
+) -> tuple[rne.State, int, float]:
     """State at the end, evaluations, and time, s."""
     evaluations = 0
 
@@ -96,11 +94,11 @@ def counted(
         return np.zeros_like(qd)
 
     began = time.perf_counter()
-    end = integrate(plant, state, law, [SECONDS], rtol=rtol, atol=atol, solver=solver)[-1]
+    end = rne.integrate(plant, state, law, [SECONDS], rtol=rtol, atol=atol, solver=solver)[-1]
     return end, evaluations, time.perf_counter() - began
 
 
-def fixed(plant: ArmPlant, state: State, method: StepMethod, dt: float) -> tuple[State, float]:
+def fixed(plant: rne.ArmPlant, state: rne.State, method: StepMethod, dt: float) -> tuple[rne.State, float]:
     """State at the end, and the time of all steps, s."""
     effort, loads, n = np.zeros(plant.robot.n), np.zeros((0, 6)), round(SECONDS / dt)
     unchecked_step(plant, state, effort, dt, method, loads)
@@ -110,7 +108,7 @@ def fixed(plant: ArmPlant, state: State, method: StepMethod, dt: float) -> tuple
     return state, time.perf_counter() - began
 
 
-def too_stiff_for_rk4(plant: ArmPlant, state: State, dt: float) -> bool:
+def too_stiff_for_rk4(plant: rne.ArmPlant, state: rne.State, dt: float) -> bool:
     """Whether a step is handed on to gauss."""
     arrays, (z, zd) = plant.arrays(state, plant.base_at(state.t), NO_WRENCH), plant.coordinates.pack(state)
     left = step_with_events(arrays, z, zd, np.zeros(len(zd)), dt, np.empty_like(z), np.empty_like(zd))
@@ -120,10 +118,10 @@ def too_stiff_for_rk4(plant: ArmPlant, state: State, dt: float) -> bool:
 def rows_of(name: str, factor: float, shortest: float) -> list[dict[str, Any]]:
     """All integrators on one arm, fixed steps from `shortest`, s, on."""
     model = rne.load_model(name)
-    if not isinstance(model, FlexibleArm):
+    if not isinstance(model, rne.FlexibleArm):
         raise SystemExit(f"{name} has no flexible links")
     arm = stiffer(model, factor)
-    plant, state = ArmPlant(arm, friction=False, stops=False), start(arm, push_on(model))
+    plant, state = rne.ArmPlant(arm, friction=False, stops=False), start(arm, push_on(model))
     fastest = float(linearised(arm, state.q).frequencies[-1]) / (2.0 * np.pi)
     reference, evaluations, _ = counted(plant, state, "DOP853", 1e-11, 1e-13, REFERENCE_EVALUATIONS)
     there = tip(arm, reference)

@@ -35,7 +35,7 @@ import rne_dynamics as rne
 from rne_dynamics.ros import hot_loop
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.local_loop import LocalLoop
-from rne_dynamics.ros.process import quiet_collector
+from rne_dynamics.ros.process import pause_garbage_collection
 
 RATE = 1000.0
 #: Time before what is counted, s: start-up check and all.
@@ -105,7 +105,7 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
                 loop.turn()
 
         run(WARM_UP)
-        quiet_collector()
+        pause_garbage_collection()
         meter.spent = dict.fromkeys(meter.spent, 0)
         before, thread, process = loop.statistics.efforts, time.thread_time_ns(), time.process_time_ns()
         run(seconds)

@@ -17,30 +17,26 @@ import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assembled
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.free_motion import free_motion
 
 PINS = Path(__file__).resolve().parents[1] / "examples" / "pantograph_pins.yaml"
 
 
-def mechanism(source: str | Path) -> Mechanism:
+def mechanism(source: str | Path) -> rne.Mechanism:
     """A shipped one or that of a file, its loops closed."""
     found = rne.load_model(source)
-    assert isinstance(found, Mechanism)
+    assert isinstance(found, rne.Mechanism)
     return assembled(found)
 
 
-def run(machine: Mechanism, starts: np.ndarray, seconds: float, dt: float) -> str:
+def run(machine: rne.Mechanism, starts: np.ndarray, seconds: float, dt: float) -> str:
     """One row: mechanism, starts, step, those that stopped, worst energy error, nearest posture, µs a step."""
-    plant = ArmPlant(machine, friction=False, stops=False)
+    plant = rne.ArmPlant(machine, friction=False, stops=False)
     worst, nearest, stopped, work = 0.0, np.inf, 0, workspace(pack(machine))
     begin = time.perf_counter()
     for start in starts:
         try:
-            log = free_motion(plant, start, seconds=seconds, dt=dt, record_dt=dt)
-        except RneDynamicsError as error:
+            log = rne.free_motion(plant, start, seconds=seconds, dt=dt, record_dt=dt)
+        except rne.RneDynamicsError as error:
             stopped += 1
             print(error)
             continue

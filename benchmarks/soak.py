@@ -41,9 +41,9 @@ from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, START_PATIENCE, Run, Session, parameter_files
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.listening import PATIENCE
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE
 from rne_dynamics.ros.trajectory_message import duration_message
 
 NAMESPACE = "/rne_soak"

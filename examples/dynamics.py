@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 import rne_dynamics as rne
-from rne_dynamics.model.assembly import with_payload
-from rne_dynamics.model.tree import Payload
 
 
 def main() -> None:
@@ -16,7 +14,7 @@ def main() -> None:
     qd = np.array([0.5, -0.4, 0.3, 0.0, 0.2, 0.0])
     qdd = np.zeros(robot.n)
 
-    loaded = with_payload(robot, Payload("tool0", mass=2.0, com=(0.0, 0.0, 0.05)))
+    loaded = rne.with_payload(robot, rne.Payload("tool0", mass=2.0, com=(0.0, 0.0, 0.05)))
     print(f"{'joint':>8} {'empty':>10} {'2 kg':>10} {'limit':>10}   N·m")
     empty, full = rne.inverse_dynamics(robot, q, qd, qdd), rne.inverse_dynamics(loaded, q, qd, qdd)
     for j, name in enumerate(robot.joint_names):

@@ -13,16 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.input_shaper import InputShaper
-from rne_dynamics.control.shaped import Shaped
-from rne_dynamics.control.trajectory import Quintic, Trajectory
 from rne_dynamics.flexible import flexible_forward_kinematics, linearised
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.rollouts.rollout import simulate
-from rne_dynamics.simulation.runs.log import Log
 
 Array = NDArray[np.float64]
 
@@ -30,18 +21,18 @@ START, END, SECONDS, AFTER = np.array([-0.35, 1.1]), np.array([0.35, 0.65]), 3.0
 BANDWIDTH = 20.0  # rad/s: p = ω², d = 2 ω
 
 
-def shaper_for(arm: FlexibleArm, q: Array) -> InputShaper:
+def shaper_for(arm: rne.FlexibleArm, q: Array) -> rne.InputShaper:
     """ZVD for the two slowest vibrations at q, the joints under the controller's gains."""
     M = rne.mass_matrix(arm.robot, q)
     found = linearised(arm, q, joint_stiffness=BANDWIDTH**2 * M, joint_damping=2.0 * BANDWIDTH * M)
     swings = np.flatnonzero(found.damping_ratios < 0.5)[:2]
-    return InputShaper.zvd(found.frequencies[swings], found.damping_ratios[swings])
+    return rne.InputShaper.zvd(found.frequencies[swings], found.damping_ratios[swings])
 
 
-def run(arm: FlexibleArm, trajectory: Trajectory) -> tuple[Log, Array]:
+def run(arm: rne.FlexibleArm, trajectory: rne.Trajectory) -> tuple[rne.Log, Array]:
     """The simulation, and the place of the tip at every row, (rows, 3), m."""
-    law = ComputedTorque(arm.robot, Gains(p=np.full(arm.n, BANDWIDTH**2), d=np.full(arm.n, 2.0 * BANDWIDTH)))
-    log = simulate(ArmPlant(arm), law, trajectory, seconds=trajectory.duration + AFTER, dt=1e-3)
+    law = rne.ComputedTorque(arm.robot, rne.Gains(p=np.full(arm.n, BANDWIDTH**2), d=np.full(arm.n, 2.0 * BANDWIDTH)))
+    log = rne.simulate(rne.ArmPlant(arm), law, trajectory, seconds=trajectory.duration + AFTER, dt=1e-3)
     assert log.delta is not None
     return log, flexible_forward_kinematics(arm, log.q, log.delta)["tip"][:, :3, 3]
 
@@ -52,9 +43,9 @@ def main() -> None:
     parser.add_argument("--plot", type=Path, help="write a picture")
     plot = parser.parse_args().plot
     arm = rne.load_model("flexible_arm")
-    assert isinstance(arm, FlexibleArm)
-    plan = Quintic(START, END, SECONDS)
-    shaped = Shaped(plan, shaper_for(arm, END))
+    assert isinstance(arm, rne.FlexibleArm)
+    plan = rne.Quintic(START, END, SECONDS)
+    shaped = rne.Shaped(plan, shaper_for(arm, END))
     results = {}
     for name, trajectory in (("flexible", plan), ("flexible, ZVD shaper", shaped)):
         log, tip = run(arm, trajectory)
@@ -70,7 +61,7 @@ def main() -> None:
         draw(plot, arm, results)
 
 
-def draw(path: Path, arm: FlexibleArm, results: dict[str, tuple[Array, Array, Array, float]]) -> None:
+def draw(path: Path, arm: rne.FlexibleArm, results: dict[str, tuple[Array, Array, Array, float]]) -> None:
     """The tip's way seen from above, and how far it is from its plan over time."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure

@@ -27,14 +27,13 @@ from rich.table import Table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
 
+import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
-from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
-from rne_dynamics.ros.listening import PATIENCE
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
+from rne_dynamics.ros.session_recorder import PATIENCE
 
 HERE = Path(__file__).resolve().parent
 #: Names of the controllers' nodes.
@@ -80,7 +79,7 @@ class Script:
     def check(self) -> None:
         """`RneDynamicsError` if it has ended."""
         if self._process.poll() is not None:
-            raise RneDynamicsError(f"{self._name} has ended with code {self._process.returncode}")
+            raise rne.RneDynamicsError(f"{self._name} has ended with code {self._process.returncode}")
 
     def __enter__(self) -> Script:
         return self
@@ -129,7 +128,7 @@ class Experiment:
         wait_until(lambda: self.states.latest() is not None, PATIENCE, "a joint state", period=0.001)
         return self.states.latest()
 
-    def send(self, joints: list[str], move: Quintic) -> int:
+    def send(self, joints: list[str], move: rne.Quintic) -> int:
         """Send the move until the arm follows it, since controllers may take their time; when it has begun, ns."""
         wait_until(lambda: any(self.newest().effort), START_PATIENCE, "efforts")
         wait_until(self.trajectories.get_subscription_count, PATIENCE, "the controller's trajectory topic")
@@ -140,9 +139,9 @@ class Experiment:
                 time.sleep(0.01)
             if np.abs(np.array(state.position) - move.start).max() > 1e-3:
                 return begin
-        raise RneDynamicsError(f"the controller does not follow the move, sent {ATTEMPTS} times")
+        raise rne.RneDynamicsError(f"the controller does not follow the move, sent {ATTEMPTS} times")
 
-    def run(self, joints: list[str], move: Quintic) -> int:
+    def run(self, joints: list[str], move: rne.Quintic) -> int:
         """Send the move and see it through; when it has begun, ns of the stamps."""
         begin = self.send(joints, move)
         end = begin + int(1e9 * move.duration)
@@ -158,7 +157,7 @@ def track(robot: str, kind: str, options: Options) -> Tracking:
     joints = names_of(compiled(arm))
     namespace = f"/mujoco_plant_{os.getpid()}_{kind}"
     ros = ["--ros-args", "-r", f"__ns:={namespace}"]
-    move = Quintic(np.array(arm.start), np.array(arm.end), options.seconds)
+    move = rne.Quintic(np.array(arm.start), np.array(arm.end), options.seconds)
     with tempfile.TemporaryDirectory() as name:
         record = Path(name) / "record.npz"
         plant = (str(HERE / "mujoco_arm.py"), "--robot", robot, "--late", str(options.late), "--record", str(record))
@@ -168,7 +167,7 @@ def track(robot: str, kind: str, options: Options) -> Tracking:
         return judged(robot, kind, np.load(record), begin, move, joints)
 
 
-def judged(robot: str, kind: str, record: Any, begin: int, move: Quintic, joints: list[str]) -> Tracking:
+def judged(robot: str, kind: str, record: Any, begin: int, move: rne.Quintic, joints: list[str]) -> Tracking:
     """The record's positions against the move, both at the record's stamps."""
     t = 1e-9 * (record["stamps"] - begin)
     during = (t >= 0.0) & (t <= move.duration)

@@ -14,12 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
-from rne_dynamics.control.guards.effort_limiter import EffortLimiter
-from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.guards.felt_inertia import felt_inertia
-from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.runs.simulator import Simulator
 
 Array = NDArray[np.float64]
 
@@ -38,28 +32,28 @@ class Run(NamedTuple):
     effort: Array
 
 
-def limiter_for(robot: RobotModel, margin: float) -> EffortLimiter:
+def limiter_for(robot: rne.RobotModel, margin: float) -> rne.EffortLimiter:
     """The limits of the description, with a margin before all position limits."""
-    return EffortLimiter(
-        EffortLimits(
+    return rne.EffortLimiter(
+        rne.EffortLimits(
             robot.effort_limit, 100.0 * robot.effort_limit, robot.velocity_limit, robot.lower, robot.upper,
             np.full(robot.n, margin), joints=robot.joint_names,
         )
     )  # fmt: skip
 
 
-def swing(robot: RobotModel, margin: float, push: float = 0.0) -> Run:
+def swing(robot: rne.RobotModel, margin: float, push: float = 0.0) -> Run:
     """One run; `push` is a force down at the hand, N, that stays."""
     qd = np.zeros(robot.n)
     qd[JOINT] = SPEED
-    simulator = Simulator(ArmPlant(robot, friction=False), START, qd, dt=DT, hold_until_command=False)
+    simulator = rne.Simulator(rne.ArmPlant(robot, friction=False), START, qd, dt=DT, hold_until_command=False)
     limiter = limiter_for(robot, margin)
     limiter.start(rne.gravity_torque(robot, START))
     rows = []
     for cycle in range(round(SECONDS / DT)):
         state = simulator.state
         if cycle % 20 == 0:
-            limiter.weigh(felt_inertia(rne.mass_matrix(robot, state.q)))
+            limiter.update_inertia(rne.felt_inertia(rne.mass_matrix(robot, state.q)))
         gravity = rne.gravity_torque(robot, state.q)
         limited = limiter.limit(gravity, np.zeros(robot.n), state.q, state.qd, DT)
         rows.append((state.t, state.q[JOINT], state.qd[JOINT], limited.command[JOINT]))
@@ -68,7 +62,7 @@ def swing(robot: RobotModel, margin: float, push: float = 0.0) -> Run:
     return Run(*np.array(rows).T)
 
 
-def force_down(robot: RobotModel, q: Array, size: float) -> Array:
+def force_down(robot: rne.RobotModel, q: Array, size: float) -> Array:
     """A force at the hand, as the wrench in its axes; shape (6,)."""
     turn = rne.forward_kinematics(robot, q)[HAND][:3, :3]
     return np.concatenate([turn.T @ [0.0, 0.0, -size], np.zeros(3)])

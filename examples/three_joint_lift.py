@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
-from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 
 Array = NDArray[np.float64]
 
@@ -42,9 +41,9 @@ def manipulator() -> rne.RobotModel:
     places = [(0.0, 0.0, 0.0), (0.0, SIDE, COLUMN), (0.0, 0.0, UPPER), (0.0, 0.0, FOREARM)]
     axes = [(0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)]
     joints = [
-        TreeJoint(
+        rne.TreeJoint(
             f"phi{i + 1}" if i < 3 else "grip",
-            JointKind.REVOLUTE if i < 3 else JointKind.FIXED,
+            rne.JointKind.REVOLUTE if i < 3 else rne.JointKind.FIXED,
             names[i],
             names[i + 1],
             position=np.array(places[i]),
@@ -52,8 +51,8 @@ def manipulator() -> rne.RobotModel:
         )
         for i in range(4)
     ]
-    links = tuple(TreeLink(name, inertia) for name, inertia in zip(names, inertias, strict=True))
-    return rne.assemble(KinematicTree("three_joint_manipulator", links, tuple(joints)))
+    links = tuple(rne.TreeLink(name, inertia) for name, inertia in zip(names, inertias, strict=True))
+    return rne.assemble(rne.KinematicTree("three_joint_manipulator", links, tuple(joints)))
 
 
 def motion(robot: rne.RobotModel, t: Array) -> tuple[Array, Array, Array]:

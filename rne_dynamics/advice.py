@@ -1,4 +1,4 @@
-"""Commands that messages recommend, written so that they work where the message is read."""
+"""Commands that messages recommend, as they can be typed on this machine."""
 
 from __future__ import annotations
 
@@ -32,13 +32,12 @@ def rne(words: str) -> str:
 def install(wheel: str, debian: str) -> str:
     """The command that installs a package.
 
-    Debian and Ubuntu (from 23.04) refuse pip outside of virtual environments; what apt installs is for the system's
-    Python alone.
+    Debian and Ubuntu (from 23.04) refuse pip outside virtual environments; apt installs for the system's Python only.
 
     Parameters
     ----------
     wheel
-        As pip takes it.
+        Its requirement specifier for pip.
     debian
         Its name in Debian and Ubuntu.
     """

@@ -1,7 +1,6 @@
-"""The one exception root, and the few branches a caller may want to tell apart.
+"""The root of all exceptions, and the subclasses that callers may handle separately.
 
-Every message names what was wrong (file, element, joint or parameter), the value found, what is
-allowed, and the mend.
+Every message names what is wrong (file, element, joint or parameter), the value found, what is allowed, and the fix.
 """
 
 from __future__ import annotations
@@ -20,15 +19,15 @@ class DescriptionError(RneDynamicsError):
 
 
 class ModelError(RneDynamicsError):
-    """A model that contradicts itself, or a request the model cannot serve (an unknown joint or link)."""
+    """An inconsistent model, or a request that it cannot serve (an unknown joint or link)."""
 
 
 class AssemblyError(ModelError):
-    """A mechanism whose loops do not close at the joint positions asked for."""
+    """A mechanism whose loops do not close at the given joint positions."""
 
 
 class SingularPostureError(ModelError):
-    """A posture of a mechanism in which its actuated joints do not determine how the others move."""
+    """A posture of a mechanism in which its actuated joints do not determine the motion of the others."""
 
 
 class ArgumentError(RneDynamicsError, ValueError):
@@ -36,11 +35,11 @@ class ArgumentError(RneDynamicsError, ValueError):
 
 
 class SingularInertiaError(RneDynamicsError):
-    """Forward dynamics asked of a model in which a motion carries no inertia."""
+    """Forward dynamics of a model in which a motion has no inertia."""
 
 
 class ControlError(RneDynamicsError):
-    """Gains, references or limits that a control law cannot use."""
+    """Gains, references or limits that are invalid for a control law."""
 
 
 class TrajectoryError(ControlError):
@@ -48,7 +47,7 @@ class TrajectoryError(ControlError):
 
 
 class StateProblem(Enum):
-    """Why a joint state is refused; the values are for people and for the keys of diagnostics."""
+    """Why a joint state is refused; the values are used in messages and as keys of diagnostics."""
 
     NOT_FINITE = "not finite"
     OUT_OF_RANGE = "out of range"
@@ -68,12 +67,12 @@ class StateProblem(Enum):
 
 
 class StateError(ControlError):
-    """A joint state that must not be turned into effort.
+    """A joint state that no effort may be computed from.
 
     Attributes
     ----------
     problem : StateProblem
-        What is wrong with it, for counting.
+        What is wrong with it; refusals are counted by it.
     """
 
     def __init__(self, message: str, problem: StateProblem) -> None:
@@ -85,7 +84,7 @@ class StateError(ControlError):
 
 
 class SimulationError(RneDynamicsError):
-    """A simulation that cannot be set up or has left the finite numbers."""
+    """A simulation that cannot be set up, or whose state is no longer finite."""
 
 
 class ParameterError(RneDynamicsError):
@@ -93,7 +92,7 @@ class ParameterError(RneDynamicsError):
 
 
 class MissingDependencyError(RneDynamicsError):
-    """An optional package is needed for what was asked and is not installed."""
+    """An optional package that a request needs is not installed."""
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> ModelError:
@@ -102,13 +101,13 @@ def unknown_name(kind: str, name: str, known: Iterable[str], owner: str) -> Mode
     Parameters
     ----------
     kind
-        What is named, e.g. ``"joint"``.
+        Kind of the named item, e.g. ``"joint"``.
     name
-        The name that was asked for.
+        The unknown name.
     known
         The names that exist.
     owner
-        Whose names these are, e.g. ``"robot 'puma560'"``.
+        What has these names, e.g. ``"robot 'puma560'"``.
     """
     return ModelError(unknown(kind, name, known, owner))
 
@@ -123,7 +122,7 @@ def unknown(kind: str, name: str, known: Iterable[str], owner: str) -> str:
 
 
 def no_inertia(joint: str, robot: str) -> SingularInertiaError:
-    """Error for a joint whose motion carries no inertia, so that its acceleration is undefined."""
+    """Error for a joint whose motion has no inertia, so that its acceleration is undefined."""
     return SingularInertiaError(
         f"joint {joint!r} of robot {robot!r} moves no inertia of its own, so its acceleration is undefined; "
         "give the links behind it mass and inertia, give the joint a rotor inertia, or lock it"

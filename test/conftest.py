@@ -1,4 +1,4 @@
-"""What every test shares: the checkout's root, an environment that stays on this machine, and who runs what.
+"""Shared by all tests: the checkout's root, a local ROS environment, and distribution over processes.
 
 Where pytest-xdist is installed and the whole suite is asked for, one process runs the node tests that take real time,
 in their order, a second one begins with the fault campaign and a third one with the other node tests, whose time waits
@@ -17,7 +17,7 @@ from hypothesis import settings
 TESTS = Path(__file__).resolve().parent
 NODE_TESTS = "test/ros/"
 CAMPAIGN = "test/ros/test_faults.py"
-#: Node tests that take real time must not run beside each other.
+#: Node tests in real time must not run in parallel.
 REAL_TIME = tuple(
     f"{NODE_TESTS}test_{name}.py"
     for name in ("control_process", "effort_gate", "flexible", "follow_action", "hardware_configs", "launching",
@@ -25,7 +25,7 @@ REAL_TIME = tuple(
 )
 #: One more than cores: node tests and the fault campaign wait most of the time.
 PROCESSES, CORES = 3, 2
-#: Of what computes, beside the node tests: enough to let them go first, little enough to get on beside strangers.
+#: Niceness of processes that compute while node tests run, so that these have priority.
 NICE = 5
 #: Of pytest-xdist's processes "gw0", "gw1" or "gw2"; empty in the one that starts them, and where there is no other.
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")

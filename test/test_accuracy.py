@@ -1,4 +1,4 @@
-"""How many digits agree with Pinocchio, on every robot of the wheel, its axes as they are and close to ±x, ±y, ±z.
+"""Digits that agree with Pinocchio, on every robot of the wheel, with its axes and with axes close to ±x, ±y, ±z.
 
 Errors are relative, to what the answer is a difference of:
 
@@ -76,7 +76,7 @@ def errors(robot: rne.RobotModel, oracle: Oracle, states: int) -> Iterator[tuple
             if whole == 0.0:
                 assert not found.any()
                 continue
-            yield f"{what}, of what joints carry", relative_error(found, expected, scale=whole)
+            yield f"{what}, relative to joint loads", relative_error(found, expected, scale=whole)
             if np.abs(expected).max() > 0.01 * whole:
                 yield f"{what}, of the effort", relative_error(found, expected)
         badly = condition(M)

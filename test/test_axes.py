@@ -13,7 +13,8 @@ import pinocchio as pin
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.model.assembly import align_z, assemble
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.principal import Symmetry, principal_axes
@@ -124,7 +125,7 @@ def test_the_axes_of_a_beam_are_square_however_close_its_normal_is_to_its_axis(t
 
 @pytest.mark.parametrize("gap", [1e-1, 1e-4, 1e-7, 3e-9, 1e-10, 0.0])
 def test_principal_axes_of_moments_that_nearly_agree(gap):
-    """A rotation to round-off at any gap; it makes the inertia diagonal as far as equal moments are told apart."""
+    """A rotation to round-off at any gap; it makes the inertia diagonal as far as equal moments are distinguished."""
     rng = np.random.default_rng(4)
     for moments in ([1.0, 1.0 + gap, 1.5], [1.0, 1.5 - gap, 1.5], [1.0, 1.0 + gap, 1.0 + 2.0 * gap]):
         for _ in range(10):
@@ -134,9 +135,9 @@ def test_principal_axes_of_moments_that_nearly_agree(gap):
             found = principal_axes(inertia)
             assert np.abs(found.axes.T @ found.axes - np.eye(3)).max() < 2e-15
             assert np.abs(found.moments - moments).max() < 3e-15
-            told_apart = found.symmetry is Symmetry.NONE
+            distinguished = found.symmetry is Symmetry.NONE
             turned = found.axes.T @ inertia @ found.axes - np.diag(found.moments)
-            assert np.abs(turned).max() < (3e-15 if told_apart else 3e-9)
+            assert np.abs(turned).max() < (3e-15 if distinguished else 3e-9)
 
 
 def test_thin_walls_keep_their_digits():

@@ -33,7 +33,7 @@ from rne_dynamics.verification.mechanisms import ladder
 
 #: Where only round-off separates two engines.
 ROUND_OFF = 1e-11
-#: MuJoCo's impedance ends at 0.9999: its constraints give way by 1e-4 of what they carry.
+#: MuJoCo's impedance ends at 0.9999: its constraints yield by 1e-4 of their load.
 SOFT = 1e-2
 STATES = 5
 

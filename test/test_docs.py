@@ -1,4 +1,4 @@
-"""Every command and snippet that the documentation prints is run here, or checked as far as this machine can.
+"""Every command and snippet of the documentation is run here, or checked as far as possible.
 
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
 benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).
@@ -11,6 +11,7 @@ blocks are run, each page's in one namespace. Links must lead somewhere.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import os
 import re
@@ -22,6 +23,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.ros.launch_arguments import check_names, checked
 from rne_dynamics.ros.launch_plan import KINDS
@@ -218,6 +220,17 @@ def test_pages_name_files_that_exist(page: Path) -> None:
         for name in re.findall(r"`([\w/]+/[\w.]+\.py|\w+\.py)`", line):
             assert any((folder / name).exists() for folder in folders), f"{page.name} names {name}, which is not there"
             folders += [folder / Path(name).parent for folder in (ROOT, ROOT / "rne_dynamics")]
+
+
+@pytest.mark.parametrize("file", [*PAGES, *sorted((ROOT / "examples").glob("*.py"))], ids=lambda p: p.name)
+def test_pages_and_examples_use_the_public_api_where_it_offers_a_name(file: Path) -> None:
+    text = file.read_text(encoding="utf-8")
+    for body in [text] if file.suffix == ".py" else blocks(file, "python"):
+        for node in ast.walk(ast.parse(body)):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("rne_dynamics."):
+                module = importlib.import_module(str(node.module))
+                for name in (alias.name for alias in node.names if alias.name in rne.__all__):
+                    assert getattr(rne, name) is not getattr(module, name), f"write rne.{name}"
 
 
 def test_no_page_names_this_machine() -> None:

@@ -1,4 +1,4 @@
-"""What must hold for every robot in every state, whatever the numbers: energy, symmetry, duality, there and back."""
+"""Identities for every robot in every state: energy, symmetry, duality, inverse functions."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_a_moving_fixed_base_is_a_floating_base_that_follows(rng):
     assert relative_error(whole[6:], expected) < 1e-13
 
 
-def test_a_locked_joint_is_a_joint_that_stands_still(rng):
+def test_a_locked_joint_is_a_joint_at_rest(rng):
     model = robot("puma560")
     q, qd, qdd = state(model, rng)
     name = model.joint_names[2]

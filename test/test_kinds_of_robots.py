@@ -1,4 +1,4 @@
-"""Every public function with every kind of robot: an answer, or an error of the package that says what to do."""
+"""Every public function with every kind of robot returns a result, or raises an error that says what to do."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ import pytest
 
 import rne_dynamics as rne
 from rne_dynamics import flexible
-from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.dispatch import closed, follower
+from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
+from rne_dynamics.model.protocol import Robot
 
 ROBOTS = {"open arm": rne.load_urdf("puma560"), "mechanism": rne.load_model("four_bar"),
           "flexible arm": rne.load_model("flexible_arm")}  # fmt: skip
 #: What is no function of a robot.
 OTHERS = {
-    "BaseMotion", "DHLink", "ForwardDynamicsDerivatives", "FreeBody", "Inertia", "InverseDynamicsDerivatives",
-    "JointReactions", "LagrangeTerms", "LinkPoses", "Momentum", "MomentumRate", "Payload", "ReducedEquations",
-    "RneDynamicsError", "RobotModel", "Rollout", "assemble", "compiled", "from_dh", "load_model", "load_urdf",
-    "sweep",
+    "ArmPlant", "BaseMotion", "ComputedTorque", "DHLink", "EffortLimiter", "EffortLimits", "FlexibleArm",
+    "ForwardDynamicsDerivatives", "FreeBody", "FrictionCompensation", "Gains", "GravityCompensation", "Hold", "Inertia",
+    "InputShaper", "InverseDynamicsDerivatives", "JointKind", "JointReactions", "KinematicTree", "LagrangeTerms",
+    "LinkPoses", "Log", "Mechanism", "Momentum", "MomentumRate", "Payload", "PdGravity", "Quintic", "ReducedEquations",
+    "Reference", "RneDynamicsError", "RobotModel", "Rollout", "SampledBase", "SampledTrajectory", "Shaped", "Simulator",
+    "State", "TorqueTerms", "Trajectory", "TreeJoint", "TreeLink", "assemble", "compiled", "felt_inertia",
+    "free_motion", "from_dh", "integrate", "lint", "load_model", "load_urdf", "shipped_models", "shipped_robots",
+    "simulate", "sweep",
 }  # fmt: skip
 FLEXIBLE = [name for name in flexible.__all__ if name[0].islower()]
 
@@ -74,8 +80,81 @@ def test_every_kind_of_robot_is_copied_and_pickled(kind: str, way: Any) -> None:
         found_and_expected = (flexible.equations_of_motion(arm, q, delta, q, delta) for arm in (again, robot))
         for found, expected in zip(*found_and_expected, strict=True):
             np.testing.assert_array_equal(found, expected)
-        assert not again.links[0].stiffness.flags.writeable
-        there, here = (arm.links[0].at([0.2, 0.0, 0.0]) for arm in (again, robot))
+        assert not again.flexible_links[0].stiffness.flags.writeable
+        there, here = (arm.flexible_links[0].at([0.2, 0.0, 0.0]) for arm in (again, robot))
         np.testing.assert_array_equal(there.translation, here.translation)
     else:
         np.testing.assert_array_equal(rne.inverse_dynamics(again, q, q, q), rne.inverse_dynamics(robot, q, q, q))
+
+
+@pytest.mark.parametrize("kind", ROBOTS)
+def test_every_kind_of_robot_has_the_attributes_of_the_protocol(kind: str) -> None:
+    robot = ROBOTS[kind]
+    for name in {name for name in vars(Robot) if not name.startswith("_")} | {"_repr_html_"}:
+        getattr(robot, name)
+    n, tree = robot.n, robot.open_tree
+    assert len(robot.joint_names) == n == len(robot.actuated) == len(robot.effort_limit)
+    assert n + len(robot.passive) == tree.n
+    assert robot.joint_names == tuple(tree.joint_names[k] for k in robot.actuated)
+    assert robot.passive_names == tuple(tree.joint_names[k] for k in robot.passive)
+    assert tuple(robot.links) == robot.link_names == tree.link_names
+    assert robot.bodies == tree.bodies
+    assert robot.nz == n + robot.modes == n + len(robot.mode_names)
+    assert robot.rigid.rigid is robot.rigid
+    assert robot.rigid.open_tree is tree is tree.open_tree
+    assert (kind == "mechanism") == bool(robot.loops) == (robot.posture is not None)
+    assert (kind == "flexible arm") == bool(robot.flexible_links) == bool(robot.modes)
+    assert (kind == "mechanism") == (follower(robot.rigid) is not None)
+    assert type(closed(robot)) is type(robot)
+
+
+@pytest.mark.parametrize("kind", ROBOTS)
+def test_changes_of_a_robot_give_a_new_one_of_its_kind(kind: str) -> None:
+    robot = ROBOTS[kind]
+    link = robot.link_names[-1]
+    loaded = robot.with_payload(rne.Payload(link, 0.5))
+    assert type(loaded) is type(robot)
+    assert loaded.mass == pytest.approx(robot.mass + 0.5, rel=1e-12)
+    assert robot.with_payload(None) is robot
+    np.testing.assert_array_equal(rne.with_payload(robot, rne.Payload(link, 0.5)).neutral, loaded.neutral)
+    floating = robot.with_gravity([0.0, 0.0, 0.0])
+    np.testing.assert_array_equal(floating.gravity, np.zeros(3))
+    np.testing.assert_allclose(rne.gravity_torque(floating.rigid, floating.neutral), np.zeros(robot.n), atol=1e-12)
+    limits = np.arange(1.0, robot.n + 1.0)
+    np.testing.assert_array_equal(robot.with_effort_limit(limits).effort_limit, limits)
+    for wrong in (np.full(robot.n, np.nan), -limits, np.ones(robot.n + 1)):
+        with pytest.raises(RneDynamicsError, match="effort limits"):
+            robot.with_effort_limit(wrong)
+    with pytest.raises(ModelError, match="gravity"):
+        robot.with_gravity([0.0, np.nan, 0.0])
+    if robot.n > 1:
+        lock = {robot.joint_names[-1]: 0.2}
+        locked = robot.with_lock(lock)
+        assert type(locked) is type(robot)
+        assert locked.joint_names == robot.joint_names[:-1] == rne.with_lock(robot, lock).joint_names
+
+
+@pytest.mark.parametrize("kind", ROBOTS)
+def test_a_robot_is_shown_in_one_line_and_in_notebooks_as_a_table(kind: str) -> None:
+    robot = ROBOTS[kind]
+    assert len(repr(robot)) < 160
+    assert repr(robot.name) in repr(robot)
+    table = robot._repr_html_()
+    assert all(f"<td>{name}</td>" in table for name in robot.joint_names)
+    assert table.count("<tr>") == robot.n + 1
+
+
+@pytest.mark.parametrize(
+    "function", [rne.inverse_dynamics, rne.forward_dynamics, rne.mass_matrix, rne.bias_torque, rne.gravity_torque,
+                 rne.kinetic_energy, rne.potential_energy, rne.center_of_mass, rne.forward_kinematics],
+    ids=lambda function: function.__name__)  # fmt: skip
+def test_a_path_in_place_of_a_robot_is_refused_with_how_to_load_it(function: Any) -> None:
+    parameters = inspect.signature(function).parameters.values()
+    with pytest.raises(ArgumentError, match=r"robot is the str 'arm.urdf'.* rne\.load_urdf\('arm.urdf'\)"):
+        function("arm.urdf", *[np.zeros(6)] * (sum(p.default is p.empty for p in parameters) - 1))
+
+
+def test_a_seed_gives_random_configurations_too() -> None:
+    robot = ROBOTS["open arm"]
+    expected = rne.random_configuration(robot, np.random.default_rng(3), 2)
+    np.testing.assert_array_equal(rne.random_configuration(robot, 3, 2), expected)

@@ -1,4 +1,4 @@
-"""What an installer and colcon see: package.xml, the wheel's layout, versions, and the Python it is written for."""
+"""Packaging: package.xml, the wheel's layout, versions, and the oldest Python."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
 AUTHOR = {f"GIT_{who}_{what}": "test@localhost" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 SOURCES = [
-    *(p for room in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / room).rglob("*.py")),
+    *(p for d in ("rne_dynamics", "launch", "examples", "test", "benchmarks") for p in (ROOT / d).rglob("*.py")),
     ROOT / "setup.py",
 ]
 
@@ -233,20 +233,24 @@ print(len(names))
     assert int(done.stdout) > 40
 
 
-def test_the_front_has_one_list_of_names() -> None:
-    front = ast.parse(Path(rne_dynamics.__file__).read_text(encoding="utf-8"))
-    shown = {
-        alias.name: node.module for node in ast.walk(front) if isinstance(node, ast.ImportFrom)
-        and str(node.module).startswith("rne_dynamics") for alias in node.names
-    }  # fmt: skip
-    assert shown == rne_dynamics._HOME, "what type checkers are shown is what is imported"
-    assert sorted(shown) == rne_dynamics.__all__
-    assert set(shown) <= set(dir(rne_dynamics))
-    for name in shown:
+def test_every_name_of_the_stub_is_there_and_no_other() -> None:
+    stub = ast.parse((ROOT / "rne_dynamics" / "__init__.pyi").read_text(encoding="utf-8"))
+    imports = [node for node in stub.body if isinstance(node, ast.ImportFrom)]
+    names = [alias.name for node in imports for alias in node.names]
+    assert all(alias.name == alias.asname for node in imports for alias in node.names), "public for type checkers"
+    assert sorted(names) == rne_dynamics.__all__
+    assert set(names) <= set(dir(rne_dynamics))
+    for name in names:
         value = getattr(rne_dynamics, name)
         assert getattr(value, "__module__", value.__name__).startswith("rne_dynamics.")
     with pytest.raises(AttributeError, match="'nothing'"):
         rne_dynamics.nothing  # noqa: B018
+
+
+def test_importing_the_package_imports_nothing_of_it() -> None:
+    program = "import sys; before = set(sys.modules); import rne_dynamics; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {"rne_dynamics", "functools", "collections", "importlib", "types", "warnings"}
 
 
 def test_a_controller_imports_only_what_it_uses() -> None:
@@ -254,12 +258,12 @@ def test_a_controller_imports_only_what_it_uses() -> None:
     pytest.importorskip("rclpy")
     heavy = {"scipy.linalg", "scipy.sparse", "matplotlib", "rich", "xacro", "http.client", "pytest"}
     program = (
-        "import sys; from rne_dynamics.ros import computed_torque_controller, machine; "
-        "machine.load_machine('', 'puma560', (), ()); print(*sys.modules)"
+        "import sys; from rne_dynamics.ros import computed_torque_controller, described_robot; "
+        "described_robot.load_robot('', 'puma560', (), ()); print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     there = set(done.stdout.split())
     assert not there & heavy
-    rooms = {"verification", "flexible", "simulation", "cli"}
-    assert not {name for name in there for room in rooms if f"{name}.".startswith(f"rne_dynamics.{room}.")}
+    packages = {"verification", "flexible", "simulation", "cli"}
+    assert not {name for name in there for package in packages if f"{name}.".startswith(f"rne_dynamics.{package}.")}
     assert not {name for name in there if name.startswith("rne_dynamics.description.flexible_")}

@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 from support.errors import relative_error
 
 import rne_dynamics as rne
-from rne_dynamics.model.assembly import align_z
+from rne_dynamics.model.bodies import align_z
 
 TOLERANCE = 1e-12
 

@@ -1,4 +1,4 @@
-"""Generated chains, trees and combs of a thousand links: what holds for arms holds for them."""
+"""Generated chains, trees and combs of 1,000 links pass the tests of arms."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""`rne bench`: this package and its peers in one process, in turn, their answers compared before their times."""
+"""`rne bench`: this package and its peers in alternating rounds of one process; answers are compared first."""

@@ -1,4 +1,4 @@
-"""Whether contenders compute the same before anybody asks how fast."""
+"""Comparison of the contenders' answers, before times are measured."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rne_dynamics.model.inertia import Array
 
 @dataclass(frozen=True)
 class Difference:
-    """How far two contenders are apart.
+    """Difference of two contenders' answers.
 
     Parameters
     ----------
     first, second
         Their names.
     relative
-        Largest difference over the largest entry of the first; infinite where one is not finite or the shapes differ.
+        Largest difference over the largest entry of the first; infinite if one is not finite or the shapes differ.
     tolerance
-        What it may be.
+        Largest `relative` allowed.
     """
 
     first: str
@@ -31,7 +31,7 @@ class Difference:
 
     @property
     def agrees(self) -> bool:
-        """Whether only round-off separates them."""
+        """Whether they differ by round-off only."""
         return self.relative <= self.tolerance
 
 

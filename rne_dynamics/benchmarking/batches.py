@@ -13,9 +13,9 @@ from rne_dynamics.benchmarking.machine import cores
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, nothing
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.dispatch import forward_dynamics, inverse_dynamics
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import forward_dynamics, inverse_dynamics
 from rne_dynamics.straight_line.batch import bind_batch
 from rne_dynamics.straight_line.quantities import Quantity
 from rne_dynamics.verification.states import Rows

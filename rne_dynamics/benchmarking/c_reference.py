@@ -1,4 +1,4 @@
-"""Straight-line C of one robot, compiled here: what generated code without vectors does."""
+"""Straight-line C of one robot, compiled here: the speed of generated code without vectors."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rne_dynamics.straight_line.c_source import c_source
 from rne_dynamics.straight_line.quantities import Quantity
 from rne_dynamics.straight_line.trace import trace
 
-#: What the report calls it.
+#: Name in reports.
 C = "scalar C"
 COMPILERS = ("gcc", "cc", "clang")
 FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
-#: Patience with the compiler, s.
+#: Time-out of the compiler, s.
 _PATIENCE = 120.0
 
 
 def compiler() -> str:
-    """The C compiler of this machine; `MissingDependencyError` where there is none."""
+    """Path of the C compiler; `MissingDependencyError` if there is none."""
     for name in COMPILERS:
         path = shutil.which(name)
         if path is not None:
@@ -37,10 +37,7 @@ def compiler() -> str:
 
 
 def in_c(robot: RobotModel, quantity: Quantity, arrays: Sequence[Array], folder: Path) -> Contender:
-    """The C of that robot over all rows of `arrays`, which it is called with as they stand in memory.
-
-    Raises as `compiled`.
-    """
+    """Contender that runs the C of a robot over all rows of `arrays`; raises as `compiled`."""
     run = compiled(robot, quantity, folder)
     given = [np.ascontiguousarray(array) for array in arrays]
     out: Array = np.empty((len(given[0]), robot.n))
@@ -54,14 +51,14 @@ def in_c(robot: RobotModel, quantity: Quantity, arrays: Sequence[Array], folder:
 
 
 def compiled(robot: RobotModel, quantity: Quantity, folder: Path) -> Callable[..., None]:
-    """The function ``run(rows, pointer, …, pointer)`` over row-major arrays; made once for a folder.
+    """The function ``run(rows, pointer, …, pointer)`` over row-major arrays; compiled once per folder.
 
     Raises
     ------
     MissingDependencyError
         There is no compiler.
     RneDynamicsError
-        It fails, or takes too long.
+        The compiler fails or takes too long.
     """
     stem = folder / f"{robot.name}_{quantity}"
     source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
@@ -69,7 +66,7 @@ def compiled(robot: RobotModel, quantity: Quantity, folder: Path) -> Callable[..
         source.write_text(c_source(trace(robot, quantity)), encoding="utf-8")
         _compile([compiler(), *FLAGS, str(source), "-o", str(library), "-lm"])
     run: Callable[..., None] = ctypes.CDLL(str(library)).run
-    run.restype = None  # type: ignore[attr-defined]  # of a function of ctypes
+    run.restype = None  # type: ignore[attr-defined]  # a function of ctypes
     return run
 
 
@@ -83,5 +80,5 @@ def _compile(command: list[str]) -> None:
 
 
 def pointers(*arrays: Array) -> tuple[Any, ...]:
-    """Rows and addresses, as `compiled` takes them; the caller keeps the arrays alive."""
+    """Rows and addresses for `compiled`; the caller keeps the arrays alive."""
     return (ctypes.c_longlong(len(arrays[0])), *(ctypes.c_void_p(array.ctypes.data) for array in arrays))

@@ -12,6 +12,7 @@ from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.dispatch import bias_torque, forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_dynamics_derivatives
@@ -19,7 +20,6 @@ from rne_dynamics.dynamics.derivatives.regressor import regressor
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import bias_torque, forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 
 SECTION = "calls"
 PLAIN, BOUND, PIN = "plain", "bound", "pin"

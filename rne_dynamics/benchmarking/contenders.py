@@ -1,4 +1,4 @@
-"""What is timed against what."""
+"""Contenders, and which of their times are compared."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class Contender:
     Parameters
     ----------
     name
-        What the report calls it.
+        Name in reports.
     call
-        The statement that is timed, as one would write it.
+        The statement that is timed.
     names
-        What stands for the names in `call`.
+        Values of the names in `call`.
     answer
-        What the call computes, in this package's coordinates; `None` for a call that computes nothing, which another
-        contender takes off.
+        Result of the call in this package's coordinates; `None` for an empty call, whose time is subtracted from
+        another's.
     n
         Joints.
     states
-        States that one execution computes.
+        Number of states that one execution computes.
     threads
-        Cores that it uses.
+        Number of cores that it uses.
     less
-        Name of a contender whose time is taken off: what a call costs that computes nothing.
+        Name of a contender, an empty call, whose time is subtracted.
     """
 
     name: str
@@ -46,16 +46,16 @@ class Contender:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two times that are divided.
+    """Ratio of two times.
 
     Parameters
     ----------
     ours, theirs
-        Contenders; of theirs the fastest.
+        Contenders; the fastest of theirs counts.
     goal
-        Key in `goals.GOALS` that judges the ratio.
+        Key in `goals.GOALS` that the ratio has to meet.
     called
-        What the report calls theirs.
+        Name of theirs in reports.
     """
 
     ours: str
@@ -66,16 +66,16 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """Contenders that are timed in turn.
+    """Contenders that are timed in alternating rounds.
 
     Parameters
     ----------
     section, robot, quantity
-        Where it belongs.
+        Place in the report.
     contenders
         What is timed.
     comparisons
-        Which ratios are told.
+        Ratios to report.
     tolerance
         Largest difference of two answers over the largest entry of the first.
     pairs
@@ -83,7 +83,7 @@ class Case:
     each_link
         Whether times are divided by the number of joints before they are compared.
     long
-        Whether one execution takes many milliseconds, so that fewer rounds have to do.
+        Whether one execution takes many milliseconds, so that there are fewer rounds.
     """
 
     section: str
@@ -102,10 +102,10 @@ class Case:
         return max(contender.n for contender in self.contenders)
 
     def rounds(self, repeats: int) -> int:
-        """How many rounds the case gets where others get `repeats`."""
+        """Number of rounds of this case if others have `repeats`."""
         return max(1, repeats // 4) if self.long else repeats
 
     @property
     def label(self) -> str:
-        """For people."""
+        """Name for progress reports."""
         return f"{self.section}: {self.robot}, {self.quantity}"

@@ -1,10 +1,10 @@
-"""What the ratios should reach."""
+"""Goals of the ratios."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: Robots with so many joints are large: some goals ask for more there.
+#: Number of joints from which a robot is large: some goals are higher then.
 LARGE = 19
 
 
@@ -15,14 +15,14 @@ class Goal:
     Parameters
     ----------
     what, wanted
-        In words.
+        Texts.
     bound
         The number in `wanted`.
     bound_large
-        The same from `LARGE` joints on.
+        The number from `LARGE` joints on.
     slower
-        Whether the ratio is our time over theirs and must not exceed the bound; otherwise it is their time over ours
-        and must reach it.
+        True: the ratio is our time over theirs and must not exceed the bound. False: it is their time over ours and
+        must reach the bound.
     """
 
     what: str
@@ -36,11 +36,11 @@ class Goal:
         return self.bound if self.bound_large is None or n < LARGE else self.bound_large
 
     def ratio(self, ours: float, theirs: float) -> float:
-        """Of two times, in the sense of the goal."""
+        """The ratio of two times as this goal defines it."""
         return ours / theirs if self.slower else theirs / ours
 
     def met(self, ratio: float, n: int) -> bool:
-        """Whether a ratio in the sense of the goal is good enough; never where it is not a number."""
+        """Whether a ratio meets the goal; False for NaN."""
         bound = self.bound_at(n)
         return ratio <= bound if self.slower else ratio >= bound
 
@@ -60,7 +60,7 @@ GOALS = {
     "compiled": Goal(f"{INSIDE} pin called from Python", "at least 4× faster", 4.0),
     "compiled-c": Goal(f"{INSIDE} straight-line generated C for that robot", "at most 3× slower", 3.0, slower=True),
     "batch": Goal(
-        f"{BATCH} pin: its pool or its call less the cost of calling, whichever is faster", "at least 8× faster", 8.0
+        f"{BATCH} pin: its pool or its call less call overhead, whichever is faster", "at least 8× faster", 8.0
     ),
     "batch-c": Goal(f"{BATCH} straight-line generated C, scalar", "at least 2× faster", 2.0),
     "rollout": Goal(

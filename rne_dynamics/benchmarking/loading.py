@@ -1,4 +1,4 @@
-"""From the path of a URDF to a model, alongside Pinocchio."""
+"""Loading of a URDF file, compared with Pinocchio."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot, load
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dispatch import inverse_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import inverse_dynamics
 
 SECTION = "loading"
 OURS = "load_urdf"
@@ -24,12 +24,12 @@ STATES = 4
 
 
 def count(plan: Plan) -> int:
-    """How many cases there are."""
+    """Number of cases."""
     return len(plan.robots)
 
 
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
-    """Every robot, from a file of its own."""
+    """One case per robot."""
     for number, robot in enumerate(plan.robots):
         path = plan.folder / f"loading_{number}.urdf"
         path.write_text(robot.text, encoding="utf-8")
@@ -44,7 +44,7 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 
 
 def _ours(robot: BenchRobot, path: Path) -> Contender:
-    """Warnings included: what `rne check` would show is found, and logged."""
+    """Loading with all checks of `rne check`, whose warnings are logged."""
 
     def answer() -> Array:
         rows = robot.states(STATES)

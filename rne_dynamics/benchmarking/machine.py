@@ -1,4 +1,4 @@
-"""What the figures were measured on, and how to keep to one core."""
+"""Description of the computer, and pinning to one core."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 
 from rne_dynamics.compiling.jit import COMPILED
 
-#: Packages whose versions a report tells, by the names under which they are installed.
+#: Packages whose versions are in reports, by their names for pip.
 PACKAGES = ("numpy", "numba", "llvmlite", "pin", "mujoco")
 
 
@@ -51,9 +51,9 @@ def _cpu() -> str:
 
 @contextlib.contextmanager
 def one_core() -> Iterator[None]:
-    """Keep the calling thread on one core, where the system allows it, so that no move to another spoils a round.
+    """Within the context, pin the calling thread to one core if the system allows it.
 
-    Threads that start inside would be kept there too: have them started before.
+    Threads that start inside are pinned too: start them before.
     """
     allowed = cores()
     if not hasattr(os, "sched_setaffinity") or len(allowed) == 1:
@@ -61,7 +61,7 @@ def one_core() -> Iterator[None]:
         return
     try:
         os.sched_setaffinity(0, {allowed[-1]})
-    except OSError:  # not permitted here: then wherever the system puts it
+    except OSError:  # not permitted: run without pinning
         yield
         return
     try:

@@ -1,4 +1,4 @@
-"""The run: answers compared, then times taken, case by case."""
+"""Run of all cases: compare answers, then measure times."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.sections import SECTIONS
 from rne_dynamics.benchmarking.timing import interleave, statement
 
-#: How long a contender runs in one round at least, ns.
+#: Least time of a contender in one round, ns.
 SLICE, QUICK_SLICE = 2e6, 1e5
 
-#: Told what is compared now, and the part of the run that is done.
+#: Called with the current case and the finished fraction.
 Progress = Callable[[str, float], None]
 
 
 def measure(plan: Plan, sections: Sequence[str], repeats: int, progress: Progress = lambda what, done: None) -> Results:
-    """Compare everything that the plan asks for.
+    """Run all cases of a plan.
 
     Parameters
     ----------

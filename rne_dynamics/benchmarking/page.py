@@ -1,9 +1,9 @@
-"""The figures of docs/performance.md, written from a report of `rne bench`; none is typed by hand.
+"""Tables of docs/performance.md, written from a report of `rne bench`.
 
     rne bench --out docs/performance.json --plot docs/images
     python -m rne_dynamics.benchmarking.page docs/performance.json docs/performance.md
 
-Without a page the figures go to standard output.
+Without a page the tables go to standard output.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ def figures(results: Results) -> str:
 
 
 def rewritten(page: str, results: Results) -> str:
-    """`page` with new figures between its marks; `ArgumentError` where it has none."""
+    """`page` with new figures between its marks; `ArgumentError` if it has none."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ArgumentError(f"the page has no place for figures: write {BEGIN} and {END} into it, on two lines")
+        raise ArgumentError(f"the page has no marks for figures: write {BEGIN} and {END} into it, on two lines")
     return f"{before}{BEGIN}\n{figures(results)}\n{END}{after}"
 
 
 def read(path: Path) -> Results:
-    """A report; `ArgumentError` where the file is none."""
+    """Read a report; `ArgumentError` if the file is none."""
     try:
         return Results.from_json(json.loads(path.read_text(encoding="utf-8")))
     except (OSError, ValueError) as error:
@@ -63,8 +63,8 @@ def _sentence(title: str) -> str:
 def main(argv: list[str] | None = None) -> int:
     """Write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("report", type=Path, help="what `rne bench --out` wrote")
-    parser.add_argument("page", type=Path, nargs="?", help=f"file with {BEGIN} and {END} in it, rewritten between them")
+    parser.add_argument("report", type=Path, help="JSON file of `rne bench --out`")
+    parser.add_argument("page", type=Path, nargs="?", help=f"file whose text between {BEGIN} and {END} is replaced")
     args = parser.parse_args(argv)
     try:
         results = read(args.report)

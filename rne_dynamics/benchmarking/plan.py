@@ -1,4 +1,4 @@
-"""What a run is asked to compare, and what it leaves out."""
+"""Plan of a run, and what is left out of it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pathlib import Path
 
 from rne_dynamics.benchmarking.robots import BenchRobot
 
-#: Peers by the names under which they are imported and installed.
+#: Peers: import names and names for pip.
 PEERS = {"pinocchio": "pin", "mujoco": "mujoco"}
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What is not compared, and why."""
+    """Something that is not compared, and the reason."""
 
     what: str
     why: str
@@ -31,13 +31,13 @@ class Plan:
     Parameters
     ----------
     robots
-        For the sections that go over robots.
+        Robots of the sections that use robots.
     peers
-        Installed ones, by the names under which they are imported.
+        Import names of the installed peers.
     quick
-        Whether small sizes are enough.
+        Whether to use small sizes.
     folder
-        For files that live as long as the run.
+        For temporary files.
     """
 
     robots: Sequence[BenchRobot]
@@ -47,12 +47,12 @@ class Plan:
 
 
 def installed_peers() -> frozenset[str]:
-    """Which of `PEERS` can be imported."""
+    """Names of `PEERS` that can be imported."""
     return frozenset(name for name in PEERS if find_spec(name) is not None)
 
 
 def missing_peers(peers: frozenset[str]) -> list[LeftOut]:
-    """A line for each that is not installed."""
+    """An entry for each peer that is not installed."""
     return [
         LeftOut(f"{package} in every comparison", f"it is not installed (pip install {package})")
         for name, package in PEERS.items() if name not in peers

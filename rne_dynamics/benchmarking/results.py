@@ -1,4 +1,4 @@
-"""What a run has found, and its way to JSON and back."""
+"""Results of a run, and their conversion to JSON and back."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.timing import Times
 from rne_dynamics.errors import ArgumentError
 
-#: Of the JSON; raised when a reader of older files would misread it.
+#: Version of the JSON format; raised with incompatible changes.
 FORMAT = 1
 
 
@@ -28,7 +28,7 @@ class Measurement:
     loops, rounds
         Executions in a round, and rounds.
     minimum, median
-        Over the rounds, ns for one state and core; what `Contender.less` names is taken off.
+        Over the rounds, ns for one state and core, less the time of `Contender.less`.
     """
 
     section: str
@@ -47,21 +47,20 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Two times divided.
+    """Ratio of two times.
 
     Parameters
     ----------
     section, robot, quantity, n
-        Where it belongs.
+        Place in the report.
     ours, theirs
         Contenders.
     against
         Those of which `theirs` is the fastest.
     ratio, ratio_of_medians
-        Of the smallest times, and of the medians: theirs over ours, or ours over theirs where the goal asks so.
+        Of the smallest times, and of the medians: theirs over ours, or ours over theirs if the goal is defined so.
     goal, bound, met
-        Key in `rne_dynamics.benchmarking.goals`, the number it asks for, and whether `ratio` meets it; `None` where
-        there is no goal.
+        Key in `rne_dynamics.benchmarking.goals`, its bound, and whether `ratio` meets it; `None` without a goal.
     """
 
     section: str
@@ -85,7 +84,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """Two contenders whose answers differ, so that their times were not taken."""
+    """Two contenders whose answers differ, so that they were not timed."""
 
     case: str
     first: str
@@ -109,15 +108,15 @@ class Results:
     machine
         `rne_dynamics.benchmarking.machine.description`.
     options
-        What was asked for.
+        Options of the run.
     measurements, ratios, disagreements, left_out
-        What was found, and lines about what was not compared.
+        Results, and lines about what was not compared.
     largest_difference
         Largest relative difference of two answers that agree.
     seconds
-        The run took so long.
+        Duration of the run.
     computing, waiting
-        Processor time and time of the cases on one core, s: where they differ the machine was busy with other things.
+        CPU time and wall-clock time of the cases on one core, s: they differ if the computer was busy.
     """
 
     machine: dict[str, Any]
@@ -143,16 +142,16 @@ class Results:
 
     @property
     def share(self) -> float:
-        """Part of its core that this process had."""
+        """CPU share received."""
         return self.computing / self.waiting if self.waiting > 0.0 else 1.0
 
     def note_share(self, computing: float, waiting: float) -> None:
-        """Note what processor time the rounds of a case on one core took, and what time, s."""
+        """Add CPU time and wall-clock time of a case on one core, s."""
         self.computing += computing
         self.waiting += waiting
 
     def note_differences(self, case: Case, found: Sequence[Difference]) -> bool:
-        """Note how far the answers of a case are apart; whether all agree."""
+        """Add the differences of a case's answers; return whether all agree."""
         for difference in found:
             if difference.agrees:
                 self.largest_difference = max(self.largest_difference, difference.relative)
@@ -165,7 +164,7 @@ class Results:
         return all(difference.agrees for difference in found)
 
     def note_times(self, case: Case, times: Mapping[str, Times]) -> None:
-        """Note the times of a case, and the ratios it asks for."""
+        """Add the times of a case, and its ratios."""
         here = {c.name: _measurement(case, c, times) for c in case.contenders}
         self.measurements += here.values()
         for comparison in case.comparisons:
@@ -186,13 +185,13 @@ class Results:
             )  # fmt: skip
 
     def as_json(self) -> dict[str, Any]:
-        """Numbers, strings, lists and dicts; infinity as a string, which JSON has not."""
+        """Plain values for JSON; infinity as a string."""
         plain: dict[str, Any] = _plain({"format": FORMAT, **asdict(self)})
         return plain
 
     @classmethod
     def from_json(cls, data: Any) -> Results:
-        """The results that `as_json` has written; `ArgumentError` for anything else."""
+        """Results from the output of `as_json`; `ArgumentError` for anything else."""
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise ArgumentError(f"this is no report of `rne bench` in format {FORMAT}; write one with --out")
         rest = {key: value for key, value in data.items() if key != "format"}
@@ -204,7 +203,7 @@ class Results:
             raise ArgumentError(f"this is no complete report of `rne bench`: {error}") from None
 
 
-#: Sense of a ratio that no goal judges.
+#: Definition of ratios without a goal.
 _FASTER = Goal("", "", 0.0)
 
 

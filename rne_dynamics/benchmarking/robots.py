@@ -1,4 +1,4 @@
-"""The robots that are compared."""
+"""Robots of the benchmarks."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree
 from rne_dynamics.verification.states import Rows, bare_states
 
-#: Robots of the example-robot-data wheel that the goals are about: 6, 9, 19 and 32 joints.
+#: Robots of the example-robot-data wheel for the goals: 6, 9, 19 and 32 joints.
 WHEEL = ("ur5_robot.urdf", "panda.urdf", "baxter.urdf", "talos_reduced.urdf")
-#: Where the wheel is not installed.
+#: Robots without that wheel.
 SHIPPED = ("scara", "puma560", "panda")
 
 
 @dataclass(frozen=True, eq=False)
 class BenchRobot:
-    """A robot and the text that peers read.
+    """A robot and its URDF for peers.
 
     Parameters
     ----------
     model
-        Ours. Mimic joints are independent in it, as Pinocchio takes them: both compute the same then.
+        Ours. Mimic joints are independent, as in Pinocchio, so that both compute the same.
     text
         The URDF.
     """
@@ -46,12 +46,12 @@ class BenchRobot:
 
     @cached_property
     def pinocchio(self) -> PinocchioModel:
-        """Pinocchio's model; `MissingDependencyError` where pin is not installed, `ModelError` where they differ."""
+        """Pinocchio's model; `MissingDependencyError` without pin, `ModelError` if the models differ."""
         return PinocchioModel.from_urdf(self.model, self.text)
 
     @cached_property
     def tip(self) -> str:
-        """The last link of those that most joints carry."""
+        """The last of the links with the most joints above them."""
         depth = {-1: 0}
         for body, (parent, *_) in enumerate(self.model.topology.tolist()):
             depth[body] = depth[parent] + 1
@@ -64,18 +64,18 @@ class BenchRobot:
 
 
 def robots(names: Sequence[str]) -> list[BenchRobot]:
-    """The named robots, or those that the goals are about; `DescriptionError` or `ArgumentError` for a name."""
+    """The named robots, or the default ones; `DescriptionError` or `ArgumentError` for an invalid name."""
     return [load(name) for name in names or default_robots()]
 
 
 def default_robots() -> tuple[str, ...]:
-    """Paths in the example-robot-data wheel, or names of robots that ship where it is not installed."""
+    """Paths in the example-robot-data wheel, or without it names of robots that ship."""
     found = {name: wheel_file(name) for name in WHEEL}
     return tuple(str(path) for path in found.values() if path is not None) or SHIPPED
 
 
 def wheel_file(name: str) -> Path | None:
-    """Path of a file of the example-robot-data wheel; `None` where it is not installed or has no such file."""
+    """Path of a file of the example-robot-data wheel; `None` if there is none."""
     try:
         wheel = distribution("example-robot-data")
     except PackageNotFoundError:
@@ -84,10 +84,10 @@ def wheel_file(name: str) -> Path | None:
 
 
 def load(name: str) -> BenchRobot:
-    """One robot by whatever `load_urdf` takes for it, or a model file of an open arm, whose URDF peers are given."""
+    """One robot from a source of `load_urdf`, or from a model file of an open arm, whose URDF peers read."""
     source = read_source(name)
     arm = load_model(source)
-    if not isinstance(arm, RobotModel):
+    if arm.kind != "arm":
         raise ArgumentError(f"{name} has closed loops or flexible links, which peers do not read: name a robot's URDF")
     model = assemble(_without_mimics(arm.tree))
     if model.n == 0:

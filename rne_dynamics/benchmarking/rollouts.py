@@ -1,4 +1,4 @@
-"""Closed-loop simulation, controller and plant compiled, beside MuJoCo stepping the bare arm."""
+"""Closed-loop simulation of controller and plant in compiled code, compared with steps of MuJoCo without control."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 
 SECTION = "rollout"
-#: What is simulated; with friction and limits, MuJoCo has those that it reads of the URDF.
+#: Variants, and whether they are bare; with friction and limits, MuJoCo uses those in the URDF.
 QUANTITIES = {"1 ms, friction and limits": False, "1 ms, bare": True}
 STEP = 1e-3
 STEPS, QUICK_STEPS = 200, 50
-#: The robot that the goal is about.
+#: The robot of the goal.
 JUDGED = "panda"
-#: MuJoCo's integrators; its default first.
+#: MuJoCo's integrators, its default first.
 INTEGRATORS = ("Euler", "RK4")
 
 
 def count(plan: Plan) -> int:
-    """How many cases there are."""
+    """Number of cases."""
     return len(plan.robots) * len(QUANTITIES)
 
 
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
-    """A move of every robot, with friction and limits and without."""
+    """One move per robot, with and without friction and limits."""
     steps = QUICK_STEPS if plan.quick else STEPS
     for robot in plan.robots:
         for quantity, bare in QUANTITIES.items():
@@ -53,10 +53,10 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 
 
 def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
-    """RK4 under computed torque, every cycle recorded."""
+    """RK4 with computed torque, all cycles recorded."""
     model = robot.model
     start, end = move(robot)
-    law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0))
+    law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0), None)
     plant = ArmPlant(model, friction=not bare, stops=not bare, limit_effort=not bare)
     rollout = Rollout(plant, law, Quintic(start, end, duration=steps * STEP), dt=STEP, method="rk4")
 
@@ -68,7 +68,7 @@ def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
 
 
 def _theirs(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Contender:
-    """From the same start, nothing driving the arm."""
+    """The same start, without control."""
     peer = MujocoModel(robot.model, robot.text, integrator, STEP, bare=bare)
     alike = peer if bare else MujocoModel(robot.model, robot.text, integrator, STEP, bare=True)
     names = {
@@ -84,7 +84,7 @@ def _theirs(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Co
 
 
 def move(robot: BenchRobot) -> tuple[Array, Array]:
-    """Where each joint starts, as near zero as its limits allow with a margin, and where it goes; shapes (n,)."""
+    """Start, as near zero as the limits allow with a margin, and end of the move; shapes (n,)."""
     lower, upper = np.maximum(robot.model.lower, -np.pi), np.minimum(robot.model.upper, np.pi)
     span = np.maximum(upper - lower, 0.0)
     start = np.clip(0.0, lower + 0.3 * span, upper - 0.3 * span)

@@ -1,4 +1,4 @@
-"""Time for one state over the number of joints, from 2 to 1000, on generated chains, trees and combs."""
+"""Time for one state over the number of joints, 2 to 1000, of generated chains, trees and combs."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import numpy as np
 from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, nothing
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
+from rne_dynamics.dispatch import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 from rne_dynamics.dynamics.bound import bind
 from rne_dynamics.model.generated import chain, comb, tree
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.plants import forward_dynamics, gravity_torque, inverse_dynamics, mass_matrix
 from rne_dynamics.verification.states import Rows, bare_states
 
 SECTION = "scaling"
@@ -24,15 +24,15 @@ QUICK_SIZES = (2, 10)
 #: Sizes between which the time per link must not grow.
 SMALL, LARGE = 10, 1000
 SHAPES: dict[str, Callable[[int], RobotModel]] = {"chain": chain, "tree": tree, "comb": comb}
-#: Pinocchio's work memory for n joints holds tensors of n³ numbers: 0.3 GB at 200 joints, 4 GB at 500.
+#: Largest number of joints for Pinocchio, whose work memory has n³ numbers: 0.3 GB at 200 joints, 4 GB at 500.
 PIN_LARGEST = 200
-#: So many numbers of an answer are computed by one call at least, so that what a call costs is nothing beside it.
+#: Least number of results per call, so that the call overhead is negligible.
 NUMBERS = 4_000
 
 
 @dataclass(frozen=True)
 class Growing:
-    """A quantity over n: our function, its arguments, Pinocchio's call, and whether it costs O(n)."""
+    """A quantity over n: our function, its arguments, Pinocchio's call, and whether it is O(n)."""
 
     ours: Callable[..., Any]
     arguments: str
@@ -50,12 +50,12 @@ NOTHING = "pin, no joint"
 
 
 def count(plan: Plan) -> int:
-    """How many cases there are."""
+    """Number of cases."""
     return len(SHAPES) * len(QUANTITIES)
 
 
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
-    """Every quantity on every shape, all sizes in one case."""
+    """One case per quantity and shape, with all sizes."""
     sizes = QUICK_SIZES if plan.quick else SIZES
     if "pinocchio" in plan.peers and max(sizes) > PIN_LARGEST:
         why = "its work memory grows with the cube of their number, to 4 GB at 500"
@@ -66,7 +66,7 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
         peers = {n: PinocchioModel.from_tree(models[n]) for n in theirs}
         for quantity in QUANTITIES:
             yield _case(shape, quantity, models, peers)
-        del peers  # gigabytes otherwise, beside those of the next shape
+        del peers  # frees gigabytes before the next shape
 
 
 def _case(
@@ -88,7 +88,7 @@ def _case(
 
 
 def _ours(robot: RobotModel, quantity: Growing) -> Contender:
-    """A batch large enough that the checks of one call do not show; of matrices one, into memory that is there."""
+    """A batch that makes the checks of a call negligible; for matrices one state, into allocated memory."""
     name, rows = quantity.ours.__name__, _rows(robot, quantity)
     if not quantity.linear:
         f, q, out = bind(robot, name), rows.q[0].copy(), np.empty((robot.n, robot.n))
@@ -103,7 +103,7 @@ def _rows(robot: RobotModel, quantity: Growing) -> Rows:
 
 
 def _theirs(peer: PinocchioModel, quantity: Growing) -> Contender:
-    """One call, at the first state of our batch, less what an empty one costs."""
+    """One call for the first state of our batch, less an empty call."""
     first = _rows(peer.robot, quantity).first
     names = _names(quantity, peer.model, peer.data)
     names |= {

@@ -1,4 +1,4 @@
-"""The parts of a run by name."""
+"""Sections of a run by name."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rne_dynamics.benchmarking.plan import LeftOut, Plan
 
 @dataclass(frozen=True)
 class Section:
-    """One part.
+    """One section.
 
     Parameters
     ----------
     title
-        What it compares.
+        Its title in reports.
     cases
-        Its cases one by one, made when they are asked for, and what it leaves out.
+        Generates its cases, and what it leaves out.
     count
-        How many there will be.
+        Number of its cases.
     """
 
     title: str

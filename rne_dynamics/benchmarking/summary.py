@@ -1,4 +1,4 @@
-"""Which goals a run meets, and figures as people read them."""
+"""Goals that a run meets, and figures as text."""
 
 from __future__ import annotations
 
@@ -7,44 +7,44 @@ from dataclasses import dataclass
 from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.results import Ratio, Results
 
-#: Where the rounds had less of their core than this, the figures are marked.
+#: Least CPU share of the rounds; reports with less have a warning.
 QUIET = 0.95
 
 
 @dataclass(frozen=True)
 class Judged:
-    """All ratios that one goal judges."""
+    """All ratios of one goal."""
 
     goal: Goal
     ratios: tuple[Ratio, ...]
 
     @property
     def met(self) -> bool:
-        """Whether every one meets it."""
+        """Whether all meet the goal."""
         return all(ratio.met for ratio in self.ratios)
 
     @property
     def range(self) -> str:
-        """From the smallest to the largest."""
+        """Smallest and largest ratio."""
         low, high = (pick(ratio.ratio for ratio in self.ratios) for pick in (min, max))
         return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"
 
     @property
     def verdict(self) -> str:
-        """How many meet it, and which do not."""
+        """Number of ratios that meet the goal, and those that do not."""
         missed = [f"{r.robot} {r.quantity} {r.ratio:.2f}" for r in self.ratios if not r.met]
         met = f"{len(self.ratios) - len(missed)} of {len(self.ratios)}"
         return "all" if not missed else f"{met}; not: {', '.join(missed)}"
 
 
 def summary(results: Results) -> list[Judged]:
-    """The goals that something was measured for, in their order."""
+    """The goals with measured ratios, in their order."""
     by_goal = {key: tuple(r for r in results.ratios if r.goal == key) for key in GOALS}
     return [Judged(GOALS[key], ratios) for key, ratios in by_goal.items() if ratios]
 
 
 def footing(results: Results) -> list[str]:
-    """On what machine, how long, and how well the answers agree."""
+    """Lines about the computer, the duration, and the agreement of the answers."""
     machine = results.machine
     packages = ", ".join(f"{name} {version}" for name, version in machine["packages"].items())
     lines = [
@@ -53,8 +53,8 @@ def footing(results: Results) -> list[str]:
     ]
     if results.share < QUIET:
         lines.append(
-            f"THE MACHINE WAS BUSY: these rounds had {100.0 * results.share:.0f} % of their core. Whatever runs for "
-            "long looks slower then than what is done between two interruptions; repeat on a quiet machine."
+            f"THE COMPUTER WAS BUSY: these rounds received {100.0 * results.share:.0f} % of their core, which slows "
+            "down long calls more than short ones; repeat on an idle computer."
         )
     if results.agrees:
         lines.append(

@@ -1,4 +1,4 @@
-"""The tables of a report, for the terminal and for docs/performance.md alike."""
+"""Tables of a report, for the terminal and docs/performance.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rne_dynamics.benchmarking.summary import summary, time_text
 
 @dataclass(frozen=True)
 class Cell:
-    """A text, and whether it meets its goal where it has one."""
+    """A text, and whether it meets its goal if it has one."""
 
     text: str
     met: bool | None = None
@@ -30,7 +30,7 @@ class Table:
 
 
 def tables(results: Results) -> Iterator[Table]:
-    """What every section has found, then the goals."""
+    """The tables of all sections, then the goals."""
     for name in results.options["sections"]:
         rows = [m for m in results.measurements if m.section == name]
         ratios = [r for r in results.ratios if r.section == name]
@@ -39,7 +39,7 @@ def tables(results: Results) -> Iterator[Table]:
         if name == scaling.SECTION:
             yield from (_size_table(shape, rows) for shape in dict.fromkeys(m.robot for m in rows))
             if ratios:
-                yield ratio_table("time for one link, and for one state beside pin", ratios)
+                yield ratio_table("time for one link, and for one state compared with pin", ratios)
         else:
             yield _contender_table(SECTIONS[name].title, rows, ratios)
     if summary(results):
@@ -47,7 +47,7 @@ def tables(results: Results) -> Iterator[Table]:
 
 
 def goal_table(results: Results) -> Table:
-    """Every goal that was measured."""
+    """All measured goals."""
     rows = tuple(
         (Cell(line.goal.what), Cell(line.goal.wanted), Cell(line.range), Cell(line.verdict, line.met))
         for line in summary(results)
@@ -56,7 +56,7 @@ def goal_table(results: Results) -> Table:
 
 
 def ratio_table(title: str, ratios: Sequence[Ratio]) -> Table:
-    """A row for every robot and pair, a column for every quantity."""
+    """One row per robot and pair, one column per quantity."""
     quantities = tuple(dict.fromkeys(r.quantity for r in ratios))
     rows = []
     for robot, heading in dict.fromkeys((r.robot, _heading(r)) for r in ratios):
@@ -66,8 +66,8 @@ def ratio_table(title: str, ratios: Sequence[Ratio]) -> Table:
 
 
 def _contender_table(title: str, rows: Sequence[Measurement], ratios: Sequence[Ratio]) -> Table:
-    """A row for every robot and quantity; times of all contenders, then their ratios."""
-    contenders = tuple(dict.fromkeys(m.contender for m in rows if m.n))  # without those that only measure a call
+    """One row per robot and quantity: times of all contenders, then their ratios."""
+    contenders = tuple(dict.fromkeys(m.contender for m in rows if m.n))  # without empty calls
     headings = tuple(dict.fromkeys(map(_heading, ratios)))
     lines = []
     for robot, quantity in dict.fromkeys((m.robot, m.quantity) for m in rows):
@@ -84,7 +84,7 @@ def _contender_table(title: str, rows: Sequence[Measurement], ratios: Sequence[R
 
 
 def _size_table(shape: str, rows: Sequence[Measurement]) -> Table:
-    """A row for every size, ours and theirs for every quantity; for one link."""
+    """One row per size, with our and their time per link for every quantity."""
     here = [m for m in rows if m.robot == shape and m.n]
     quantities = tuple(dict.fromkeys(m.quantity for m in here))
     times = {(m.quantity, m.n, m.contender.startswith("pin")): time_text(m.minimum / m.n) for m in here}

@@ -1,4 +1,4 @@
-"""Contenders timed in turn, so that whatever else the machine does meets them alike."""
+"""Timing of contenders in alternating rounds, so that background load affects all equally."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-#: Executes what is timed so many times and returns how long that took, ns.
+#: Executes a statement a number of times and returns the total time, ns.
 Payload = Callable[[int], float]
 
-#: A calibration starts over from what a run has taken as soon as it is this part of the time asked for.
-_TELLING = 0.1
+#: A calibration run is long enough if it takes this part of the required time.
+_CALIBRATED = 0.1
 
 
 @dataclass(frozen=True)
 class Times:
-    """How long one execution took.
+    """Times of one execution.
 
     Parameters
     ----------
@@ -34,28 +34,28 @@ class Times:
 
     @property
     def minimum(self) -> float:
-        """Of the rounds, ns: the machine at its least disturbed."""
+        """Fastest round, ns."""
         return min(self.rounds)
 
     @property
     def median(self) -> float:
-        """Of the rounds, ns."""
+        """Median of the rounds, ns."""
         return statistics.median(self.rounds)
 
 
 def statement(code: str, names: Mapping[str, Any]) -> Payload:
-    """A payload that executes `code` in a compiled loop without a call of its own around it; no garbage collection."""
+    """A payload that executes `code` in a loop of `timeit`, without a function call and garbage collection."""
     # a copy: the loop adds a name
     return timeit.Timer(code, timer=time.perf_counter_ns, globals=dict(names)).timeit
 
 
 def calibrate(payload: Payload, enough: float) -> int:
-    """How many executions take about `enough` ns."""
+    """Number of executions that take about `enough` ns."""
     loops = 1
-    payload(loops)  # compiled, allocated, warm
+    payload(loops)  # compiles and allocates
     while True:
         took = min(payload(loops) for _ in range(3))
-        if took >= _TELLING * enough:
+        if took >= _CALIBRATED * enough:
             return max(1, round(loops * enough / took))
         loops *= 4
 
@@ -63,16 +63,16 @@ def calibrate(payload: Payload, enough: float) -> int:
 def interleave(
     payloads: Mapping[str, Payload], rounds: int, enough: float, order: random.Random
 ) -> dict[str, Times]:
-    """Time every payload once a round, in an order that is new in each.
+    """Time every payload once per round, in random order.
 
     Parameters
     ----------
     payloads
         By name.
     rounds
-        How often.
+        Number of rounds.
     enough
-        About how long one payload runs in one round, ns; at least one execution.
+        Approximate time of a payload in one round, ns; at least one execution.
     order
         Shuffles the rounds.
     """

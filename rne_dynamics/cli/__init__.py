@@ -1,1 +1,1 @@
-"""Layer 5: the `rne` command. Each subcommand is a module with HELP, configure(parser) and run(args)."""
+"""Layer 5: the `rne` command. Each subcommand is a module with EXAMPLES, configure(parser) and run(args)."""

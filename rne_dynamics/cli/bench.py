@@ -1,4 +1,4 @@
-"""`rne bench`: this package beside Pinocchio and MuJoCo, in one process, in turn."""
+"""`rne bench`: this package compared with Pinocchio and MuJoCo, in alternating rounds of one process."""
 
 from __future__ import annotations
 
@@ -7,9 +7,6 @@ import json
 import tempfile
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
 from rne_dynamics.benchmarking.measuring import measure
 from rne_dynamics.benchmarking.plan import Plan, installed_peers
 from rne_dynamics.benchmarking.results import Results
@@ -17,7 +14,7 @@ from rne_dynamics.benchmarking.robots import robots
 from rne_dynamics.benchmarking.sections import SECTIONS
 from rne_dynamics.cli.bench_plot import plot
 from rne_dynamics.cli.bench_report import print_results
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 
 EXAMPLES = """\
@@ -25,16 +22,16 @@ sections (all by default):
 {sections}
 
 examples:
-  rne bench                                        some minutes
+  rne bench                                        a few minutes
   rne bench calls --robot puma560 --robot my_arm.urdf
   rne bench --quick --json
   rne bench --out results.json --plot pictures
   python -m rne_dynamics.benchmarking.page results.json    the tables of docs/performance.md
 
-Peers are pin and mujoco from PyPI; one that is not installed is left out. What needs ROS or processes of its own is in
-benchmarks/: reply_latency.py (control loop beside an echo node), start_up.py (cold, warm, memory).
+Peers are pin and mujoco from PyPI; one that is not installed is left out. Measurements that need ROS or several
+processes are in benchmarks/: reply_latency.py (control loop and an echo node), start_up.py (cold, warm, memory).
 
-exit code: 0 if all answers agree, 1 if some do not (those are not timed), or, with --strict, if a goal is missed
+exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) or, with --strict, if a goal is missed
 """.format(sections="\n".join(f"  {name:10}{section.title}" for name, section in SECTIONS.items()))
 
 REPEATS, QUICK_REPEATS = 40, 3
@@ -42,7 +39,7 @@ REPEATS, QUICK_REPEATS = 40, 3
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"which parts: {', '.join(SECTIONS)}")
+    parser.add_argument("sections", nargs="*", metavar="SECTION", help=f"sections to run: {', '.join(SECTIONS)}")
     parser.add_argument(
         "--robot", action="append", default=[], metavar="ROBOT",
         help="name of a robot that ships, path or URI of a URDF; may be given several times (default: UR5, Panda, "
@@ -50,15 +47,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--repeats", type=int, default=None, metavar="N",
                         help=f"rounds of each comparison (default: {REPEATS}, with --quick {QUICK_REPEATS})")
-    parser.add_argument("--quick", action="store_true", help="small sizes and short rounds: to see that it runs")
+    parser.add_argument("--quick", action="store_true", help="small sizes and short rounds, to test that it runs")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results as JSON")
-    parser.add_argument("--plot", type=Path, default=None, metavar="DIR", help="draw pictures into this folder")
+    parser.add_argument("--plot", type=Path, default=None, metavar="DIR", help="write figures to this folder")
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compare, print, and return 0 where all agree."""
+    """Compare and print; 0 if all agree."""
     unknown = [name for name in args.sections if name not in SECTIONS]
     if unknown:
         raise ArgumentError(f"there is no section {unknown[0]!r}; sections are {', '.join(SECTIONS)}")
@@ -80,11 +77,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Results:
-    bar = Progress(
-        TextColumn("{task.description:44}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    with bar, tempfile.TemporaryDirectory(prefix="rne_bench_") as folder:
+    with progress_bar() as bar, tempfile.TemporaryDirectory(prefix="rne_bench_") as folder:
         task = bar.add_task("robots", total=1.0)
         plan = Plan(robots(args.robot), installed_peers(), args.quick, Path(folder))
         return measure(

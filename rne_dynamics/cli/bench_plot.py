@@ -1,4 +1,4 @@
-"""The pictures of `rne bench --plot`."""
+"""Figures of `rne bench --plot`."""
 
 from __future__ import annotations
 
@@ -10,30 +10,27 @@ from rne_dynamics.benchmarking import batches, c_reference, calls, compiled_loop
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Ratio, Results
 from rne_dynamics.benchmarking.summary import time_text
-from rne_dynamics.cli.verify_plot import canvas
+from rne_dynamics.cli.figures import canvas
 
-#: Looks of robots or shapes, one after the other.
+#: Markers of robots or shapes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-#: What the bars of many states are called, and their colours: ours, then C, then Pinocchio's.
-LOOKS = {
+#: Labels and colours of the bars for many states: ours, C, Pinocchio.
+BARS = {
     batches.STRAIGHT: ("straight-line vector code (bind_batch)", "C0"),
     batches.GENERAL: ("general kernels (bind_batch)", "C9"),
     batches.PLAIN: ("plain function", "lightsteelblue"),
     compiled_loops.OURS: ("state by state in compiled code", "C2"),
     c_reference.C: ("straight-line C, gcc -O3", "0.6"),
-    batches.CALL: ("pin, call less the cost of calling", "C1"),
+    batches.CALL: ("pin, call without call overhead", "C1"),
     batches.POOL: ("pin, its pool", "C3"),
 }  # fmt: skip
 
 
 def plot(folder: Path, results: Results) -> list[Path]:
-    """Draw what was measured: ``bench_calls.png``, ``bench_batch.png`` and ``bench_scaling.png``; the files written.
+    """Write ``bench_calls.png``, ``bench_batch.png`` and ``bench_scaling.png`` as far as measured; return their paths.
 
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
+    Raises as `canvas`.
     """
     written = []
     for section, size, draw in (
@@ -42,7 +39,7 @@ def plot(folder: Path, results: Results) -> list[Path]:
     ):  # fmt: skip
         if any(m.section == section for m in results.measurements):
             path = folder / f"bench_{section}.png"
-            with canvas(path, size) as figure:
+            with canvas(path, *size) as figure:
                 draw(figure, results)
             written.append(path)
     return written
@@ -59,14 +56,13 @@ def _draw_calls(figure: Any, results: Results) -> None:
         for k, (robot, n) in enumerate(robots):
             chosen = [r for r in here if r.robot == robot]
             x = [quantities.index(r.quantity) + 0.14 * (k - 0.5 * (len(robots) - 1)) for r in chosen]
-            look = {"color": f"C{k}", "label": f"{robot}, {n} joints"}
-            axes.plot(x, [r.ratio for r in chosen], linestyle="", marker=MARKERS[k % len(MARKERS)], **look)
+            line = {"color": f"C{k}", "label": f"{robot}, {n} joints"}
+            axes.plot(x, [r.ratio for r in chosen], linestyle="", marker=MARKERS[k % len(MARKERS)], **line)
         _draw_bounds(axes, here, quantities)
         axes.axhline(1.0, color="0.4", linewidth=0.8)
         axes.set_yscale("log")
         axes.set_xticks(range(len(quantities)), [_words(q) for q in quantities], rotation=35, ha="right")
         axes.set_title(f"{form} form")
-        axes.grid(axis="y", alpha=0.3, which="both")
         ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
@@ -77,12 +73,12 @@ def _draw_calls(figure: Any, results: Results) -> None:
 
 
 def _words(quantity: str) -> str:
-    """A name as words, a long one shorter."""
+    """A name as words, shortened."""
     return quantity.replace("_", " ").replace("dynamics derivatives", "derivatives")
 
 
 def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) -> None:
-    """Goals as short lines, dotted for large robots."""
+    """Draw goals as short lines, dotted for large robots."""
     for place, quantity in enumerate(quantities):
         goals = {r.goal for r in ratios if r.quantity == quantity and r.goal}
         for goal in (GOALS[key] for key in goals):
@@ -93,15 +89,15 @@ def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) 
 
 
 def _draw_batches(figure: Any, results: Results) -> None:
-    """Inverse dynamics: time for one state and core, by contender; the loop inside compiled code too."""
+    """Draw the time of inverse dynamics for one state and core, by contender."""
     wanted = {batches.SECTION: "inverse_dynamics, 1 core", compiled_loops.SECTION: "inverse_dynamics"}
     rows = [m for m in results.measurements if wanted.get(m.section) == m.quantity and m.n]
-    contenders = [c for c in LOOKS if any(m.contender == c for m in rows)]
+    contenders = [c for c in BARS if any(m.contender == c for m in rows)]
     robots = list(dict.fromkeys((m.robot, max(n.n for n in rows if n.robot == m.robot)) for m in rows))
     axes = figure.subplots()
     width = 0.85 / max(len(contenders), 1)
     for k, contender in enumerate(contenders):
-        label, color = LOOKS[contender]
+        label, color = BARS[contender]
         found = {m.robot: m.minimum for m in rows if m.contender == contender}
         x = [i + (k - 0.5 * (len(contenders) - 1)) * width for i, (robot, _) in enumerate(robots) if robot in found]
         heights = [found[robot] for robot, _ in robots if robot in found]
@@ -112,7 +108,6 @@ def _draw_batches(figure: Any, results: Results) -> None:
     axes.set_xticks(range(len(robots)), [f"{robot}, {n} joints" for robot, n in robots])
     axes.set_ylabel("time for one state and core (ns)")
     axes.set_title("inverse dynamics of many states")
-    axes.grid(axis="y", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=4, fontsize="small")
 
 
@@ -126,15 +121,14 @@ def _draw_scaling(figure: Any, results: Results) -> None:
             here = [m for m in rows if (m.quantity, m.robot) == (quantity, shape)]
             for who, style, theirs in (("rne", "-", False), ("pin", ":", True)):
                 chosen = [m for m in here if m.contender.startswith("pin") == theirs]
-                look = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{shape}, {who}"}
+                line = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{shape}, {who}"}
                 if chosen:
-                    axes.semilogx([m.n for m in chosen], [m.minimum / m.n for m in chosen], **look)
+                    axes.semilogx([m.n for m in chosen], [m.minimum / m.n for m in chosen], **line)
         axes.set_title(quantity.replace("_", " "))
         if quantity == "mass_matrix":
             axes.set_yscale("log")
         else:
-            axes.set_ylim(bottom=0.0)  # flat lines are what one looks for
-        axes.grid(alpha=0.3, which="both")
+            axes.set_ylim(bottom=0.0)
         ticks = [m for m in (2, 5, 10, 20, 50, 100, 200, 500, 1000) if m <= max(m.n for m in rows)]
         axes.set_xticks(ticks, [str(tick) for tick in ticks])
         axes.minorticks_off()

@@ -1,4 +1,4 @@
-"""What `rne bench` prints."""
+"""Tables that `rne bench` prints."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 
-_LOOKS = {True: "green", False: "red", None: ""}
+_STYLES = {True: "green", False: "red", None: ""}
 
 
 def print_results(out: Console, results: Results) -> None:
-    """Times and ratios of every section, goals, what was left out, and on what machine."""
+    """Print times and ratios of every section, goals, omissions, and the computer."""
     for table in tables(results):
         out.print(_rich(table))
     for line in results.left_out:
@@ -34,6 +34,6 @@ def _rich(table: Table) -> rich_table.Table:
         if before and table.left == 2 and row[0] != before[0]:
             made.add_section()
         same = bool(before) and table.left == 2 and row[0] == before[0]
-        made.add_row("" if same else row[0].text, *(Text(cell.text, _LOOKS[cell.met]) for cell in row[1:]))
+        made.add_row("" if same else row[0].text, *(Text(cell.text, _STYLES[cell.met]) for cell in row[1:]))
         before = row
     return made

@@ -1,6 +1,6 @@
-"""`rne check`: what in a description would mislead a controller, each with its line and mend.
+"""`rne check`: faults of a description that would mislead a controller, with lines and fixes.
 
-Of a model file the URDF it names is checked too, and what loops or flexible links make of it.
+For a model file, its URDF is checked too, and its loops or flexible links.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from rich.text import Text
 from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
 from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
-from rne_dynamics.cli.robot_argument import add_robot, console, robot_source, xacro_arguments
+from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.findings import Finding, Report, Severity
 from rne_dynamics.description.lint import examine
 from rne_dynamics.description.model_file import examine_model
@@ -28,9 +29,9 @@ EXAMPLES = """\
 examples:
   rne check puma560
   rne check my_arm.urdf
-  rne check pantograph                                the model file, its URDF, and the mechanism they make
+  rne check pantograph                                the model file, its URDF, and their mechanism
   rne check package://my_arm_description/urdf/arm.urdf.xacro --arg tool:=gripper
-  rne check my_arm.urdf --lenient                     what can be repaired as warnings, as it would then be read
+  rne check my_arm.urdf --lenient                     repairable faults as warnings
   ros2 param get --hide-type /robot_state_publisher robot_description | rne check -
 
 exit code: 0 without errors, 1 with errors (with --strict also with warnings). Lines of a .xacro file are those of the
@@ -54,12 +55,12 @@ def run(args: argparse.Namespace) -> int:
         check_model(source, xacro_arguments(args)) if is_model_file(source) else ([check_urdf(source)], None)
     )
     if args.json:
-        told = as_json(reports[0])
+        figures = as_json(reports[0])
         if is_model_file(source):
-            told["ok"] = all(report.ok for report in reports)
-            told["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
-            told["mechanism"] = freedoms
-        print(json.dumps(told, indent=2))
+            figures["ok"] = all(report.ok for report in reports)
+            figures["urdf"] = as_json(reports[1]) if len(reports) > 1 else None
+            figures["mechanism"] = freedoms
+        print(json.dumps(figures, indent=2))
     else:
         for report in reversed(reports):
             _print(report)
@@ -70,12 +71,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def check_urdf(source: Source) -> Report:
-    """The report on a URDF, with what its dynamics and another reader say of it."""
+    """The report on a URDF, with findings on its dynamics and of urdf_parser_py."""
     examination = examine(source)
     report = examination.report
     if examination.tree is None or examination.outline is None:
         return report
-    refused = refusal_of_urdf_parser_py(source)
+    refused = refusal_of_urdf_parser_py(source, examination.outline.element)
     found = lint_dynamics(assemble(examination.tree), examination.outline)
     return _with(report, [*found, *([] if refused is None else [refused])])
 
@@ -105,7 +106,7 @@ def _with(report: Report, found: Iterable[Finding]) -> Report:
 
 
 def as_json(report: Report) -> dict[str, object]:
-    """The report as plain values: file, ok, how many of each severity, findings."""
+    """The report as plain values: file, ok, number of findings by severity, findings."""
     return {
         "file": report.file,
         "ok": report.ok,
@@ -119,20 +120,21 @@ def as_json(report: Report) -> dict[str, object]:
 def _print(report: Report) -> None:
     out = console()
     if report.findings:
-        table = Table("line", "severity", "element", "what", "mend", header_style="bold")
+        table = Table("line", "severity", "element", "what", "fix", header_style="bold")
         for f in report.findings:
             line = str(f.line) if f.line else ""
-            table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.mend)
+            table.add_row(line, Text(f.severity.value, _STYLE[f.severity]), f.element, f.message, f.fix)
         out.print(table)
     counts = [f"{len(report.of(s))} {s.value}{'s' * (len(report.of(s)) != 1)}" for s in Severity if report.of(s)]
     if report.repairable:
         counts[-1] += "; loads with --lenient"
-    print(f"{report.file}: {', '.join(counts) or 'nothing to mend'}")
+    print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
 
 
-def _print_freedoms(told: Freedoms) -> None:
+def _print_freedoms(found: Freedoms) -> None:
     print(
-        f"degrees of freedom: {told['freedoms']} (by Grübler's count {told['gruebler']}), {told['actuated']} actuated "
-        f"and {told['passive']} passive joints, {told['constraints']} blocked directions, {told['redundant']} of them "
-        f"redundant; distance to a singular posture {told['distance_to_singular']:.3g}"
+        f"degrees of freedom: {found['freedoms']} (by Grübler's count {found['gruebler']}), "
+        f"{found['actuated']} actuated and {found['passive']} passive joints, {found['constraints']} blocked "
+        f"directions, {found['redundant']} of them redundant; distance to a singular posture "
+        f"{found['distance_to_singular']:.3g}"
     )

@@ -1,4 +1,4 @@
-"""What the dynamics of a description say of its limits: drives too weak to hold it, inertias too small to control."""
+"""Checks of a description by its dynamics: drives too weak for gravity, inertias too small to control."""
 
 from __future__ import annotations
 
@@ -11,31 +11,31 @@ from rne_dynamics.control.damping_limits import SAFETY
 from rne_dynamics.control.startup.gravity_load import effort_units
 from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
+from rne_dynamics.dispatch import gravity_torque, mass_matrix
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.plants import gravity_torque, mass_matrix
 
-#: Random postures inside the limits; of mass matrices, which take longer, fewer.
+#: Number of random postures, and of those with mass matrices, which take longer.
 _POSTURES, _MATRICES = (1000, 25) if COMPILED else (100, 5)
-#: Effort limits are exceeded by more than this part: digits.
+#: Relative excess over effort limits that is ignored as rounding.
 _NOTICED = 0.01
-#: Joint states per second that a controller gets at best, 1/s.
+#: Highest rate of joint states, 1/s.
 _RATE = 1000.0
-#: The largest safe damping uses at least this part of the effort limit at the velocity limit; published robots without
-#: rotor inertia use 2e-4 and more.
+#: Least part of the effort limit that the largest safe damping uses at the velocity limit; published robots without
+#: rotor inertia use at least 2e-4.
 _USABLE = 5e-5
 
 
 def lint_dynamics(robot: RobotModel, outline: Outline) -> Iterator[Finding]:
-    """Yield joints whose drive gravity overpowers, and joints that no gain is small enough for.
+    """Yield joints whose effort limit is below gravity, and joints with too little inertia for any gain.
 
     Parameters
     ----------
     robot
         The model.
     outline
-        The elements it was made of, for their lines.
+        Its elements, for lines.
     """
     if robot.n == 0:
         return
@@ -55,46 +55,46 @@ def _lint_gravity(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Fin
                 f"{joint.where} <limit>",
                 f"effort is {limit:g} {unit}, while gravity needs up to {most:.4g} {unit}, and more than the limit in "
                 f"{share:.1f} % of random postures",
-                "correct the masses, or the limit if it is the motor's before its gears; springs, counterweights and "
-                "weightlessness are not in a URDF",
+                "correct the masses, or the limit if it is that of the motor without its gears; a URDF has no springs, "
+                "counterweights or weightlessness",
             )
 
 
 def _lint_small(robot: RobotModel, outline: Outline, q: Array) -> Iterator[Finding]:
-    """Yield joints whose largest safe damping, felt · rate / `SAFETY`, does nothing: see `control.damping_limits`."""
-    felt, units = _felt(robot, q), effort_units(robot)
+    """Yield joints whose largest safe damping, inertia · rate / `SAFETY`, is useless (`control.damping_limits`)."""
+    inertia, units = _inertia(robot, q), effort_units(robot)
     for k, joint in _driven(robot, outline):
-        damping, fastest = felt[k] * _RATE / SAFETY, robot.velocity_limit[k]
+        damping, fastest = inertia[k] * _RATE / SAFETY, robot.velocity_limit[k]
         if 0.0 < fastest < np.inf and 0.0 <= damping * fastest < _USABLE * robot.effort_limit[k]:
             unit, per = units[k], "s/m" if units[k] == "N" else "s/rad"
             yield warning(
                 joint.element.line,
                 joint.where,
-                f"feels an inertia of only {felt[k]:.3g} in half of all postures: at {_RATE:g} Hz no damping above "
-                f"{damping:.2g} {unit} {per} is safe, which has no use for its effort limit of "
+                f"has an inertia of at most {inertia[k]:.3g} in half of all postures: at {_RATE:g} Hz damping is safe "
+                f"up to {damping:.2g} {unit} {per} only, far too little for its effort limit of "
                 f"{robot.effort_limit[k]:g} {unit}",
                 "correct the inertias of the links it moves, or add the rotor inertia of its drive",
             )
 
 
-def _felt(robot: RobotModel, q: Array) -> Array:
-    """Median over postures of the inertia that each joint feels while all others yield; NaN without any; (n,)."""
+def _inertia(robot: RobotModel, q: Array) -> Array:
+    """Median over postures of each joint's inertia with all others free, 1 / (M⁻¹)ₖₖ; NaN without any; (n,)."""
     M = mass_matrix(robot, q)
     moving = np.flatnonzero((np.diagonal(M, axis1=1, axis2=2) > 0.0).all(axis=0))
-    felt = np.full((len(q), robot.n), np.nan)
+    inertia = np.full((len(q), robot.n), np.nan)
     for row, matrix in enumerate(M[:, moving[:, None], moving]):
         try:
-            felt[row, moving] = 1.0 / np.diagonal(np.linalg.inv(matrix))
+            inertia[row, moving] = 1.0 / np.diagonal(np.linalg.inv(matrix))
         except np.linalg.LinAlgError:
-            continue  # a motion without inertia, which `lint_bodies` reports
-    known = np.isfinite(felt).any(axis=0)
+            continue  # a motion without inertia; `lint_bodies` reports it
+    known = np.isfinite(inertia).any(axis=0)
     median = np.full(robot.n, np.nan)
-    median[known] = np.nanmedian(felt[:, known], axis=0)
+    median[known] = np.nanmedian(inertia[:, known], axis=0)
     return median
 
 
 def _driven(robot: RobotModel, outline: Outline) -> Iterator[tuple[int, JointOutline]]:
-    """Coordinates with a joint of their own and an effort limit."""
+    """Index and joint of coordinates with one joint and an effort limit."""
     for k, name in enumerate(robot.joint_names):
         joint = outline.joints.get(name)
         if joint is not None and 0.0 < robot.effort_limit[k] < np.inf:

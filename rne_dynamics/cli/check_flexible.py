@@ -1,4 +1,4 @@
-"""What is wrong or doubtful in the flexible links of a model file: stiffness, modes, damping, sag under gravity."""
+"""Checks of the flexible links of a model file: stiffness, modes, damping, sag under gravity."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.flexible.modal import ModalLink
 
-#: A loop at this rate, Hz, sees vibrations of up to half of it.
+#: Control rate, Hz; vibrations up to half of it can be controlled.
 _RATE = 1000.0
-#: Beams shorter than so many thicknesses also shear, which Euler and Bernoulli's do not.
+#: Least length in thicknesses of a beam without shear, as Euler and Bernoulli's theory has it.
 _SLENDER = 10.0
-#: E/ρ of solids, (m/s)²: from soft plastics to carbon fibre along its fibres, each with an ample margin.
+#: Range of E/ρ of solids, (m/s)²: from soft plastics to carbon fibre along its fibres, with an ample margin.
 _SPECIFIC = (1e5, 1e9)
-#: That of metals, about: aluminium, steel, titanium and magnesium have nearly the same.
+#: E/ρ of metals: aluminium, steel, titanium and magnesium have nearly the same.
 _METAL = 2.6e7
-#: Radii of gyration of sections in metal: thinner is foil, m; thicker is no beam, as a part of its length.
+#: Range of radii of gyration of metal sections: foil is thinner, m; stout bodies are thicker, part of the length.
 _FOIL, _STOUT = 1e-5, 0.25
 
 
 def lint_flexible(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> list[Finding]:
-    """Findings on flexible links that can be computed with.
+    """Findings on valid flexible links.
 
     Parameters
     ----------
     arm
         The arm.
     entries
-        The links as the file gives them.
+        The links as the file describes them.
     """
     found: list[Finding] = []
     for entry in entries:
@@ -58,8 +58,8 @@ def _fast(arm: FlexibleArm, link: ModalLink, entry: FlexibleEntry) -> Iterator[F
     if highest > 0.5 * _RATE:
         yield warning(
             entry.line_of("modes"), f"{entry.where} modes",
-            f"reach {highest:.4g} Hz; a loop at {_RATE:g} Hz sees vibrations of up to {0.5 * _RATE:g} Hz, and steps of "
-            "1 ms are stable but do not follow such a mode",
+            f"reach {highest:.4g} Hz; a loop at {_RATE:g} Hz can control vibrations up to {0.5 * _RATE:g} Hz, and "
+            "integration steps of 1 ms are stable but inaccurate for such a mode",
             "take fewer modes of that kind (torsion is the stiffest), or correct EI and GJ",
         )  # fmt: skip
 
@@ -71,7 +71,7 @@ def _undamped(link: ModalLink, entry: FlexibleEntry) -> Iterator[Finding]:
         which = "all modes" if not link.damping.any() else "some mode"
         yield warning(
             entry.line_of(given), f"{entry.where} damping",
-            f"is 0 for {which}; what the controller does not damp then vibrates for ever",
+            f"is 0 for {which}; vibration that the controller does not damp never decays",
             "give a ratio: bare metal has 0.001 to 0.01, bolted structures 0.01 to 0.05",
         )  # fmt: skip
 
@@ -94,7 +94,7 @@ def _stout(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
         yield warning(
             entry.line_of("length"), f"{entry.where} length",
             f"is {beam.length / thick:.3g} times the section's {thick:g} m; below {_SLENDER:g} times a beam also "
-            "shears, and these modes, which leave that out, are too stiff",
+            "deforms in shear, and these modes without shear are too stiff",
             "make the link rigid, or give modal matrices of a finite-element model (modal: file)",
         )  # fmt: skip
 
@@ -104,13 +104,13 @@ def _twist(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
     if y and z and not torsion:
         yield warning(
             entry.line_of("modes"), f"{entry.where} modes",
-            "has bending in both planes and no torsion; what hangs beside the beam's axis twists it",
-            "add torsion: 1 (with GJ and polar, or a section), or leave it where the beam is closed and thick",
+            "has bending in both planes but no torsion; loads off the beam's axis twist it",
+            "add torsion: 1 (with GJ and polar, or a section), or leave it for a stiff closed section",
         )  # fmt: skip
 
 
 def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
-    mend = "give N m^2: 1 N mm^2 is 1e-6 N m^2"
+    fix = "give N m^2: 1 N mm^2 is 1e-6 N m^2"
     mass = float(np.mean(beam.mass_per_length))
     for plane, count in (("y", beam.modes[0]), ("z", beam.modes[1])):
         EI, spread = float(np.mean(getattr(beam, f"EI_{plane}"))), float(np.mean(getattr(beam, f"spread_{plane}")))
@@ -123,14 +123,14 @@ def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
                 line, where,
                 f"in plane {plane} is {EI:g} N m^2 with polar {spread:g} kg m: their quotient E/density is "
                 f"{EI / spread:.3g} (m/s)^2, and solids have {_SPECIFIC[0]:g} to {_SPECIFIC[1]:g}",
-                f"correct EI or polar; {mend}",
+                f"correct EI or polar; {fix}",
             )  # fmt: skip
         elif not _FOIL < radius < _STOUT * beam.length:
             yield warning(
                 line, where,
                 f"in plane {plane} is {EI:g} N m^2 at {mass:g} kg/m: in metal a section whose radius of gyration is "
                 f"{1e3 * radius:.3g} mm, for a beam of {beam.length:g} m",
-                f"correct EI or mass_per_length; {mend}",
+                f"correct EI or mass_per_length; {fix}",
             )  # fmt: skip
     GJ, most = float(np.mean(beam.GJ)), 0.5 * float(np.mean(beam.EI_y) + np.mean(beam.EI_z))
     if beam.modes[2] and beam.EI_y.all() and beam.EI_z.all() and GJ / most > 1.0 + 1e-9:
@@ -138,7 +138,7 @@ def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
             entry.line_of("GJ"), f"{entry.where} GJ",
             f"is {GJ:g} N m^2, more than half the sum of EI in both planes, {most:g}, which no section of an isotropic "
             "material exceeds",
-            "correct GJ or EI, or leave it for fibres wound to twist little",
+            "correct GJ or EI, or leave it for fibre composites with high torsional stiffness",
         )  # fmt: skip
 
 
@@ -146,11 +146,11 @@ def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Findi
     try:
         tips = tip_deflections(arm, at_rest(arm).delta)
     except ModelError as fault:
-        message, _, mend = str(fault).rpartition("; ")
-        yield warning(min(entry.line for entry in entries), "flexible", message, mend)
+        message, _, fix = str(fault).rpartition("; ")
+        yield warning(min(entry.line for entry in entries), "flexible", message, fix)
         return
     by_name = {entry.link: entry for entry in entries}
-    for link, tip in zip(arm.links, tips, strict=True):
+    for link, tip in zip(arm.flexible_links, tips, strict=True):
         entry = by_name[link.link]
         length = float(np.linalg.norm(link.tip)) if entry.beam is None else entry.beam.length
         sag = float(np.linalg.norm(tip[:3]))
@@ -159,6 +159,6 @@ def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Findi
             yield warning(
                 entry.line, entry.where,
                 f"sags by {sag:.3g} m at rest under gravity with all joints at zero, {100.0 * sag / length:.3g} % of "
-                f"its {length:.3g} m; beyond {100.0 * most:g} % the theory of its bending is too coarse",
-                "make it stiffer or its load lighter, or set gravity to 0 0 0 if it is not meant to bend by it",
+                f"its {length:.3g} m; beyond {100.0 * most:g} % its bending theory is inaccurate",
+                "make it stiffer or its load lighter, or set gravity to 0 0 0 if gravity does not bend it",
             )  # fmt: skip

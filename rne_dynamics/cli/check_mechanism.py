@@ -1,4 +1,4 @@
-"""What is wrong or doubtful in a mechanism that a model file describes: freedoms, loops, motors, posture."""
+"""Checks of a mechanism in a model file: freedoms, loops, motors, posture."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from rne_dynamics.errors import AssemblyError, ModelError
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import Mechanism
 
-#: A loop that gapes by more at the posture given was not meant to: more than digits left out explain.
+#: Largest closure error of a loop at the given posture that rounding explains: m, rad.
 _GAP, _TURN = 1e-3, 0.01
-#: Limits are met within this, m or rad.
+#: Tolerance of limits, m or rad.
 _SLACK = 1e-6
 
 
 class Freedoms(TypedDict):
-    """What a mechanism's freedoms are, counted and by numerical rank."""
+    """Degrees of freedom of a mechanism, by count and by numerical rank."""
 
     freedoms: int
     gruebler: int
@@ -43,9 +43,9 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
     Parameters
     ----------
     mechanism
-        As its model file describes it, the posture not yet made exact.
+        As its model file describes it, with the posture's closure errors.
     values
-        The file's entries, for their lines.
+        The file's entries, for lines.
     """
     lines = {entry.value["name"].value: entry.line for entry in values["loops"].value}
     at = values["posture"].line if "posture" in values else values["loops"].line
@@ -55,7 +55,7 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
     except AssemblyError:
         blocked = [] if given.freedoms else list(_motors(mechanism, given, values["actuated"].line))
         return [*_open_loops(given, lines), *blocked], None
-    except ModelError:  # not held, or driven twice: the counts below say which
+    except ModelError:  # too few or too many actuated joints: reported below
         closed = mechanism
     found = mobility(closed)
     findings = [
@@ -76,7 +76,7 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
 
 
 def without_passive_efforts(report: Report, mechanism: Mechanism) -> Report:
-    """The URDF's findings but those that a joint without a motor has no effort."""
+    """The URDF's findings without those about effort limits of passive joints."""
     passive = {f"joint {name!r} <limit>" for name in mechanism.passive_names}
     kept = (f for f in report.findings if not (f.element in passive and f.message.startswith("effort is")))
     return replace(report, findings=tuple(kept))
@@ -89,7 +89,7 @@ def _open_loops(given: Mobility, lines: dict[str, int]) -> Iterator[Finding]:
             yield error(
                 lines[name],
                 f"loop {name!r}",
-                f"cannot close: {_amount(gap, turn)} remain between its frames at the posture given, and from there no "
+                f"cannot close: its closure error at the given posture is {_amount(gap, turn)}, and from there no "
                 "motion of the passive joints closes all loops",
                 HALF_TURN
                 if abs(turn - math.pi) < _TURN
@@ -104,8 +104,9 @@ def _rough(mechanism: Mechanism, closed: Mechanism, given: Mobility, lines: dict
             yield warning(
                 lines[name],
                 f"loop {name!r}",
-                f"gapes by {_amount(gap, turn)} at the posture given; it closes near there, on this branch or another",
-                f"write the posture that was found, if it is meant: {exact}"
+                f"has a closure error of {_amount(gap, turn)} at the given posture; it closes nearby, on this branch "
+                "or another",
+                f"write the posture that was found, if it is correct: {exact}"
                 + (f"; else {HALF_TURN}" if abs(turn - math.pi) < _TURN else ""),
             )
 
@@ -118,30 +119,30 @@ def _motors(mechanism: Mechanism, found: Mobility, line: int) -> Iterator[Findin
             line,
             "loops",
             f"block every motion: {found.rank} independent directions are blocked, of {found.joints} joints",
-            "block less (kind: planar_pin in a planar linkage), or add the joint that is missing",
+            "block less (kind: planar_pin in a planar linkage), or add the missing joint",
         )
     elif found.missing_actuators:
         hint = f"; on no loop: {', '.join(loose)}" if loose else ""
         yield error(
             line,
             "actuated",
-            f"{has}: {_count(found.missing_actuators, 'passive joint')} held by nothing{hint}",
-            f"add {_count(found.missing_actuators, 'joint')} to actuated, or make fixed what should not move",
+            f"{has}: {_count(found.missing_actuators, 'passive joint')} not determined{hint}",
+            f"add {_count(found.missing_actuators, 'joint')} to actuated, or make joints fixed that should not move",
         )
     if found.surplus_actuators and found.freedoms and not found.singular:
         yield note(
             line,
             "actuated",
-            f"{has}, {found.surplus_actuators} more than can move independently; efforts are the least in norm unless "
-            "effort_weights or preload say otherwise, and motions are given for the joints that lead the others",
-            f"leave it if they are there; else take {_count(found.surplus_actuators, 'joint')} out of actuated",
+            f"{has}, {found.surplus_actuators} more than can move independently; efforts have the least norm without "
+            "effort_weights or preload, and motions are given for the independent joints",
+            f"leave it if the motors exist; else remove {_count(found.surplus_actuators, 'joint')} from actuated",
         )
     if found.idle:
         yield note(
             line,
             "loops",
-            f"leave {_count(found.idle, 'freedom')} idle: a part turns about itself, as a rod between two ball joints "
-            "does, and moves no mass centre; it needs no motor",
+            f"leave {_count(found.idle, 'freedom')} idle: a part turns about its own axis, as a rod between two ball "
+            "joints does, without moving a mass centre; it needs no motor",
             "leave it",
         )
 
@@ -151,9 +152,9 @@ def _redundant(found: Mobility, line: int) -> Iterator[Finding]:
         yield note(
             line,
             "loops",
-            f"{found.redundant} of {found.constraints} blocked directions say nothing new: by Grübler's count "
-            f"{_count(found.gruebler, 'degree')} of freedom, in truth {found.freedoms}; motion and efforts are not "
-            "affected, forces at the cuts are the least in norm",
+            f"{found.redundant} of {found.constraints} blocked directions are redundant: Grübler's count gives "
+            f"{_count(found.gruebler, 'degree')} of freedom, the rank {found.freedoms}; motion and efforts are not "
+            "affected, forces at the cuts have the least norm",
             "leave it, or block less: kind: planar_pin for a hinge in a planar linkage",
         )
 
@@ -175,7 +176,7 @@ def _posture(mechanism: Mechanism, found: Mobility, line: int, values: Values) -
         yield error(
             line,
             "posture",
-            "is singular: here the actuated joints do not hold the passive ones, so nothing can be computed",
+            "is singular: the actuated joints do not determine the passive ones, so nothing can be computed",
             "give a posture away from it",
         )
     elif held and found.distance < NEAR_SINGULAR:
@@ -183,13 +184,13 @@ def _posture(mechanism: Mechanism, found: Mobility, line: int, values: Values) -
             line,
             "posture",
             f"is near a singular one: the distance is {found.distance:.2g}, below {NEAR_SINGULAR:g}; passive joints "
-            "move fast and carry large forces there",
+            "move fast and have large forces there",
             "give a posture farther away, or drive another joint",
         )
 
 
 def _on_loops(mechanism: Mechanism) -> set[str]:
-    """Joints that some loop runs through."""
+    """Joints that are part of a loop."""
     topology = mechanism.robot.topology
     moved: set[int] = set()
     for a, b in mechanism.loop_bodies.tolist():

@@ -1,4 +1,4 @@
-"""Standard output for the command's own words only, also beside libraries in C++ that print there."""
+"""Standard output for the command only; output of C++ libraries goes to standard error."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _STDOUT, _STDERR = 1, 2
 
 @contextmanager
 def clean_stdout() -> Iterator[None]:
-    """Within the context only Python writes to standard output; what others write goes to standard error.
+    """Within the context, redirect standard output to standard error except for output from Python.
 
-    The ROS middleware prints errors to standard output, also harmless ones (a shared-memory file that a killed process
-    left), which would spoil JSON that a program reads. Child processes write to standard error too. Where
-    ``sys.stdout`` is not the process's standard output, or one of the two is closed, nothing is changed.
+    The ROS middleware prints errors to standard output, also harmless ones (a shared-memory file of a killed process),
+    which would corrupt JSON output. Child processes write to standard error too. Nothing is changed if ``sys.stdout``
+    is not the process's standard output, or if one of the two streams is closed.
     """
     if not _ordinary():
         yield
@@ -40,8 +40,8 @@ def clean_stdout() -> Iterator[None]:
 
 
 def _ordinary() -> bool:
-    """Whether Python's two outputs are the process's own."""
+    """Whether Python's output streams are those of the process."""
     try:
         return sys.stdout.fileno() == _STDOUT and sys.stderr.fileno() == _STDERR
-    except (AttributeError, io.UnsupportedOperation):  # AttributeError: None, closed when the process began
+    except (AttributeError, io.UnsupportedOperation):  # AttributeError: None, closed at the start of the process
         return False

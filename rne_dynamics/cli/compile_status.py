@@ -1,4 +1,4 @@
-"""One line on the terminal while a command compiles kernels."""
+"""Progress line on the terminal while a command compiles kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BACK = "\r\x1b[K"
 
 @contextmanager
 def compile_status(command: str) -> Iterator[None]:
-    """Within the context a terminal shows what a command compiles; nothing is written to files and pipes."""
+    """Within the context, show on a terminal what a command compiles; files and pipes get no output."""
     stream = sys.stderr
     if not stream.isatty():
         yield
@@ -26,9 +26,9 @@ def compile_status(command: str) -> Iterator[None]:
 
     line = StatusLine(command)
 
-    def tell(now: Compiling) -> None:
+    def show(now: Compiling) -> None:
         stream.write(_BACK + line.text(now)[: shutil.get_terminal_size().columns - 1])
         stream.flush()
 
-    with watch_compiling(tell):
+    with watch_compiling(show):
         yield

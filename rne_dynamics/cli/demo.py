@@ -1,19 +1,15 @@
-"""`rne demo`: a simulated arm and its controller as two ROS 2 processes, and how well the arm tracked."""
+"""`rne demo`: a simulated arm and its controller in two ROS 2 processes, with figures of the tracking."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import signal
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from rne_dynamics.cli import demo_flexible
@@ -23,14 +19,14 @@ from rne_dynamics.cli.demo_moves import Plan, plan_moves
 from rne_dynamics.cli.demo_plot import plot
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
-from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.closed_chain.assembly import assembled
+from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
+from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
@@ -39,47 +35,47 @@ examples:
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
-  rne demo --robot flexible_arm --shaper zv      an arm with flexible links, moved so that it does not shake
-  rne demo --robot flexible_arm --compare        the moves as they are, with each shaper, and slowly
+  rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
+  rne demo --robot flexible_arm --compare        the moves unshaped, with each shaper, and slow
 
 exit code: 0 if every joint's RMS error stayed below --tolerance, 1 if not or if something failed
 """
 
-#: Bandwidth of the demo's controller, rad/s; of a flexible arm's at most, see `demo_flexible.bandwidth`.
+#: Bandwidth of the controller, rad/s; an upper bound with flexible links, see `demo_flexible.bandwidth`.
 BANDWIDTH = 60.0
-#: Time of the three moves, s, and largest RMS error, rad or m. A law that knows a rigid arm leaves it to the feedback
-#: to hold the joints against the vibration of a flexible one.
+#: Time of the three moves, s, and largest RMS error, rad or m. With flexible links the control law uses a rigid model,
+#: so only feedback acts against their vibration.
 SECONDS, TOLERANCE, FLEXIBLE_TOLERANCE = 9.0, 1e-3, 1e-2
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--robot", default="puma560", metavar="FILE|NAME",
-                        help="URDF or model file: path, URI or name of what ships, - for stdin (default: puma560)")
+                        help="URDF or model file: path, URI or name of a shipped robot, - for stdin (default: puma560)")
     parser.add_argument("--seconds", type=float, default=None,
                         help=f"time of the three moves together (default: {SECONDS:g}; with flexible links 4 "
                         "periods of the slowest vibration)")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--real-time", action="store_true",
-                        help="do not let simulated time wait for the controller where the computer is busy")
+                        help="simulated time does not wait for the controller when the computer is busy")
     parser.add_argument("--out", type=Path, default=None, metavar="PNG",
-                        help="where the plot goes (default: rne_demo_ROBOT.png; without matplotlib there is none)")
+                        help="file of the plot (default: rne_demo_ROBOT.png; none without matplotlib)")
     parser.add_argument("--tolerance", type=float, default=None,
                         help=f"largest RMS error, rad or m (default: {TOLERANCE:g}; with flexible links "
                         f"{FLEXIBLE_TOLERANCE:g})")
     parser.add_argument("--bandwidth", type=float, default=None, metavar="RAD/S",
-                        help=f"of the controller (default: {BANDWIDTH:g}, less where rate or flexible links want it)")
+                        help=f"of the controller (default: {BANDWIDTH:g}, less for low rates or flexible links)")
     parser.add_argument("--shaper", choices=sorted(SHAPERS), default=None,
-                        help="flexible links: shape the moves so that the vibration they set off cancels itself")
+                        help="flexible links: input shaper of the moves, against vibration")
     parser.add_argument("--modes", type=int, default=1,
-                        help="how many vibrations, from the slowest on, shapers are for (default: 1)")
+                        help="number of vibration modes to shape for, slowest first (default: 1)")
     parser.add_argument("--compare", action="store_true",
-                        help="flexible links: make the moves as they are, with each shaper, and slowly")
+                        help="flexible links: make the moves unshaped, with each shaper, and slow")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the demo; 0 if the arm tracked, in every one of its plans."""
+    """Run the demo; 0 if the arm tracked in all plans."""
     if find_spec("rclpy") is None:
         raise MissingDependencyError(
             "the demo runs on ROS 2 and rclpy is not installed: pip install 'rne_dynamics[ros]', or source a ROS 2"
@@ -92,54 +88,43 @@ def run(args: argparse.Namespace) -> int:
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
-    machine = load_model(source)
-    if isinstance(machine, Mechanism):
-        machine = assembled(machine)
-    robot = rigid(machine)
+    machine = closed(load_model(source))
+    robot = machine.rigid
     plan, programmes, bandwidth, settle = _programmes(machine, args)
     session = demonstration.Session(
         _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
-        flexible=isinstance(machine, FlexibleArm), lockstep=not args.real_time,
+        flexible=machine.kind == "flexible", lockstep=not args.real_time,
     )
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
-        console=None if not args.json else _stderr(),
-    )
-    # SIGTERM unwinds like Ctrl-C, so that simulator and controller never outlive the demo
-    before = signal.signal(signal.SIGTERM, _terminated)
-    try:
-        with bar:
-            task = bar.add_task("", total=1.0)
-            recordings = demonstration.run(
-                session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
-            )
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with ended_by_sigterm(), progress_bar() as bar:
+        task = bar.add_task("", total=1.0)
+        recordings = demonstration.run(
+            session, lambda what, fraction: bar.update(task, description=what, completed=fraction)
+        )
     trackings = [evaluate(r, p.moves, args.rate, settle) for r, p in zip(recordings, programmes, strict=True)]
     tolerance = args.tolerance
     if tolerance is None:
-        tolerance = FLEXIBLE_TOLERANCE if isinstance(machine, FlexibleArm) else TOLERANCE
+        tolerance = FLEXIBLE_TOLERANCE if machine.kind == "flexible" else TOLERANCE
     tracked = all(bool((tracking.rms < tolerance).all()) for tracking in trackings)
     tracking, recording = trackings[0], recordings[0]
     report = figures(robot, plan, tracking, recording.ready, recording.simulator, tracked)
     out = console()
-    if isinstance(machine, FlexibleArm):
+    if machine.kind == "flexible":
         arm = machine
         seen = [evaluate_vibration(arm, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
         report["flexible"] = flexible_figures(arm, plan.moves, bandwidth, programmes, trackings, seen)
-        picture = _picture(args.out, robot, lambda path: plot_flexible(path, arm, programmes, trackings, seen))
+        plotted = _plot_file(args.out, robot, lambda path: plot_flexible(path, arm, programmes, trackings, seen))
     else:
-        picture = _picture(args.out, robot, lambda path: plot(path, robot, tracking, recording))
-    report["plot"] = str(picture) if picture else None
+        plotted = _plot_file(args.out, robot, lambda path: plot(path, robot, tracking, recording))
+    report["plot"] = str(plotted) if plotted else None
     if args.json:
         print(json.dumps(report, indent=2))
         return 0 if tracked else 1
     _print(robot, plan, tracking)
-    if isinstance(machine, FlexibleArm):
+    if machine.kind == "flexible":
         print_flexible(out, report["flexible"])
-    if picture:
-        out.print(f"plot: {picture}")
+    if plotted:
+        out.print(f"plot: {plotted}")
     worst = max(trackings, key=lambda t: float(t.rms.max())).rms
     out.print(
         f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else
@@ -150,13 +135,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _programmes(
-    machine: AnyMachine, args: argparse.Namespace
+    machine: AnyRobot, args: argparse.Namespace
 ) -> tuple[Plan, tuple[demo_flexible.Programme, ...], float, float]:
-    """The plan, the ways in which it is to be moved, the controller's bandwidth, and the stillness after each move."""
+    """The plan, the programmes to run, the controller's bandwidth, and the pause after each move, s."""
     from rne_dynamics.ros.demonstration import SETTLE
 
     most = min(BANDWIDTH, 0.1 * args.rate)
-    if not isinstance(machine, FlexibleArm):
+    if machine.kind != "flexible":
         if args.shaper or args.compare:
             raise ArgumentError(f"--shaper and --compare are for flexible links; robot {machine.name!r} has none")
         plan = plan_moves(machine, SECONDS if args.seconds is None else args.seconds)
@@ -173,18 +158,14 @@ def _programmes(
 
 
 def _parameters(source: Source, text: Callable[[Source], str]) -> dict[str, str]:
-    """What tells the nodes the robot: a model file by its path, for it names a URDF beside it; else all the text."""
+    """Node parameters that name the robot: the path of a model file, which names other files, or the whole URDF."""
     if not is_model_file(source):
         return {"robot_description": text(source)}
     return {"model": source.data.decode() if source.name.startswith("<") else source.name}
 
 
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
-
-
 def figures(
-    robot: Machine, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
+    robot: RigidRobot, plan: Plan, tracking: Tracking, ready: dict[str, float], simulator: dict[str, float],
     tracked: bool,
 ) -> dict[str, Any]:
     """All figures as plain values, SI units."""
@@ -209,8 +190,8 @@ def figures(
     }
 
 
-def _picture(out: Path | None, robot: Machine, write: Callable[[Path], None]) -> Path | None:
-    """Write the plot, with `write`; without matplotlib that is an error only where a file was asked for."""
+def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
+    """Write the plot; without matplotlib this is an error only if --out is given."""
     path = out or Path(f"rne_demo_{robot.name}.png")
     if not path.suffix:
         path = path.with_suffix(".png")
@@ -224,12 +205,12 @@ def _picture(out: Path | None, robot: Machine, write: Callable[[Path], None]) ->
     return path
 
 
-def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
+def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
     out = console()
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
-    kinds = {joint.name: joint.kind for joint in open_tree(robot).tree.joints}
+    kinds = {joint.name: joint.kind for joint in robot.open_tree.tree.joints}
     for j, name in enumerate(robot.joint_names):
         length, force = ("m", "N") if kinds.get(name) is JointKind.PRISMATIC else ("rad", "N m")
         used = tracking.effort[j] / plan.effort_limit[j]
@@ -239,11 +220,7 @@ def _print(robot: Machine, plan: Plan, tracking: Tracking) -> None:
         )
     out.print(table)
     out.print(
-        f"{tracking.rate:.1f} joint states per second held; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
+        f"{tracking.rate:.1f} joint states per second; reply latency p50 {1e3 * tracking.latency_p50:.2f} ms, "
         f"p99 {1e3 * tracking.latency_p99:.2f} ms; {tracking.missed} of {tracking.answered + tracking.missed} replies "
         "missed"
     )
-
-
-def _stderr() -> Console:
-    return Console(stderr=True)

@@ -1,4 +1,4 @@
-"""The demo's part for flexible links: motions that do not bend them too far, plans that leave them quiet, and gains."""
+"""The part of `rne demo` for flexible links: gentle moves, input shaping, gains."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ from rne_dynamics.flexible.static import balance
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
-#: How far the joints' accelerations may bend a link, as a part of its length. Vibration comes on top and makes two to
-#: three times as much of it, which must still be a small deflection.
+#: Largest static deflection by the joints' accelerations, as a part of the link's length. Vibration increases it two to
+#: three times, which must still be a small deflection.
 BENT = 0.03
 #: 2 ω λ T of the default gains, see `bandwidth`.
 SAMPLED_GAIN = 0.25
-#: What decays faster than this ratio of damping needs no shaper.
+#: Damping ratio from which a vibration needs no shaper.
 SWINGS = 0.5
-#: Time of a move in periods of the slowest vibration, where none is asked for: long enough to be a sensible motion, too
-#: short to leave the arm quiet.
+#: Default time of a move in periods of the slowest vibration: long enough for a realistic motion, short enough to
+#: excite vibration.
 LIVELY = 4.0 / 3.0
-#: Bounds of the stillness after each move, s; a period of the slowest vibration in between.
-SHORTEST_LOOK, LONGEST_LOOK = 0.5, 4.0
+#: Bounds of the pause after each move, s, which is a period of the slowest vibration.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.5, 4.0
 
 Move = Quintic | SampledTrajectory
 PLAIN = "plain"
 
 
 class Programme(NamedTuple):
-    """One way to make the demo's moves.
+    """One variant of the demo's moves.
 
     Parameters
     ----------
     name
-        ``plain``, a shaper's, or ``slow``.
+        ``plain``, the name of a shaper, or ``slow``.
     moves
-        As they are sent.
+        The moves to send.
     """
 
     name: str
@@ -52,13 +52,13 @@ class Programme(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Time of one move on average, s."""
+        """Mean time of a move, s."""
         return sum(move.duration for move in self.moves) / len(self.moves)
 
 
 def bends_little(arm: FlexibleArm) -> Callable[[tuple[Quintic, ...]], bool]:
-    """A test for `plan_moves`: whether moves bend no link by more than `BENT` of its length."""
-    lengths = np.array([np.linalg.norm(link.tip) for link in arm.links])
+    """A test for `plan_moves`: whether moves deflect every link by at most `BENT` of its length."""
+    lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
 
     def gentle(moves: tuple[Quintic, ...]) -> bool:
         references = [m.sample(t) for m in moves for t in np.linspace(0.0, m.duration, 21).tolist()]
@@ -72,14 +72,14 @@ def bends_little(arm: FlexibleArm) -> Callable[[tuple[Quintic, ...]], bool]:
 
 
 def lively(arm: FlexibleArm) -> float:
-    """Time for the demo's three moves, s."""
+    """Default time of the three moves, s."""
     return float(3.0 * LIVELY * 2.0 * np.pi / vibrations(arm, arm.neutral, 1)[0][0])
 
 
 def vibrations(arm: FlexibleArm, q: Array, count: int, bandwidth: float | None = None) -> tuple[Array, Array]:
     """Frequencies, rad/s, and damping ratios of the lowest `count` vibrations at the posture q, (n,).
 
-    The joints are held, or under a controller of the rigid arm with that bandwidth, rad/s: softly enough to matter.
+    The joints are held, or, with a bandwidth, rad/s, under a controller of the rigid arm, whose compliance matters.
     """
     if bandwidth is None:
         found = linearised(arm, q)
@@ -93,16 +93,16 @@ def vibrations(arm: FlexibleArm, q: Array, count: int, bandwidth: float | None =
 def programmes(
     arm: FlexibleArm, moves: tuple[Quintic, ...], kind: str | None, modes: int, bandwidth: float, *, compare: bool
 ) -> tuple[Programme, ...]:
-    """The moves as they are, or shaped; or, to compare, as they are, with each shaper, and slowly.
+    """The moves unshaped or shaped; or, to compare, unshaped, with each shaper, and slow.
 
-    Shapers are for the lowest `modes` vibrations of the arm under its controller where a move ends, for there it is to
-    be quiet. With the frequencies of held joints a ZV shaper leaves four times as much on the shipped two-link arm, and
-    more on the stiffer ones, whose vibration is as fast as the controller.
+    Shapers are for the lowest `modes` vibrations of the arm under its controller at the end of a move. With the
+    frequencies of held joints a ZV shaper leaves four times as much vibration on the shipped two-link arm, and more on
+    stiffer arms, whose vibration is as fast as the controller.
 
-    Slowly means quintics that take as long as the moves with the longest shaper, the fair opponent.
+    Slow moves are quintics as long as the moves with the longest shaper, for a fair comparison.
     """
     if not 1 <= modes <= arm.modes:
-        raise ArgumentError(f"--modes is {modes}; arm {arm.name!r} has 1 to {arm.modes} to shape for")
+        raise ArgumentError(f"--modes is {modes}; it must be 1 to {arm.modes} for arm {arm.name!r}")
     plain = Programme(PLAIN, moves)
 
     def shaped(kind: str) -> Programme:
@@ -120,25 +120,25 @@ def programmes(
 
 
 def look(arm: FlexibleArm, moves: tuple[Quintic, ...]) -> float:
-    """How long to look at the arm after each move, s: a period of its slowest vibration."""
+    """Pause after each move, s: a period of the slowest vibration."""
     slowest = min(float(vibrations(arm, m.end, 1)[0][0]) for m in moves)
-    return float(np.clip(2.0 * np.pi / slowest, SHORTEST_LOOK, LONGEST_LOOK))
+    return float(np.clip(2.0 * np.pi / slowest, SHORTEST_PAUSE, LONGEST_PAUSE))
 
 
 def bandwidth(arm: FlexibleArm, postures: Array, rate: float) -> float:
-    """Bandwidth ω, rad/s, at which a controller that knows the rigid arm is stable on the flexible one.
+    """Bandwidth ω, rad/s, at which a controller of the rigid arm is stable on the flexible one.
 
-    Its velocity gain is 2 ω M with the rigid arm's M, but before the links bend an effort meets only M / λ,
-    λ the largest eigenvalue of (J⁻¹)_qq M. With efforts that are a period T old when they act, the roots of
-    z² − z + 2 ω λ T say that a swing at a sixth of the rate grows from 2 ω λ T = 1 on; a quarter of that is taken. The
-    slow vibrations set no bound: without sampling such a law takes energy out of the arm at any gain.
+    Its velocity gain is 2 ω M with the rigid arm's M, but at high frequency an effort accelerates only M / λ, with λ
+    the largest eigenvalue of (J⁻¹)_qq M. If efforts act one period T late, the roots of z² − z + 2 ω λ T show that an
+    oscillation at a sixth of the rate grows for 2 ω λ T > 1; a quarter of that is used. Slow vibrations set no bound:
+    without sampling such a law dissipates energy at any gain.
 
     Parameters
     ----------
     arm
         The arm.
     postures
-        Where to look for the largest λ; shape (postures, n).
+        Postures to search for the largest λ; shape (postures, n).
     rate
         1/T, Hz.
     """

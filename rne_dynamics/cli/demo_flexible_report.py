@@ -1,4 +1,4 @@
-"""What the demo tells of flexible links: how far they bent, and how the tip shook after each move."""
+"""Figures of `rne demo` for flexible links: deflection, and vibration of the tip after each move."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def flexible_figures(
     arm: FlexibleArm, moves: Sequence[Quintic], bandwidth: float, programmes: Sequence[Programme],
     trackings: Sequence[Tracking], seen: Sequence[Vibration],
 ) -> dict[str, Any]:
-    """The figures as plain values, SI units; `moves` as planned, everything else one a programme."""
+    """The figures as plain values, SI units; `moves` as planned, other arguments one per programme."""
     return {
         "bandwidth": bandwidth,
         "frequencies": [(vibrations(arm, m.end, 2)[0] / (2.0 * np.pi)).tolist() for m in moves],
@@ -36,7 +36,7 @@ def flexible_figures(
 
 
 def print_flexible(out: Console, figures: dict[str, Any]) -> None:
-    """Print a table, one row a plan."""
+    """Print a table, one row per programme."""
     plans = figures["plans"]
     moves = len(plans[0]["residual"])
     table = Table("plan", title="tip vibration, peak to peak after the end of each move", title_justify="left")
@@ -54,6 +54,6 @@ def print_flexible(out: Console, figures: dict[str, Any]) -> None:
     out.print(table)
     lowest = min(f[0] for f in figures["frequencies"])
     out.print(
-        f"slowest vibration {lowest:.2f} Hz with the joints held; the controller, which knows the rigid arm, has a "
+        f"slowest vibration {lowest:.2f} Hz with the joints held; the controller uses the rigid model, with a "
         f"bandwidth of {figures['bandwidth']:.1f} rad/s"
     )

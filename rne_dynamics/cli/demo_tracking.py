@@ -1,4 +1,4 @@
-"""How well the arm tracked: figures from a recording, against a reference computed anew from the moves."""
+"""Tracking figures from a recording; the reference is computed again from the moves."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.listening import Recording
+    from rne_dynamics.ros.session_recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,21 +21,21 @@ class Tracking:
     Parameters
     ----------
     time
-        Of each joint state from the first move's start to the end of the rest after the last one, s; (samples,).
+        Of each joint state from the first move's start to the end of the pause after the last one, s; (samples,).
     q, reference
         Measured and desired positions at those times, rad or m; (samples, n).
     rms, largest
-        Root mean square of the error during each move and the same time after it, and its largest size, (n,).
+        Root mean square of the error during the moves and the pauses, and its largest magnitude, (n,).
     effort
-        Largest size of the effort that drove the arm, N·m or N; (n,).
+        Largest magnitude of the applied effort, N·m or N; (n,).
     rate
-        Joint states per second of wall clock.
+        Joint states per second of wall-clock time.
     latency_p50, latency_p99
-        From publishing a joint state until the effort that answers it is in the simulator's hands, s.
+        Time from publishing a joint state to the arrival of its effort in the simulator, s.
     missed, answered
-        Joint states that got no effort before the next one went out, and those that did.
+        Joint states without an effort before the next one, and those with one.
     lost
-        Joint states that this listener has not heard.
+        Joint states that this listener did not receive.
     """
 
     time: Array
@@ -60,10 +60,10 @@ class Tracking:
 def evaluate(
     recording: Recording, moves: tuple[Quintic | SampledTrajectory, ...], rate: float, settle: float
 ) -> Tracking:
-    """Compare a recording with the moves that were sent, each followed by `settle` seconds of rest.
+    """Compare a recording with the moves that were sent, each followed by a pause of `settle` seconds.
 
-    The reference is sampled at the stamps of the joint states, so neither transport nor this listener's timing
-    enters the error. Nor does the rest of the pauses between the moves, whose length depends on the computer.
+    The reference is sampled at the stamps of the joint states, so transport and this listener's timing do not affect
+    the error. Longer pauses between the moves, which depend on the computer, do not count.
     """
     begins = recording.begins
     end = begins[-1] + int((moves[-1].duration + settle) * 1e9)

@@ -1,4 +1,4 @@
-"""How the tip of a flexible arm moved in a demo: figures from a recording, against the rigid plan."""
+"""Vibration of a flexible arm's tip in a demo: figures from a recording, compared with the rigid plan."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
 if TYPE_CHECKING:
-    from rne_dynamics.ros.listening import Recording
+    from rne_dynamics.ros.session_recorder import Recording
 
 
 @dataclass(frozen=True, eq=False)
 class Vibration:
-    """The tip, the frame of the arm's last link, in the axes of the base.
+    """Motion of the tip, the frame of the arm's last link, in base axes.
 
     Parameters
     ----------
     time
         Of each message of deflections from the first move's start on, s; (samples,).
     planned
-        Where the tip of a rigid arm would be at that time of the plan, m; (samples, 3).
+        Planned position of a rigid arm's tip, m; (samples, 3).
     tip
-        Where it was, m; (samples, 3).
+        Measured position, m; (samples, 3).
     bent
-        How far it was from where rigid links on the same joints would have had it, m; (samples,).
+        Distance from the tip of rigid links at the same joint positions, m; (samples,).
     ends
-        When each move ended, s.
+        End of each move, s.
     residual
-        Peak to peak of the tip in the time after the end of each move, along the line on which it swung most, m.
+        Peak-to-peak vibration of the tip after the end of each move, along its main direction, m.
     largest_bend
-        Largest displacement of any link's end as a part of its length.
+        Largest displacement of any link's end relative to its length.
     """
 
     time: Array
@@ -51,15 +51,15 @@ class Vibration:
 def evaluate_vibration(
     arm: FlexibleArm, recording: Recording, moves: tuple[Move, ...], settle: float
 ) -> Vibration:
-    """Follow the tip through a recording; `settle` is how long the arm was left alone after each move, s."""
+    """Evaluate the tip's motion in a recording; `settle` is the pause after each move, s."""
     begins = np.array(recording.begins)
-    heard, tips = recording.deflections
-    common = np.isin(heard, recording.stamps)  # a joint state may be lost on the way, and its deflections not
+    received, tips = recording.deflections
+    common = np.isin(received, recording.stamps)  # a joint state may be lost when its deflections are not
     stop = begins[-1] + int((moves[-1].duration + settle) * 1e9)
-    window = common & (heard >= begins[0]) & (heard <= stop)
-    stamps, tips = heard[window], tips[window]
+    window = common & (received >= begins[0]) & (received <= stop)
+    stamps, tips = received[window], tips[window]
     if not len(stamps):
-        raise RneDynamicsError("no deflections were heard during the moves; is the machine too busy?")
+        raise RneDynamicsError("no deflections were received during the moves; is the computer too busy?")
     q = recording.q[np.searchsorted(recording.stamps, stamps)]
     which = np.searchsorted(begins, stamps, side="right") - 1
     since = 1e-9 * (stamps - begins[which]).astype(np.float64)
@@ -67,7 +67,7 @@ def evaluate_vibration(
     planned = tip_position(arm, np.array([moves[k].sample(t).q for k, t in at]))
     tip, stiff = tip_position(arm, q, tips), tip_position(arm, q)
     durations = np.array([move.duration for move in moves])
-    lengths = np.array([np.linalg.norm(link.tip) for link in arm.links])
+    lengths = np.array([np.linalg.norm(link.tip) for link in arm.flexible_links])
     return Vibration(
         time=1e-9 * (stamps - begins[0]).astype(np.float64),
         planned=planned,
@@ -82,7 +82,7 @@ def evaluate_vibration(
 
 
 def peak_to_peak(points: Array) -> float:
-    """Extent of points, (samples, 3), along the line on which they are spread most, m."""
+    """Extent of points, (samples, 3), along their main direction, m."""
     if len(points) < 2:
         return 0.0
     about = points - points.mean(axis=0)
@@ -91,7 +91,7 @@ def peak_to_peak(points: Array) -> float:
 
 
 def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array:
-    """Where the arm's last link is, m; shape (samples, 3).
+    """Position of the arm's last link, m; shape (samples, 3).
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
     q
         Joint positions; shape (samples, n).
     tips
-        Displacement and small turn of the end of every flexible link in its frame, shape (samples, links, 6); rigid
-        links where not given. What follows a flexible link must be fixed to its end.
+        Displacement and small rotation of the end of every flexible link in its frame, shape (samples, links, 6); rigid
+        links if not given. The next link must be fixed to the end of a flexible link.
     """
     poses, tree = forward_kinematics(arm.robot, q), arm.robot.tree
     names = arm.robot.link_names
@@ -113,15 +113,16 @@ def tip_position(arm: FlexibleArm, q: Array, tips: Array | None = None) -> Array
         between.append(link)
     if tips is None:
         return position
-    # from the tip inwards: what an end does moves everything beyond it as one body
+    # from the tip inwards: the motion of an end moves all links beyond it as one body
     for name in between:
-        k = next((k for k, flexible in enumerate(arm.links) if flexible.link == name), None)
+        k = next((k for k, flexible in enumerate(arm.flexible_links) if flexible.link == name), None)
         if k is None:
             continue
         R, p = poses.rotation[:, names.index(name)], poses.position[:, names.index(name)]
-        lever = np.einsum("bji,bj->bi", R, position - p) - arm.links[k].tip
+        lever = np.einsum("bji,bj->bi", R, position - p) - arm.flexible_links[k].tip
         turned = np.cross(tips[:, k, 3:], lever)
-        if arm.links[k].at(arm.links[k].tip).shortening.any():  # with stiffening turns count to the second order
+        flexible = arm.flexible_links[k]
+        if flexible.at(flexible.tip).shortening.any():  # with stiffening, rotations of second order
             turned = turned + 0.5 * np.cross(tips[:, k, 3:], turned)
         moved = tips[:, k, :3] + turned
         position = position + np.einsum("bij,bj->bi", R, moved)

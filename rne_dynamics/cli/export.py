@@ -1,4 +1,4 @@
-"""`rne export`: the model for other tools, as a URDF."""
+"""`rne export`: write the model as a URDF for other tools."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import is_model_file
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.robot import RobotModel
 
 EXAMPLES = """\
 examples:
   rne export my_arm.yaml                              the URDF of a Denavit-Hartenberg table
   rne export my_arm.yaml --out my_arm.urdf
-  rne export my_arm.urdf.xacro --out my_arm.urdf      expanded, with everything that the dynamics needs and no shapes
+  rne export my_arm.urdf.xacro --out my_arm.urdf      expanded, with all that dynamics need, without shapes
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_robot(parser)
-    parser.add_argument("--language", choices=("urdf",), default="urdf", help="what to write (default urdf)")
-    parser.add_argument("--out", metavar="FILE", help="write it to FILE instead of standard output")
+    parser.add_argument("--language", choices=("urdf",), default="urdf", help="format (default: urdf)")
+    parser.add_argument("--out", metavar="FILE", help="write to FILE instead of standard output")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the model and return the exit code."""
     source = robot_source(args)
-    machine = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
-    if not isinstance(machine, RobotModel):
+    robot = load_model(source, mappings=xacro_arguments(args) if is_model_file(source) else None)
+    if robot.kind != "arm":
         raise ArgumentError(
-            f"{source.name} describes closed loops or flexible links, which URDF cannot say; name the URDF of its tree"
+            f"{source.name} describes closed loops or flexible links, which URDF cannot express; name the URDF of its "
+            "tree"
         )
-    text = to_urdf(machine)
+    text = to_urdf(robot)
     if args.out is None:
         print(text, end="")
         return 0

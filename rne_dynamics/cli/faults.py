@@ -1,26 +1,22 @@
-"""`rne faults`: named faults against the running controller, and whether its reactions were the safe ones."""
+"""`rne faults`: inject faults into a running controller and check its reactions."""
 
 from __future__ import annotations
 
 import argparse
 import json
-import signal
 import time
 from collections import Counter
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
 if TYPE_CHECKING:
@@ -30,19 +26,19 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   rne faults                                  the whole campaign, about a minute
-  rne faults --list                           what there is, and which reaction is promised
+  rne faults --list                           all faults and the documented reactions
   rne faults --only process                   all faults of one kind
   rne faults --only nan-position --only frozen
   rne faults --only motor --arm panda         on another arm
-  rne faults --arm all                        every fault on every arm it is meant for
+  rne faults --arm all                        every fault on all of its arms
   rne faults --json > faults.json
-  rne faults --table docs/safety.md           the whole campaign; if all is well, write the page's table
+  rne faults --table docs/safety.md           the whole campaign; write the page's table if all pass
 
 Every fault is injected into a real controller process over real ROS 2 topics; the arm behind them is simulated.
-Whatever is injected, every effort that reaches the topic must be finite, within its limit, and no further from the one
-before than the effort rate allows; and none may be left standing.
+In all cases every effort on the topic must be finite, within its limit, and within the effort rate of the previous one,
+and none may remain on the topic after the controller has ended.
 
-exit code: 0 if every reaction was the one that is promised, 1 if not
+exit code: 0 if all reactions are as documented, 1 if not
 """
 
 
@@ -51,13 +47,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME|KIND",
                         help="inject these faults only; may be given several times")
     parser.add_argument("--arm", default="", metavar="NAME|all",
-                        help="two-links, small, puma560, panda, ur10, or all of each fault (default: its usual one)")
-    parser.add_argument("--list", action="store_true", help="list the faults; inject none")
+                        help="two-links, small, puma560, panda, ur10, or all (default: the first arm of each fault)")
+    parser.add_argument("--list", action="store_true", help="list the faults and exit")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--workers", type=int, default=None, metavar="N",
-                        help="controllers beside each other (default: 3)")
+                        help="number of controllers in parallel (default: 3)")
     parser.add_argument("--table", type=Path, default=None, metavar="FILE",
-                        help="page whose table of faults is to be written, if the whole campaign passes")
+                        help="page whose table of faults is updated if the whole campaign passes")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,10 +78,10 @@ def run(args: argparse.Namespace) -> int:
     cases = campaign.tried(faults, args.arm)
     if not cases:
         how = rne("faults --list")
-        raise ArgumentError(f"no such fault is tried on the arm {args.arm!r}; `{how}` shows their arms")
+        raise ArgumentError(f"none of these faults runs on the arm {args.arm!r}; `{how}` shows the arms")
     page = None if args.table is None else table.inserted(args.table.read_text(encoding="utf-8"), faults)
     began = time.monotonic()
-    results = _injected(cases, workers, args.json)
+    results = _injected(cases, workers)
     seconds = time.monotonic() - began
     if args.json:
         print(json.dumps(figures(results, seconds), indent=2))
@@ -97,31 +93,19 @@ def run(args: argparse.Namespace) -> int:
     return 0 if passed else 1
 
 
-def _injected(faults: Sequence[Fault], workers: int, quiet: bool) -> tuple[Result, ...]:
-    """The campaign, with a progress bar."""
+def _injected(faults: Sequence[Fault], workers: int) -> tuple[Result, ...]:
+    """Run the campaign with a progress bar."""
     from rne_dynamics.faults import campaign
 
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=Console(stderr=True) if quiet else None,
-    )
-    before = signal.signal(signal.SIGTERM, _terminated)  # so that no controller outlives the campaign
-    try:
-        with bar:
-            task = bar.add_task("injecting faults", total=len(faults))
+    with ended_by_sigterm(), progress_bar(counted=True) as bar:
+        task = bar.add_task("injecting faults", total=len(faults))
 
-            def told(result: Result) -> None:
-                bar.update(task, advance=1, description=result.fault.name)
-                if not result.passed:
-                    bar.console.print(f"[red]{result.fault.name}[/]: {escape(result.failure)}")
+        def show(result: Result) -> None:
+            bar.update(task, advance=1, description=result.fault.name)
+            if not result.passed:
+                bar.console.print(f"[red]{result.fault.name}[/]: {escape(result.failure)}")
 
-            return campaign.run(faults, told, workers)
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
-def _terminated(number: int, frame: FrameType | None) -> NoReturn:
-    raise SystemExit(128 + number)
+        return campaign.run(faults, show, workers)
 
 
 def figures(results: Sequence[Result], seconds: float) -> dict[str, Any]:
@@ -175,8 +159,8 @@ def _print(results: Sequence[Result], seconds: float) -> None:
     out.print(table)
     failed = [r.fault.name for r in results if not r.passed]
     out.print(
-        f"{len(results) - len(failed)} of {len(results)} faults met with the reaction that is promised; "
-        f"{sum(r.efforts for r in results)} efforts judged in {seconds:.0f} s"
+        f"{len(results) - len(failed)} of {len(results)} faults caused the documented reaction; "
+        f"{sum(r.efforts for r in results)} efforts checked in {seconds:.0f} s"
     )
     if failed:
         out.print(Text("NOT safe", "red").append(f": {', '.join(failed)}", "default"))

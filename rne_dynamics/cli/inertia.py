@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 
 from rne_dynamics.cli.inertia_report import describe, print_report
-from rne_dynamics.cli.robot_argument import add_robot, assignments, console, robot_source
+from rne_dynamics.cli.robot_argument import add_robot, assignments, robot_source
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.inertial import inertial_xml
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.parts import read_parts
@@ -36,9 +37,8 @@ examples:
   rne inertia robot puma560 --link link2 --subtree --at joint3=1.57
   rne inertia materials
 
-Solids are centred, or stand on z = 0 where they have a flat base; `rne inertia SOLID --help` says which. --xyz and
---rpy place the body in the link's frame, and the numbers printed are in that frame. --urdf prints the <inertial>
-element alone.
+Solids are centred, or have their flat base at z = 0; see `rne inertia SOLID --help`. --xyz and --rpy place the body in
+the link's frame, and the printed numbers are in that frame. --urdf prints the <inertial> element only.
 """
 
 
@@ -46,36 +46,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     kinds = parser.add_subparsers(dest="body", metavar="BODY", required=True)
     for name, make in SOLIDS.items():
-        told = (make.__doc__ or "").strip()
-        solid = kinds.add_parser(name, help=told.partition(";")[0], description=told)
+        text = (make.__doc__ or "").strip()
+        solid = kinds.add_parser(name, help=text.partition(";")[0], description=text)
         for p in inspect.signature(make).parameters.values():
             if p.kind is p.POSITIONAL_OR_KEYWORD:
                 solid.add_argument(p.name, type=float, help="m")
             elif p.name in ("thickness", "area"):
                 unit = "m" if p.name == "thickness" else "m^2"
                 solid.add_argument(f"--{p.name}", type=float, help=f"{unit}; with a density only")
-        _add_weight(solid)
+        _add_mass(solid)
         _add_common(solid, placed=True)
-    mesh = kinds.add_parser("mesh", help="what a closed triangle mesh encloses (STL, OBJ, PLY, ...)")
+    mesh = kinds.add_parser("mesh", help="the volume of a closed triangle mesh (STL, OBJ, PLY, ...)")
     mesh.add_argument("file", help="path of the mesh")
     mesh.add_argument("--scale", type=float, default=1.0, help="metres per unit of the file, 0.001 for millimetres")
-    mend = mesh.add_mutually_exclusive_group()
-    mend.add_argument("--repair", action="store_true", help="let trimesh fill small holes and turn triangles round")
-    mend.add_argument("--hull", action="store_true", help="take the convex hull: rough, and there for every mesh")
-    _add_weight(mesh)
+    repair = mesh.add_mutually_exclusive_group()
+    repair.add_argument("--repair", action="store_true", help="fill small holes and correct triangles with trimesh")
+    repair.add_argument("--hull", action="store_true", help="use the convex hull: approximate, works for every mesh")
+    _add_mass(mesh)
     _add_common(mesh, placed=True)
     parts = kinds.add_parser("composite", help="solids, meshes and holes listed in a YAML file")
-    parts.add_argument("file", help="path of the part file; its form is described in docs/textbook.md")
+    parts.add_argument("file", help="path of the part file; docs/textbook.md describes its format")
     _add_common(parts, placed=True)
-    robot = kinds.add_parser("robot", help="a link of a robot, or all from that link on, held rigid")
+    robot = kinds.add_parser("robot", help="a link of a robot, or its subtree as one rigid body")
     add_robot(robot)
-    robot.add_argument("--link", help="the link, and the frame of the answer; the root link where not given")
-    robot.add_argument("--subtree", action="store_true", help="with every link after it; always so without --link")
+    robot.add_argument("--link", help="the link, and the frame of the result (default: the root link with its subtree)")
+    robot.add_argument("--subtree", action="store_true", help="include all descendants of the link")
     robot.add_argument(
         "--at", action="append", default=[], metavar="JOINT=VALUE", help="joint position, rad or m; others at zero"
     )
     _add_common(robot, placed=False)
-    table = kinds.add_parser("materials", help="what --material knows: densities, their sources, Young's moduli")
+    table = kinds.add_parser("materials", help="materials of --material: densities, their sources, Young's moduli")
     table.add_argument("--json", action="store_true", help="print them as JSON")
 
 
@@ -87,8 +87,8 @@ def run(args: argparse.Namespace) -> int:
     if args.urdf:
         print(inertial_xml(body, digits=args.digits))
         return 0
-    asked = args.about is not None or args.axes is not None
-    about = (args.about or (0.0,) * 3, args.axes or (0.0,) * 3) if asked else None
+    given = args.about is not None or args.axes is not None
+    about = (args.about or (0.0,) * 3, args.axes or (0.0,) * 3) if given else None
     report = describe(name, body, about, args.digits)
     if args.json:
         print(json.dumps(report, indent=2))
@@ -98,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
-    """The body in the frame of the answer, and what to call it."""
+    """The body in the frame of the report, and its name."""
     if args.body == "robot":
         return _of_robot(args)
     if args.body == "composite":
@@ -121,15 +121,15 @@ def _body(args: argparse.Namespace) -> tuple[Inertia, str]:
 
 def _of_robot(args: argparse.Namespace) -> tuple[Inertia, str]:
     robot = load_model(robot_source(args))
-    if not isinstance(robot, RobotModel):
+    if robot.kind != "arm":
         raise ArgumentError(f"{robot.name!r} has closed loops or flexible links; name the URDF of its tree")
     link = robot.tree.root if args.link is None else args.link
     whole = args.subtree or args.link is None
     body = composite_inertia(robot, _configuration(robot, args.at), link, None if whole else (link,))
     if body.mass == 0.0:
-        mend = "name another with --link" if whole else "add --subtree for what comes after it, or name another"
-        raise ArgumentError(f"link {link!r} of robot {robot.name!r} has no mass; {mend}")
-    return body, f"{robot.name}: {link}{' and all after it' if whole else ''}"
+        fix = "name another with --link" if whole else "add --subtree for its descendants, or name another"
+        raise ArgumentError(f"link {link!r} of robot {robot.name!r} has no mass; {fix}")
+    return body, f"{robot.name}: {link}{' and its descendants' if whole else ''}"
 
 
 def _configuration(robot: RobotModel, texts: list[str]) -> Array:
@@ -151,23 +151,23 @@ def _density(args: argparse.Namespace) -> float | None:
     return density_of(args.material)
 
 
-def _add_weight(parser: argparse.ArgumentParser) -> None:
-    weight = parser.add_argument_group("weight, exactly one")
+def _add_mass(parser: argparse.ArgumentParser) -> None:
+    weight = parser.add_argument_group("mass, exactly one")
     weight.add_argument("--mass", type=float, help="kg")
     weight.add_argument("--density", type=float, help="kg/m^3")
-    weight.add_argument("--material", help="whose density to take; `rne inertia materials` lists them")
+    weight.add_argument("--material", help="material that gives the density; `rne inertia materials` lists them")
 
 
 def _add_common(parser: argparse.ArgumentParser, *, placed: bool) -> None:
     if placed:
-        place = parser.add_argument_group("where the body is in the link's frame")
+        place = parser.add_argument_group("placement of the body in the link's frame")
         place.add_argument("--xyz", type=float, nargs=3, default=(0.0,) * 3, metavar=("X", "Y", "Z"), help="m")
         place.add_argument("--rpy", type=float, nargs=3, default=(0.0,) * 3, metavar=("R", "P", "Y"), help="rad")
-    other = parser.add_argument_group("inertia about another point and axes as well")
+    other = parser.add_argument_group("additional inertia about another point and axes")
     other.add_argument("--about", type=float, nargs=3, metavar=("X", "Y", "Z"), help="point in the frame, m")
     other.add_argument("--axes", type=float, nargs=3, metavar=("R", "P", "Y"), help="rpy of the axes in the frame, rad")
     output = parser.add_argument_group("output")
-    output.add_argument("--urdf", action="store_true", help="print the <inertial> element alone")
+    output.add_argument("--urdf", action="store_true", help="print the <inertial> element only")
     output.add_argument("--json", action="store_true", help="print everything as JSON")
     output.add_argument(
         "--digits", type=int, choices=range(3, 18), default=17, metavar="N",

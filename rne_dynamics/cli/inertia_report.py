@@ -1,4 +1,4 @@
-"""What `rne inertia` tells of a body, as plain values and as tables."""
+"""Report of `rne inertia` on a body, as plain values and as tables."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from rne_dynamics.model.principal import (
     triangle_margin,
 )
 
-#: URDFs carry about six digits; moments and products closer than this are equal, or zero.
+#: URDFs have about six digits; moments and products closer than this are equal, or zero.
 _DIGITS = 1e-5
 
 
 class About(TypedDict):
-    """Inertia about a point and axes that were asked for: m, rad, kg·m²."""
+    """Inertia about a given point and axes: m, rad, kg·m²."""
 
     point: list[float]
     rpy: list[float]
@@ -62,29 +62,29 @@ class Report(TypedDict):
 def describe(
     name: str, body: Inertia, about: tuple[Sequence[float], Sequence[float]] | None = None, digits: int = 17
 ) -> Report:
-    """Everything about a body that has mass.
+    """Report on a body with mass.
 
     Parameters
     ----------
     name
-        What to call it.
+        Name of the body.
     body
-        In the frame of the answer.
+        In the frame of the report.
     about
-        A point in the frame (m) and the rpy of axes in the frame (rad), where that inertia is wanted as well.
+        A point in the frame (m) and the rpy of axes in the frame (rad), to add the inertia there.
     digits
-        Of the <inertial> element.
+        Significant digits of the <inertial> element.
     """
     principal = principal_axes(body.inertia, tolerance=_DIGITS)
     margin = triangle_margin(principal.moments)
     size = float(np.abs(principal.moments).max())
     box = equivalent_box(body.mass, principal.moments)
     centred = body.moved(np.eye(3), -body.com)
-    asked: About | None = None
+    elsewhere: About | None = None
     if about is not None:
         point, rpy = about
         there = body.about(point, rotation_rpy(*rpy))
-        asked = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
+        elsewhere = {"point": list(point), "rpy": list(rpy), "inertia": there.tolist()}
     k = principal.symmetry_axis
     return {
         "name": name,
@@ -92,7 +92,7 @@ def describe(
         "com": body.com.tolist(),
         "inertia": body.inertia.tolist(),
         "about_origin": body.about_origin.tolist(),
-        "about": asked,
+        "about": elsewhere,
         "principal": {"moments": principal.moments.tolist(), "axes": principal.axes.T.tolist()},
         "symmetry": principal.symmetry.value,
         "symmetry_axis": None if k is None else principal.axes[:, k].tolist(),
@@ -105,15 +105,15 @@ def describe(
 
 
 def print_report(out: Console, report: Report) -> None:
-    """Print the tables, then the element to paste."""
+    """Print the tables, then the <inertial> element."""
     out.print(f"{report['name']}: {report['mass']:.6g} kg, mass centre {_vector(report['com'])} m")
     matrices = Table("inertia, kg m^2", "xx", "yy", "zz", "xy", "xz", "yz", header_style="bold")
     matrices.add_row("about the mass centre", *_moments(report["inertia"]))
     matrices.add_row("about the frame's origin", *_moments(report["about_origin"]))
-    asked = report["about"]
-    if asked is not None:
-        label = f"about ({_vector(asked['point'])}), axes rpy ({_vector(asked['rpy'])})"
-        matrices.add_row(label, *_moments(asked["inertia"]))
+    elsewhere = report["about"]
+    if elsewhere is not None:
+        label = f"about ({_vector(elsewhere['point'])}), axes rpy ({_vector(elsewhere['rpy'])})"
+        matrices.add_row(label, *_moments(elsewhere["inertia"]))
     out.print(matrices)
     box = report["equivalent_box"]
     principal = Table("principal moment", "axis in the frame", "side of the equivalent box, m", header_style="bold")
@@ -127,7 +127,7 @@ def print_report(out: Console, report: Report) -> None:
         symmetry += f" about ({_vector(report['symmetry_axis'])})"
     planes = ", ".join(report["symmetry_planes_of_inertia"]) or "none"
     out.print(f"symmetry of the inertia: {symmetry}; planes through the mass centre without products: {planes}")
-    verdict = "a body can have it" if report["physical"] else f"no body can have it: see `{rne('check')}`"
+    verdict = "physically possible" if report["physical"] else f"physically impossible: see `{rne('check')}`"
     out.print(Text(f"triangle inequality: margin {report['triangle_margin']:.4g} kg m^2; {verdict}"))
     print(report["urdf"])
 

@@ -1,27 +1,21 @@
-"""`rne info`: the model as tables."""
+"""`rne info`: the model as tables or JSON."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import math
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, print_flexible
 from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
-from rne_dynamics.cli.robot_argument import add_no_rotors, add_robot, console, robot_source, xacro_arguments
-from rne_dynamics.closed_chain.assembly import assembled
-from rne_dynamics.closed_chain.mass_matrix import closed_gravity_torque
-from rne_dynamics.description.model_file import load_model
-from rne_dynamics.description.sources import is_model_file
-from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
-from rne_dynamics.errors import ArgumentError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.dispatch import closed, gravity_torque
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
@@ -29,12 +23,12 @@ EXAMPLES = """\
 examples:
   rne info puma560
   rne info my_arm.urdf --json
-  rne info pantograph                     a mechanism: its loops, and which joints have motors
-  rne info flexible_arm                   flexible links: their modes and frequencies, how far they sag
+  rne info pantograph                     a mechanism: loops, joints with and without motors
+  rne info flexible_arm                   flexible links: modes, frequencies, sag under gravity
   rne info my_humanoid.urdf --base floating
 """
 
-#: What the gravity column tells of a mechanism, and of an open arm.
+#: Explanation of the gravity column, of a mechanism and of an open arm.
 _GRAVITY = (
     "gravity: effort that holds the posture; passive joints have none.",
     "gravity: effort that holds the arm at zero.",
@@ -81,7 +75,7 @@ class LinkRow(TypedDict):
 
 
 class Info(TypedDict):
-    """What the command tells."""
+    """The output of the command."""
 
     name: str
     base: str
@@ -99,13 +93,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     add_robot(parser)
     add_no_rotors(parser)
-    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help="what the root link stands on")
+    add_base(parser)
     parser.add_argument("--json", action="store_true", help="print the model as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the model and return the exit code."""
-    info = describe(_machine(args))
+    robot = load_robot(args)
+    info = describe(closed(robot))
     if args.json:
         print(json.dumps(info, indent=2))
     else:
@@ -113,25 +108,16 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _machine(args: argparse.Namespace) -> AnyMachine:
-    source = robot_source(args)
-    if not is_model_file(source):
-        return load_urdf(source, base=args.base, rotors=not args.no_rotors)
-    if args.base != "fixed":
-        raise ArgumentError("--base floating is for a URDF; a model file's robot stands on its base")
-    machine = load_model(source, mappings=xacro_arguments(args), rotors=not args.no_rotors)
-    return assembled(machine) if isinstance(machine, Mechanism) else machine
-
-
-def describe(whole: AnyMachine) -> Info:
-    """The model as plain values, with the efforts that hold it against gravity at zero, a mechanism in its posture."""
-    machine = rigid(whole)
-    robot = open_tree(machine)
-    effort: dict[str, float] = dict(zip(machine.joint_names, _holding(machine), strict=True))
+def describe(whole: AnyRobot) -> Info:
+    """The model as plain values, with gravity torques at zero, of a mechanism in its posture."""
+    described = whole.rigid
+    robot = described.open_tree
+    holding = gravity_torque(described, described.neutral).tolist()
+    effort: dict[str, float] = dict(zip(described.joint_names, holding, strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
     rows: list[JointRow] = []
     for i, name in enumerate(robot.joint_names):
-        # coordinates of planar and floating joints are named joint/coordinate; those of a floating base root/coordinate
+        # coordinates of planar and floating joints are named joint/coordinate, those of a floating base root/coordinate
         joint = joints.get(name) or joints.get(name.rpartition("/")[0])
         rows.append(
             {
@@ -168,17 +154,9 @@ def describe(whole: AnyMachine) -> Info:
             }
             for link in robot.tree.links
         ],
-        "mechanism": describe_mechanism(machine) if isinstance(machine, Mechanism) else None,
-        "flexible": describe_flexible(whole) if isinstance(whole, FlexibleArm) else None,
+        "mechanism": describe_mechanism(described) if described.kind == "mechanism" else None,
+        "flexible": describe_flexible(whole) if whole.kind == "flexible" else None,
     }
-
-
-def _holding(machine: Machine) -> list[float]:
-    if isinstance(machine, Mechanism):
-        held: list[float] = closed_gravity_torque(machine, machine.neutral).tolist()
-    else:
-        held = gravity_torque(machine, machine.neutral).tolist()
-    return held
 
 
 def _mimic(robot: RobotModel, joint: TreeJoint) -> MimicRow:
@@ -199,19 +177,8 @@ def _bound(value: float) -> float | None:
 def _print(info: Info) -> None:
     out = console()
     prismatic = JointKind.PRISMATIC.value
-    columns = (
-        "joint",
-        "kind",
-        "moves",
-        "lower",
-        "upper",
-        "velocity",
-        "effort",
-        "viscous",
-        "Coulomb",
-        "rotor",
-        "gravity",
-    )
+    limits: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
+    columns = ("joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", "gravity")
     mechanism = info["mechanism"]
     n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
     joints = Table(*columns, title=f"{info['name']}: {n} coordinates, {info['base']} base", header_style="bold")
@@ -222,10 +189,8 @@ def _print(info: Info) -> None:
             row["name"],
             row["kind"],
             row["child"],
-            *(
-                _shown(row[key])
-                for key in ("lower", "upper", "velocity", "effort", "viscous", "coulomb", "rotor_inertia")
-            ),
+            *(_shown(row[key]) for key in limits),
+            *(_shown(row[key]) for key in ("viscous", "coulomb", "rotor_inertia")),
             Text(_shown(row["gravity_effort"]), "bold red" if over else ""),
         )
     for mimic in info["mimics"]:

@@ -1,4 +1,4 @@
-"""The part of `rne info` that only an arm with flexible links has: their modes, how the arm vibrates and sags."""
+"""The part of `rne info` for flexible links: modes, vibrations, sag under gravity."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class FlexibleLinkRow(TypedDict):
     """One flexible link.
 
     Its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz, bare and with
-    all that it carries at zero as one rigid body; displacement (m) and turn (rad) of the tip at rest under gravity, all
-    joints at zero, in its frame: `None` where the arm does not settle.
+    its subtree at zero as one rigid body (``carrying``); displacement (m) and turn (rad) of the tip at rest under
+    gravity, all joints at zero, in its frame: `None` where the arm does not settle.
     """
 
     name: str
@@ -49,7 +49,7 @@ class FlexibleInfo(TypedDict):
 
 
 def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
-    """What only an arm with flexible links has, as plain values."""
+    """The flexible links as plain values."""
     sags: list[list[float]] | None = None
     frequencies: list[float] | None = None
     ratios: list[float] | None = None
@@ -71,7 +71,7 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
                 "carrying": hertz(clamped_frequencies(link, loads(arm.robot, link.link))),
                 "sag": None if sags is None else sags[k],
             }
-            for k, link in enumerate(arm.links)
+            for k, link in enumerate(arm.flexible_links)
         ],
         "modes": arm.modes,
         "frequencies": frequencies,
@@ -81,7 +81,7 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
 
 
 class AtRest(NamedTuple):
-    """How an arm rests under gravity, all joints held at zero: its modes' amplitudes (modes,), and its vibrations."""
+    """An arm at rest under gravity, all joints held at zero: amplitudes of its modes (modes,), and its vibrations."""
 
     delta: Array
     vibrations: Linearised
@@ -94,22 +94,22 @@ def at_rest(arm: FlexibleArm) -> AtRest:
     vibrations = linearised(arm, arm.neutral, delta=delta)
     if (vibrations.damping_ratios < -1e-9).any():
         raise ModelError(
-            f"arm {arm.name!r} buckles under gravity with all joints at zero: what its links carry is more than they "
-            "can hold; make them stiffer (EI), or the load lighter"
+            f"arm {arm.name!r} buckles under gravity with all joints at zero: its links cannot hold the load; make "
+            "them stiffer (EI), or the load lighter"
         )
     return AtRest(delta, vibrations)
 
 
 def hertz(omega: Array) -> list[float]:
-    """Frequencies in Hz of those in rad/s."""
+    """Frequencies in Hz from rad/s."""
     return [float(x) for x in omega / (2.0 * math.pi)]
 
 
-def print_flexible(told: FlexibleInfo, out: Console) -> None:
-    """Print the flexible links and how the arm vibrates."""
+def print_flexible(info: FlexibleInfo, out: Console) -> None:
+    """Print the flexible links and the vibrations."""
     columns = ("flexible link", "elastic mass", "modes", "clamped, bare", "clamped, carrying", "sag", "turn")
     links = Table(*columns, header_style="bold")
-    for row in told["links"]:
+    for row in info["links"]:
         sag = row["sag"]
         links.add_row(
             row["name"], f"{row['elastic_mass']:.5g}", " ".join(row["modes"]), _listed(row["bare"]),
@@ -117,11 +117,11 @@ def print_flexible(told: FlexibleInfo, out: Console) -> None:
             *(("-", "-") if sag is None else (_millimetres(sag[:3]), f"{float(np.linalg.norm(sag[3:])):.3g}")),
         )  # fmt: skip
     out.print(links)
-    if told["frequencies"] is None or told["damping_ratios"] is None:
-        print(f"vibrations: {told['unsettled']}")
+    if info["frequencies"] is None or info["damping_ratios"] is None:
+        print(f"vibrations: {info['unsettled']}")
     else:
         damped = ", ".join(
-            f"{f:.4g} ({100.0 * r:.2g} %)" for f, r in zip(told["frequencies"], told["damping_ratios"], strict=True)
+            f"{f:.4g} ({100.0 * r:.2g} %)" for f, r in zip(info["frequencies"], info["damping_ratios"], strict=True)
         )
         print(f"vibrations at zero with the joints held: {damped} Hz (of critical damping)")
     print("flexible links: kg, Hz; sag (mm) and turn (rad) of the tip at rest under gravity, all joints at zero.")

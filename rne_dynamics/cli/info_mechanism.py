@@ -1,4 +1,4 @@
-"""The part of `rne info` that only a mechanism has: its loops, its motors, its posture."""
+"""The part of `rne info` for mechanisms: loops, motors, posture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 
 class LoopRow(TypedDict):
-    """One loop: the two links it holds together, what it blocks of `DIRECTIONS`, and its kind if it is a usual one."""
+    """One loop: its two links, its blocked `DIRECTIONS`, and its kind if it has a name."""
 
     name: str
     a: str
@@ -35,7 +35,7 @@ class MechanismInfo(TypedDict):
 
 
 def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
-    """What only a mechanism has, as plain values."""
+    """The loops and joints as plain values."""
     freedoms = mobility(mechanism)
     rows: list[LoopRow] = []
     for loop in mechanism.loops:
@@ -53,17 +53,17 @@ def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
     }
 
 
-def print_mechanism(told: MechanismInfo, out: Console) -> None:
-    """Print the loops and the joints by whether they have a motor."""
+def print_mechanism(info: MechanismInfo, out: Console) -> None:
+    """Print the loops, and the joints with and without motors."""
     loops = Table("loop", "holds", "against", "kind", "blocked", header_style="bold")
-    for row in told["loops"]:
+    for row in info["loops"]:
         loops.add_row(row["name"], row["b"], row["a"], row["kind"] or "-", " ".join(row["blocked"]))
     motors = Table("joint", "motor", "posture", header_style="bold")
-    for name, value in told["posture"].items():
+    for name, value in info["posture"].items():
         shown = f"{0.0 if abs(value) < 1e-12 else value:.5g}"
-        motors.add_row(name, "actuated" if name in told["actuated"] else "passive", shown)
+        motors.add_row(name, "actuated" if name in info["actuated"] else "passive", shown)
     out.print(loops)
     out.print(motors)
-    more = f", {told['redundant']} redundant constraint{'s' * (told['redundant'] != 1)}" if told["redundant"] else ""
-    idle = f", {told['idle']} of them idle" if told["idle"] else ""
-    print(f"degrees of freedom: {told['freedoms']}{idle}{more}")
+    more = f", {info['redundant']} redundant constraint{'s' * (info['redundant'] != 1)}" if info["redundant"] else ""
+    idle = f", {info['idle']} of them idle" if info["idle"] else ""
+    print(f"degrees of freedom: {info['freedoms']}{idle}{more}")

@@ -1,4 +1,4 @@
-"""`rne`: one entry point, one module a subcommand, errors as one line on standard error."""
+"""`rne`: the entry point of all subcommands, one module each; errors are one line on standard error."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from rne_dynamics.cli.compile_status import compile_status
 from rne_dynamics.cli.shown_repairs import shown_repairs
 from rne_dynamics.errors import RneDynamicsError
 
-#: Subcommands and what each does; the module of that name in this folder is imported only when it is used.
+#: Subcommands and their help; the module of the same name is imported only when it is used.
 COMMANDS = {
     "demo": "start simulator and controller as two ROS 2 processes, move the arm, print and plot the tracking",
     "info": "the model as a table: joints, limits, masses, gravity torque",
-    "check": "lint a robot description: what in it would mislead a controller, with line and mend",
-    "verify": "all formulations on random states: largest disagreement, operation counts, time each",
-    "bench": "this package beside Pinocchio and MuJoCo: answers compared, then times and ratios",
-    "inertia": "inertia of solids, meshes, composites and links, as what to paste into a URDF",
-    "export": "the model as a URDF for other tools",
-    "faults": "inject faults into a running controller and judge every effort that it sends",
+    "check": "check a robot description for faults that would mislead a controller; with lines and fixes",
+    "verify": "compare all formulations in random states: largest disagreement, operation counts, times",
+    "bench": "compare this package with Pinocchio and MuJoCo: answers, times and ratios",
+    "inertia": "inertia of solids, meshes, composites and links, to paste into a URDF",
+    "export": "write the model as a URDF for other tools",
+    "faults": "inject faults into a running controller and check every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
-    "warmup": "compile every kernel before anybody waits for it",
+    "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 EXIT_USAGE = 2
@@ -68,13 +68,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"rne {command}: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        sys.stderr.close()  # the reader has gone; nothing more can be said
+        sys.stderr.close()  # nobody reads the output any more
         return EXIT_ERROR
     return code
 
 
 def _plain(word: str) -> str:
-    """A negative number without exponent: argparse before Python 3.14 takes -1e-3 for an option."""
+    """A negative number without exponent: before Python 3.14 argparse takes -1e-3 for an option."""
     return f"{Decimal(word):f}" if _NEGATIVE.fullmatch(word) else word
 
 

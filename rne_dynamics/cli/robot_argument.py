@@ -1,18 +1,16 @@
-"""The ROBOT argument that commands share, and printing that suits terminals and pipes."""
+"""Arguments that commands share: ROBOT, xacro arguments, base, rotors, NAME=NUMBER."""
 
 from __future__ import annotations
 
 import argparse
 import math
-import sys
 
-from rich.console import Console
-
-from rne_dynamics.description.sources import Source, names_model_file, read_source, read_stdin
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import Source, is_model_file, names_model_file, read_source, read_stdin
+from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ArgumentError
-
-#: Width where the output is no terminal, so that tables in files and pipes are not squeezed into 80 columns.
-_PIPE_WIDTH = 200
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.flexible.arm import AnyRobot
 
 
 def add_robot(parser: argparse.ArgumentParser) -> None:
@@ -20,7 +18,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "robot",
         metavar="ROBOT",
-        help="name of a robot or mechanism that ships (puma560, pantograph), path of a .urdf, .xacro or model file "
+        help="name of a shipped robot or mechanism (puma560, pantograph), path of a .urdf, .xacro or model file "
         "(.yaml), file:// or package:// URI, - for stdin",
     )
     parser.add_argument(
@@ -34,7 +32,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--lenient",
         action="store_true",
-        help="repair faults of a URDF that other readers take, each with a warning (`rne check ROBOT --lenient`)",
+        help="repair faults of a URDF that other readers accept, each with a warning (`rne check ROBOT --lenient`)",
     )
 
 
@@ -43,15 +41,33 @@ def add_no_rotors(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-rotors",
         action="store_true",
-        help="leave out the rotor inertias of the description: efforts are those behind the gears, what torque sensors "
-        "in the joints measure",
+        help="leave out the rotor inertias of the description: efforts are those behind the gears, as torque sensors "
+        "in the joints measure them",
     )
 
 
-def robot_source(args: argparse.Namespace) -> Source:
-    """Read what ROBOT names; raises `DescriptionError` or, for a faulty --arg, `ArgumentError`.
+def add_base(parser: argparse._ActionsContainer, text: str = "whether the root link is fixed or free") -> None:
+    """Declare --base."""
+    parser.add_argument("--base", choices=("fixed", "floating"), default="fixed", help=f"{text} (default: fixed)")
 
-    Arguments for xacro are used up here, except those of a model file, which are for the URDF it names.
+
+def load_robot(args: argparse.Namespace) -> AnyRobot:
+    """The robot of ROBOT, --arg, --base and, where declared, --no-rotors; raises as `robot_source`."""
+    source, rotors = robot_source(args), not getattr(args, "no_rotors", False)
+    if not is_model_file(source):
+        return load_urdf(source, base=args.base, rotors=rotors)
+    robot = load_model(source, mappings=xacro_arguments(args), rotors=rotors)
+    if args.base == "fixed":
+        return robot
+    if robot.kind != "arm":
+        raise ArgumentError("--base floating is for a URDF or table of an open arm; this robot's base is fixed")
+    return assemble(robot.tree, base=args.base, gravity=robot.gravity)
+
+
+def robot_source(args: argparse.Namespace) -> Source:
+    """Read the description of ROBOT; raises `DescriptionError` or, for an invalid --arg, `ArgumentError`.
+
+    xacro arguments are applied here, except for a model file, whose URDF receives them when it is loaded.
     """
     if args.robot == "-":
         return read_source(read_stdin(), lenient=args.lenient)
@@ -60,7 +76,7 @@ def robot_source(args: argparse.Namespace) -> Source:
 
 
 def xacro_arguments(args: argparse.Namespace) -> dict[str, str]:
-    """What --arg says, by name; `ArgumentError` if it is faulty."""
+    """Values of --arg by name; `ArgumentError` if one is invalid."""
     mappings = {}
     for text in args.mappings:
         name, given, value = text.partition(":=")
@@ -71,7 +87,7 @@ def xacro_arguments(args: argparse.Namespace) -> dict[str, str]:
 
 
 def assignments(option: str, texts: list[str]) -> dict[str, float]:
-    """Values of an option that is written NAME=NUMBER and may be given several times; `ArgumentError` otherwise."""
+    """Values of a repeatable option NAME=NUMBER; `ArgumentError` if one is invalid."""
     values = {}
     for text in texts:
         name, _, number = text.rpartition("=")
@@ -82,9 +98,3 @@ def assignments(option: str, texts: list[str]) -> dict[str, float]:
         if not name or not math.isfinite(values[name]):
             raise ArgumentError(f"{option} is {text!r}; write NAME=NUMBER")
     return values
-
-
-def console() -> Console:
-    """A console that prints text as it is."""
-    width = None if sys.stdout.isatty() else _PIPE_WIDTH
-    return Console(width=width, markup=False, emoji=False, highlight=False)

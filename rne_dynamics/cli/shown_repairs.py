@@ -1,4 +1,4 @@
-"""Repairs of --lenient on standard error; apart from the ROBOT argument, which brings rich along."""
+"""Repairs of --lenient on standard error; not in `robot_argument`, whose imports take long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def shown_repairs(args: argparse.Namespace) -> Iterator[None]:
-    """Print what --lenient repairs, line by line, on standard error while a command runs."""
+    """While a command runs, print each repair of --lenient on standard error."""
     logger, handler = logging.getLogger("rne_dynamics.description.urdf"), logging.StreamHandler()
     if getattr(args, "lenient", False):
         logger.addHandler(handler)

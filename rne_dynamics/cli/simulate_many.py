@@ -1,4 +1,4 @@
-"""`rne simulate --samples`: the same move by many arms, each a little different."""
+"""`rne simulate --samples`: one move simulated with many random variations of the arm."""
 
 from __future__ import annotations
 
@@ -9,40 +9,38 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.progress import Progress
 from rich.table import Table
 
-from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.cli.simulate_plot import figure_of
+from rne_dynamics.cli.figures import canvas
+from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
 from rne_dynamics.simulation.rollouts.variation import PARTS, WIDTHS, Variation
 
-#: Rows that are kept for the picture, about.
+#: Approximate number of rows that are kept for the figure.
 _ROWS = 300
-#: Failed samples that are told one by one.
-_TOLD = 10
+#: Number of failed samples that are printed.
+_PRINTED = 10
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     many = parser.add_argument_group("many arms")
-    many.add_argument("--samples", type=int, metavar="N", help="simulate the move N times, varied as --vary says")
+    many.add_argument("--samples", type=int, metavar="N", help="simulate the move N times, varied as in --vary")
     many.add_argument(
         "--vary", action="append", default=[], metavar="WHAT=WIDTH",
-        help=f"{', '.join(PARTS)}: each link or joint by so many percent to either side (mass=5%%); start=0.02: where "
-        "joints start, rad or m; tilt=0.01: of the base, rad; payload=LINK:KG: a point mass from 0 to KG there. The "
-        "controller knows of none but the gains. May be given several times",
+        help=f"{', '.join(PARTS)}: of each link or joint, percent to either side (mass=5%%); start=0.02: start "
+        "positions, rad or m; tilt=0.01: of the base, rad; payload=LINK:KG: a point mass from 0 to KG. All but the "
+        "gains are unknown to the controller. May be given several times",
     )  # fmt: skip
-    many.add_argument("--seed", type=int, default=0, help="of the random draws (default 0)")
-    many.add_argument("--threads", type=int, help="default: all cores; the figures do not depend on it")
+    many.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default 0)")
+    many.add_argument("--threads", type=int, help="number of threads; does not change the results (default: all cores)")
 
 
 def variation(texts: list[str]) -> Variation:
-    """What --vary says; `ArgumentError` if it is faulty."""
+    """The variation of --vary; `ArgumentError` if it is invalid."""
     found: dict[str, Any] = {}
     for text in texts:
         what, _, width = text.partition("=")
@@ -68,7 +66,7 @@ def variation(texts: list[str]) -> Variation:
 
 
 def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs: list[Path]) -> int:
-    """Run, print, save; the exit code is 1 where no sample came to its end."""
+    """Run, save and print; the exit code is 1 if no sample was completed."""
     varies = variation(args.vary)
     plant: ArmPlant = rollout.plant
     samples = rollout.samples(args.samples)
@@ -76,8 +74,7 @@ def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs
     lower, upper = (robot.lower, robot.upper) if plant.stops else (np.full(robot.n, -np.inf), np.full(robot.n, np.inf))
     samples = varies.drawn(samples, args.seed, lower, upper, plant.positions)
     keep = max(1, rollout.clock.cycles // _ROWS) if args.plot or any(p.suffix == ".npz" for p in outputs) else 0
-    quiet = args.json or not sys.stderr.isatty()
-    with Progress(console=Console(stderr=True), transient=True, disable=quiet) as bar:
+    with progress_bar(quiet=args.json or not sys.stderr.isatty()) as bar:
         task = bar.add_task("samples", total=args.samples)
         many = rollout.run_many(
             samples, threads=args.threads, keep_every=keep, progress=lambda over: bar.update(task, completed=over)
@@ -98,7 +95,7 @@ def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs
 
 
 def figures_of(many: ManyRollouts, args: argparse.Namespace) -> dict[str, Any]:
-    """Tracking per joint over all samples that came to their end, as plain values; rad or m, N·m or N."""
+    """Tracking per joint over all completed samples, as plain values; rad or m, N·m or N."""
     done = many.done
     joints = []
     for j, joint in enumerate(many.joint_names) if done.any() else ():
@@ -139,17 +136,22 @@ def _print(name: str, figures: dict[str, Any]) -> None:
         )
     out.print(table)
     failed = figures["failed"]
-    for row in failed[:_TOLD]:
+    for row in failed[:_PRINTED]:
         out.print(f"sample {row['sample']}: {row['outcome'].replace('_', ' ')}: {row['message']}")
-    if len(failed) > _TOLD:
-        out.print(f"and {len(failed) - _TOLD} samples more that did not come to their end; --out has all")
+    if len(failed) > _PRINTED:
+        out.print(f"and {len(failed) - _PRINTED} more samples that were not completed; --out has all")
 
 
 def plot(path: Path, name: str, many: ManyRollouts) -> None:
-    """A band of tracking errors for every joint: all samples, 90 % of them, and the median."""
+    """Write a figure with bands of tracking errors for every joint: all samples, 90 % of them, and the median."""
     n = len(many.joint_names)
     columns = 1 if n == 1 else 2
-    figure, save = figure_of(11.0, 1.2 + 1.9 * -(-n // columns))
+    with canvas(path, 11.0, 1.2 + 1.9 * -(-n // columns)) as figure:
+        _draw(figure, name, many, columns)
+
+
+def _draw(figure: Any, name: str, many: ManyRollouts, columns: int) -> None:
+    n = len(many.joint_names)
     axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
     error = 1e3 * (many.reference_q - many.kept_q[many.done])
     for j, joint in enumerate(many.joint_names):
@@ -158,7 +160,6 @@ def plot(path: Path, name: str, many: ManyRollouts) -> None:
             axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
         axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
         axes[j].set_title(joint, fontsize="small")
-        axes[j].grid(alpha=0.3)
         axes[j].margins(x=0.0)
     for empty in axes[n:]:
         empty.set_axis_off()
@@ -169,4 +170,3 @@ def plot(path: Path, name: str, many: ManyRollouts) -> None:
         last.tick_params(labelbottom=True)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
     figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")
-    save(path)

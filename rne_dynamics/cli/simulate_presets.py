@@ -1,4 +1,4 @@
-"""Simulations that a paper reports, by name: the pantograph's of document 002."""
+"""Simulations published in papers, by name: those of the pantograph of document 002."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Preset:
     Parameters
     ----------
     start
-        Where the actuated joints start, rad or m, in their order.
+        Start positions of the actuated joints, rad or m, in their order.
     to
-        Where a quintic from rest to rest takes them; None lets the arm go.
+        End of a quintic from rest to rest; None for free motion.
     seconds
-        How long.
+        Duration.
     """
 
     start: tuple[float, ...]
@@ -37,7 +37,7 @@ PRESETS = {
     "pantograph": {
         "first": Preset(_degrees(0.0, -70.0, 0.0), None, 10.0),
         "second": Preset(_degrees(0.0, 0.0, 50.0), None, 10.0),
-        # what the printed start of the second may be a misprint of: joint 2 hanging, as in the quintic's start
+        # the printed start of the second may be a misprint of this one: joint 2 hanging, as in the quintic's start
         "second-hanging": Preset(_degrees(0.0, -90.0, 50.0), None, 10.0),
         "quintic": Preset(_degrees(0.0, -90.0, 0.0), _degrees(90.0, -45.0, -18.0), 5.0),
     }
@@ -45,14 +45,14 @@ PRESETS = {
 
 
 def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) -> None:
-    """Set the arguments that the preset stands for; what else was given stays.
+    """Set the arguments of a preset; others stay.
 
-    The papers' arms have no friction and no stops, and neither have the presets.
+    The papers' arms have no friction and no stops, nor have the presets.
 
     Raises
     ------
     ArgumentError
-        A preset that the robot does not have, or one beside --start, --to or --free.
+        A preset that the robot does not have, or together with --start, --to or --free.
     """
     known = PRESETS.get(robot, {})
     if args.preset not in known:
@@ -60,7 +60,7 @@ def apply_preset(args: argparse.Namespace, robot: str, joints: tuple[str, ...]) 
         raise ArgumentError(f"--preset is {args.preset!r}, which robot {robot!r} does not have; {has}")
     for option, given in (("--start", args.start), ("--to", args.to), ("--free", args.free)):
         if given:
-            raise ArgumentError(f"--preset says where the motion starts and ends; leave out {option}")
+            raise ArgumentError(f"--preset sets the start and end of the motion; leave out {option}")
     preset = known[args.preset]
     args.start = [f"{name}={value!r}" for name, value in zip(joints, preset.start, strict=True)]
     args.free = preset.to is None

@@ -1,4 +1,4 @@
-"""What `rne simulate` tells: tracking or energy, and how far the tips of flexible links moved."""
+"""Figures that `rne simulate` prints: tracking or energy, motion of the base, deflection of flexible links."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.dispatch import gravity_torque
 from rne_dynamics.flexible.static import balance
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.plants import gravity_torque
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.log import Log
 
@@ -19,10 +18,10 @@ from rne_dynamics.simulation.runs.log import Log
 def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[str, Any]:
     """Tracking per joint as plain values; rad or m, N·m or N.
 
-    With `ends` also the efforts with which a single move starts and ends, beside those that hold the machine there.
+    With `ends` also the efforts at the start and end of a single move, and the static efforts there.
     """
     robot, q = plant.robot, log.q[[0, -1]]
-    if isinstance(robot, FlexibleArm):
+    if robot.kind == "flexible":
         static = balance(robot, q, np.zeros_like(q), np.zeros_like(q)).tau
     else:
         static = gravity_torque(robot, q)
@@ -54,9 +53,9 @@ def tracking_figures(log: Log, plant: ArmPlant, *, ends: bool = False) -> dict[s
 
 
 def free_figures(log: Log) -> dict[str, Any]:
-    """Energy and end of a free motion as plain values; the drift is relative to the largest kinetic energy.
+    """Energy and final velocities of a free motion; the energy change is relative to the largest kinetic energy.
 
-    On a moving base, which does work, there is no energy to keep.
+    A moving base does work, so that energy is not conserved and not reported.
     """
     scale = float(log.kinetic.max())
     drift = float(np.abs(log.energy - log.energy[0]).max())
@@ -78,7 +77,7 @@ def free_figures(log: Log) -> dict[str, Any]:
 
 
 def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any]:
-    """How far a moving base tilts, rad, and how it accelerates, m/s²; whether the controller, if any, knew."""
+    """Largest tilt, rad, and acceleration, m/s², of a moving base; whether it is known to the controller, if any."""
     assert log.base_rotation is not None
     assert plant.base_motion is not None
     acceleration = np.array([np.asarray(plant.base_motion.motion(t).linear_acceleration) for t in log.time.tolist()])
@@ -90,12 +89,12 @@ def base_figures(log: Log, plant: ArmPlant, known: bool | None) -> dict[str, Any
 
 
 def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
-    """How far the tip of every flexible link moved from where a stiff one has it, m.
+    """Largest deflection of the tip of every flexible link, m.
 
     Parameters
     ----------
     after
-        When the last move ended, s: the vibration from then on, peak to peak, is told too; None in free motion.
+        End of the last move, s: the vibration from then on, peak to peak, is added; None in free motion.
     """
     figures = []
     for k, name in enumerate(log.flexible_links):
@@ -130,8 +129,8 @@ _COLUMNS = (
 )
 
 
-def _told(value: float, form: str) -> str:
-    # adding 0 takes the sign of what is rounded to nothing
+def _text(value: float, form: str) -> str:
+    # adding 0 removes the sign of a rounded zero
     return format(round(value, 3) + 0.0 if form == ".3f" else value, form)
 
 
@@ -142,14 +141,14 @@ def print_figures(name: str, figures: dict[str, Any]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[c.key] is None else _told(row[c.key], c.form) for c in columns))
+        table.add_row(row["name"], *("-" if row[c.key] is None else _text(row[c.key], c.form) for c in columns))
     out = console()
     out.print(table)
     _print_links(figures.get("links", []))
     if "base" in figures:
         base = figures["base"]
         out.print(
-            f"base: tilted by up to {base['largest_tilt']:.3g} rad, acceleration up to "
+            f"base: tilt up to {base['largest_tilt']:.3g} rad, acceleration up to "
             f"{base['largest_acceleration']:.3g} m/s^2"
             + {None: "", True: ", known to the controller", False: ", not known to the controller"}[base["known"]]
         )
@@ -170,6 +169,6 @@ def _print_links(links: list[dict[str, Any]]) -> None:
     for column in table.columns[1:]:
         column.justify = "right"
     for link in links:
-        told = [link["largest_deflection"], *([link["residual_vibration"]] if vibration else [])]
-        table.add_row(link["name"], *(f"{1e3 * value:.3g}" for value in told))
+        values = [link["largest_deflection"], *([link["residual_vibration"]] if vibration else [])]
+        table.add_row(link["name"], *(f"{1e3 * value:.3g}" for value in values))
     console().print(table)

@@ -1,22 +1,20 @@
-"""The part of `rne verify` for arms with flexible links: two derivations, chains of segments, operations, times."""
+"""The part of `rne verify` for arms with flexible links."""
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from rne_dynamics.cli.robot_argument import console
-from rne_dynamics.cli.verify_plot import canvas
+from rne_dynamics.cli.figures import canvas
+from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.verification.agreement import Agreement
+from rne_dynamics.verification.agreement import Agreement, Progress
 from rne_dynamics.verification.flexible_agreement import (
     ENERGY,
     RECURSION,
@@ -48,27 +46,14 @@ _TIMED_STATES = 20
 _EXAMPLE = (6, 2, 3)
 
 
-def run_flexible(arm: FlexibleArm, args: argparse.Namespace) -> int:
-    """Compare, print, and return 0 where the derivations agree."""
-    bar = Progress(
-        TextColumn("{task.description:32}"), BarColumn(), TextColumn("{task.percentage:3.0f} %"), TimeElapsedColumn(),
-        console=Console(stderr=True), transient=True,
-    )  # fmt: skip
-    with bar:
-        task = bar.add_task("", total=1.0)
-        agreement = compare_flexible(
-            arm, args.states, args.seed, loaded=not args.bare,
-            progress=lambda what, done: bar.update(task, description=what, completed=done),
-        )  # fmt: skip
-        bar.update(task, description="operations, times, segments")
-        report = _report(arm, args, agreement)
-        if args.plot:
-            plot(args.plot)
-    if args.json:
-        print(json.dumps(report, indent=2))
-    else:
-        _print(arm, args, agreement, report)
-    return 0 if agreement.agrees else 1
+def verify(arm: FlexibleArm, args: argparse.Namespace, progress: Progress) -> Verified:
+    """Compare the derivations, count operations, measure times, and compare with chains of rigid segments."""
+    agreement = compare_flexible(arm, args.states, args.seed, loaded=not args.bare, progress=progress)
+    progress("operations, times, segments", 0.0)
+    report = _report(arm, args, agreement)
+    if args.plot:
+        plot(args.plot)
+    return Verified(agreement.agrees, report, lambda out: _show(out, arm, args, agreement, report))
 
 
 def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) -> dict[str, Any]:
@@ -79,15 +64,15 @@ def _report(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement) ->
         chains: dict[str, Any] | None = _chains(segment_frequencies(arm, seed=args.seed))
     except ModelError as error:
         chains = None
-        remarks += [] if remarks else [str(error)]  # one reason for both
-    sizes = {link.modes for link in arm.links if link.modes}
-    flexible = sum(link.modes > 0 for link in arm.links)
+        remarks += [] if remarks else [str(error)]  # both have the same reason
+    sizes = {link.modes for link in arm.flexible_links if link.modes}
+    flexible = sum(link.modes > 0 for link in arm.flexible_links)
     published = published_flexible(arm.n, flexible, sizes.pop()) if len(sizes) == 1 else None
     return {
         "robot": arm.name,
         "n": arm.n,
         "modes": arm.modes,
-        "flexible_links": {link.link: list(link.mode_names) for link in arm.links},
+        "flexible_links": {link.link: list(link.mode_names) for link in arm.flexible_links},
         "states": args.states,
         "seed": args.seed,
         "agrees": agreement.agrees,
@@ -121,23 +106,24 @@ def _chains(found: SegmentFrequencies) -> dict[str, Any]:
     return {"segments": list(SEGMENTS), **vars(found), "limit": found.limit}
 
 
-def _print(arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]) -> None:
-    out = console()
+def _show(
+    out: Console, arm: FlexibleArm, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]
+) -> None:
     out.print(_formulations(arm, report))
     counts = report["formulations"][0]["operations_without_stiffening"]
     rigid_now, rigid_more = report["rigid"][str(arm.nz)], report["rigid"][str(RIGID_JOINTS)]
     ratio = counts["forward"]["multiplications"] / rigid_now["multiplications"]
     if report["formulations"][0]["operations"] != counts:
         out.print(
-            f"without stiffening, as document 003 has it: {counts['equations']['multiplications']} multiplications and "
+            f"without stiffening, as in document 003: {counts['equations']['multiplications']} multiplications and "
             f"{counts['equations']['additions']} additions for J and R, {counts['forward']['multiplications']} and "
             f"{counts['forward']['additions']} with z̈"
         )
     if report["published"] is not None:
-        told = report["published"]
+        paper = report["published"]
         out.print(
-            f"document 003, section 6, as scanned, gives {told['multiplications']} multiplications and "
-            f"{told['additions']} additions for J and R of an arm of this size"
+            f"document 003, section 6, as scanned, gives {paper['multiplications']} multiplications and "
+            f"{paper['additions']} additions for J and R of an arm of this size"
         )
     out.print(
         f"rigid chains by composite bodies and Cholesky take {rigid_now['multiplications']} multiplications with as "
@@ -165,22 +151,16 @@ def _formulations(arm: FlexibleArm, report: dict[str, Any]) -> Table:
     for column in ("J and R: mul", "add", "other", "µs", "with z̈: mul", "add", "other", "µs"):
         table.add_column(column, justify="right")
     for row in report["formulations"]:
-        cells = []
+        cells: list[str] = []
         for part, seconds in (("equations", "seconds"), ("forward", "forward_seconds")):
-            counted = Operations(**row["operations"][part]) if row["operations"] else None
-            if counted is None:
-                cells += ["", "", ""]
-            else:
-                cells += [
-                    str(counted.multiplications), str(counted.additions), str(counted.divisions + counted.functions)
-                ]  # fmt: skip
+            cells += operation_cells(row["operations"] and row["operations"][part])
             cells.append("" if row[seconds] is None else f"{1e6 * row[seconds]:.3g}")
         table.add_row(row["name"], row["title"], row["document"] or "", *cells)
     return table
 
 
 def _segments(chains: dict[str, Any]) -> Table:
-    table = Table(title="joints held, no gravity: natural frequencies (Hz)", header_style="bold")
+    table = Table(title="natural frequencies (Hz), joints held, no gravity", header_style="bold")
     table.add_column("modes", justify="right")
     for count in chains["segments"]:
         table.add_column(f"{count} rigid segments a link", justify="right")
@@ -192,9 +172,9 @@ def _segments(chains: dict[str, Any]) -> Table:
 
 
 def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequence[int] = (1, 2, 3, 4, 6, 8)) -> None:
-    """Multiplications over the number of joints and of modes, beside the document's formula; see `verify_plot.plot`."""
+    """Write a figure of multiplications over joints and modes, with the document's formula; raises as `canvas`."""
     n0, nf, m0 = _EXAMPLE
-    with canvas(path, (12.0, 5.0)) as figure:
+    with canvas(path, 12.0, 5.0) as figure:
         left, right = figure.subplots(1, 2, sharey=True)
         for axes, x, each, label, at in (
             (left, sizes, [(n, nf, m0) for n in sizes], f"joints n ({nf} flexible links, {m0} modes each)", n0),
@@ -208,7 +188,6 @@ def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequenc
                 axes.plot([at], [quoted], mark, label=f"{what}: {quoted}")
             axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
             axes.set_xlabel(label)
-            axes.grid(alpha=0.3)
         figure.axes[0].set_ylabel("multiplications for one state")
         handles = figure.axes[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")

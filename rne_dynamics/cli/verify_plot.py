@@ -1,14 +1,12 @@
-"""The picture of `rne verify --plot`: operations and times over the number of joints."""
+"""Figure of `rne verify --plot`: operations and times over the number of joints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rne_dynamics.advice import install
-from rne_dynamics.errors import MissingDependencyError
+from rne_dynamics.cli.figures import canvas
 from rne_dynamics.verification.counting import published
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.scaling import MECHANISMS, Sample
@@ -17,31 +15,9 @@ _TICKS = (2, 5, 10, 20, 50, 100, 200)
 
 
 def plot(path: Path, samples: Sequence[Sample]) -> None:
-    """Write the picture; its format follows the ending of `path`.
-
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
-    """
-    with canvas(path, (12.0, 9.0)) as figure:
+    """Write the figure; raises as `canvas`."""
+    with canvas(path, 12.0, 9.0) as figure:
         _draw(figure, samples)
-
-
-@contextmanager
-def canvas(path: Path, size: tuple[float, float]) -> Iterator[Any]:
-    """A figure, inches wide and high, that is written to `path` in the end; raises as `plot`."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        how = install("matplotlib", "python3-matplotlib")
-        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
-    yield figure
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
 
 
 def _draw(figure: Any, samples: Sequence[Sample]) -> None:
@@ -56,20 +32,18 @@ def _draw(figure: Any, samples: Sequence[Sample]) -> None:
                 ]  # fmt: skip
                 if not chosen:
                     continue
-                look = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
+                line = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
                 n = [s.n for s in chosen]
-                counts.loglog(n, [s.operations for s in chosen], **look)
-                times.loglog(n, [1e6 * s.seconds for s in chosen], **look)
+                counts.loglog(n, [s.operations for s in chosen], **line)
+                times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
         if mechanism == "chain":
             n = sorted({s.n for s in samples})
-            told = [published(k).total for k in n]
-            counts.loglog(n, told, ":", color="black", label="nasser as document 000 counts: 449 n - 202")
+            quoted = [published(k).total for k in n]
+            counts.loglog(n, quoted, ":", color="black", label="nasser in document 000: 449 n - 202")
         counts.set_title(f"{mechanism} of revolute joints")
         times.set_xlabel("joints n")
         times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
         times.minorticks_off()
-        for axes in (counts, times):
-            axes.grid(alpha=0.3, which="both")
     grid[0][0].set_ylabel("operations for one state")
     grid[1][0].set_ylabel("time for one state (µs)")
     figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")

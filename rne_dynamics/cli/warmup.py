@@ -1,4 +1,4 @@
-"""`rne warmup`: every kernel compiled before anybody waits for it."""
+"""`rne warmup`: compile all kernels in advance."""
 
 from __future__ import annotations
 
@@ -15,24 +15,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.cli.warmup_task import TASKS
 from rne_dynamics.compiling.jit import COMPILED, UNCOMPILED
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
 EXAMPLES = """\
 examples:
-  rne warmup                          where this user's processes look for kernels
+  rne warmup                          into this user's kernel folder
   rne warmup --dir kernels            into a folder; processes use it with NUMBA_CACHE_DIR=kernels
-  rne warmup arm-nodes                only what the nodes of an arm without loops and flexible links need
+  rne warmup arm-nodes                only the kernels of nodes for arms without loops and flexible links
   rne warmup --jobs 4 --json
 
-Kernels serve every robot, so one warm-up is for all; another update of this package, numba or the processor needs
-another one, of what has changed. In a Dockerfile, after the installation: RUN rne warmup
+Kernels serve all robots, so one warm-up is enough. An update of this package or numba, or another processor, needs
+another one, for the kernels that changed. In a Dockerfile, after the installation: RUN rne warmup
 
 exit code: 0 if everything is compiled, 1 if not
 """
@@ -40,24 +38,24 @@ exit code: 0 if everything is compiled, 1 if not
 
 @dataclass
 class Kernels:
-    """What the processes have told so far."""
+    """Files of machine code that the processes reported."""
 
     compiled: set[str] = field(default_factory=set)
     found: set[str] = field(default_factory=set)
 
     @property
     def all(self) -> set[str]:
-        """Files of machine code, each once."""
+        """All files."""
         return self.compiled | self.found
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("parts", nargs="*", choices=[*TASKS, []], metavar="PART",
-                        help=f"what to compile: {', '.join(TASKS)} (default: all)")
+                        help=f"parts to compile: {', '.join(TASKS)} (default: all)")
     parser.add_argument("--dir", type=Path, default=None, metavar="DIR",
-                        help="keep the kernels here; by default where they are looked for anyway")
-    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes beside each other (default: 2)")
+                        help="folder of the kernels (default: the user's kernel folder)")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="number of processes in parallel (default: 2)")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -70,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     from rne_dynamics.compiling import kernel_cache
     from rne_dynamics.compiling.private_files import distrusted_folder
 
-    # as `kernel_cache.folders` has it for processes that are started with this NUMBA_CACHE_DIR
+    # the folder in `kernel_cache.folders` of processes with this NUMBA_CACHE_DIR
     folder = kernel_cache.target() if args.dir is None else args.dir.resolve() / "rne_dynamics"
     if folder is not None and (why := distrusted_folder(folder.resolve())):
         raise ArgumentError(f"--dir is {args.dir}: {why}, so kernels there would not be loaded; give another one")
@@ -81,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     if args.dir is not None:
         environment["NUMBA_CACHE_DIR"] = str(args.dir.resolve())
     began = time.monotonic()
-    kernels, failures = _warm(args.parts or list(TASKS), args.jobs, environment, args.json)
+    kernels, failures = _warm(args.parts or list(TASKS), args.jobs, environment)
     figures = {
         "compiled": len(kernels.compiled),
         "found": len(kernels.all) - len(kernels.compiled),
@@ -97,15 +95,10 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failures else 0
 
 
-def _warm(
-    parts: Sequence[str], jobs: int, environment: dict[str, str], quiet: bool
-) -> tuple[Kernels, dict[str, str]]:
-    """Compile the parts; what was told, and the last line of what those wrote that failed."""
+def _warm(parts: Sequence[str], jobs: int, environment: dict[str, str]) -> tuple[Kernels, dict[str, str]]:
+    """Compile the parts; return the reported files, and the last error line of each part that failed."""
     kernels, failures, lock = Kernels(), dict[str, str](), threading.Lock()
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        console=Console(stderr=True) if quiet else None, transient=True,
-    )
+    bar = progress_bar(counted=True)
 
     def task(name: str) -> None:
         command = [sys.executable, "-m", "rne_dynamics.cli.warmup_task", name]
@@ -129,11 +122,11 @@ def _warm(
     return kernels, failures
 
 
-def _note(kernels: Kernels, told: dict[str, str]) -> str:
-    """Take in one line of a task; what to show."""
-    kernels.compiled |= {told["kept"]} if "kept" in told else set()
-    kernels.found |= {told["found"]} if "found" in told else set()
-    return f"{len(kernels.compiled)} kernels compiled, {len(kernels.all - kernels.compiled)} were there"
+def _note(kernels: Kernels, line: dict[str, str]) -> str:
+    """Process one line of a task; return the text to show."""
+    kernels.compiled |= {line["kept"]} if "kept" in line else set()
+    kernels.found |= {line["found"]} if "found" in line else set()
+    return f"{len(kernels.compiled)} kernels compiled, {len(kernels.all - kernels.compiled)} were compiled before"
 
 
 def _print(figures: dict[str, Any]) -> None:
@@ -141,7 +134,7 @@ def _print(figures: dict[str, Any]) -> None:
     size = f"{figures['bytes'] / 1e6:.1f} MB in {figures['folder']}"
     if figures["compiled"] or figures["failures"]:
         seconds, found = f"{figures['seconds']:.0f} s", figures["found"]
-        out.print(f"{figures['compiled']} kernels compiled in {seconds}, {found} were there")
+        out.print(f"{figures['compiled']} kernels compiled in {seconds}, {found} were compiled before")
     else:
         out.print(f"all {figures['found']} kernels were compiled already")
     out.print(size, soft_wrap=True)

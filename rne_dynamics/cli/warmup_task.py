@@ -1,4 +1,4 @@
-"""One part of `rne warmup`, in a process of its own: calls what users call, and tells which kernels that took.
+"""One part of `rne warmup` in a process of its own: calls public functions, and reports their kernels.
 
 Every line on standard output is a JSON object: `{"begun": kernel}`, `{"kept": file}` or `{"found": file}`.
 """
@@ -19,6 +19,17 @@ import numpy as np
 from rne_dynamics.cli.main import main as rne_command
 from rne_dynamics.compiling.progress import Compiling, watch_compiling, watch_files
 from rne_dynamics.description.urdf import load_urdf
+from rne_dynamics.dispatch import (
+    bias_torque,
+    center_of_mass,
+    forward_dynamics,
+    forward_kinematics,
+    gravity_torque,
+    inverse_dynamics,
+    kinetic_energy,
+    mass_matrix,
+    potential_energy,
+)
 from rne_dynamics.dynamics.composite.momentum import centroidal_momentum_matrix, momentum
 from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix
 from rne_dynamics.dynamics.derivatives.forward_derivatives import forward_dynamics_derivatives
@@ -32,17 +43,6 @@ from rne_dynamics.dynamics.kinematics.jacobian import jacobian, jacobian_rate
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.plants import (
-    bias_torque,
-    center_of_mass,
-    forward_dynamics,
-    forward_kinematics,
-    gravity_torque,
-    inverse_dynamics,
-    kinetic_energy,
-    mass_matrix,
-    potential_energy,
-)
 
 #: A shipped machine of every kind that has kernels of its own.
 ARM, MECHANISM, FLEXIBLE = "puma560", "pantograph", "flexible_arm"

@@ -1,8 +1,8 @@
 """From the actuated joints to all joints of the tree: the posture in which every loop is closed.
 
-A mechanism has several postures for the same actuated joints (elbow up, elbow down). The one found is that which the
-mechanism would reach if it were moved, without being taken apart, from the posture it starts from: a large change of
-the actuated joints is gone in small strides along the branch, each closed by Newton's method with a line search.
+A mechanism has several postures for the same actuated joints (elbow up, elbow down). Assembly finds the one on
+the branch of the posture from which it starts: a large change of the actuated joints is divided into small steps along
+the branch, each closed by Newton's method with a line search.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Arra
         Positions of the actuated joints, rad or m, shape (…, n).
     start
         The posture whose branch is kept: positions of all joints of the tree, shape (…, tree n). By default every row
-        starts from the mechanism's posture. ``"previous"``: every row starts from the one before, as a trajectory's
-        rows should (and are found ten times faster).
+        starts from the mechanism's posture. ``"previous"``: every row starts from the one before, for the rows of
+        a trajectory; about ten times faster.
 
     Returns
     -------
@@ -39,7 +39,7 @@ def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Arra
     Raises
     ------
     AssemblyError
-        No posture closes the loops on this branch; names the loop that gapes most, and its gap.
+        No posture closes the loops on this branch; names the loop with the largest closure error, and the error.
     ArgumentError
         Wrong shapes, NaN or infinity.
 

@@ -1,7 +1,7 @@
 """The kernels that close the loops: Newton's method on the passive joints, and small steps along the branch.
 
 One system matrix serves all: the passive columns of the constraints' Jacobian K, cluster by cluster, factored with
-column pivoting (spatial/householder.py). Constraints that say nothing new (a planar linkage modelled in space) end as
+column pivoting (spatial/householder.py). Redundant constraints (a planar linkage modelled in space) end as
 rows of zeros below the triangle.
 """
 
@@ -44,23 +44,6 @@ _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 
 @helper
-def _evaluate(packed: Packed, work: Work, q: Array, qd: Array) -> None:
-    constraints_kernel(
-        packed.topology,
-        packed.parameters,
-        packed.loop_bodies,
-        packed.loop_frames,
-        q,
-        qd,
-        work.motion,
-        work.residual,
-        work.K,
-        work.drift,
-        work.rows,
-    )
-
-
-@helper
 def _factor_clusters(packed: Packed, work: Work) -> None:
     """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
@@ -93,7 +76,7 @@ def _rank(work: Work, r0: int, m: int, n: int) -> int:
 def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> float:
     """The passive joints' part of K x = −values in the sense of least squares; out (tree n,), other places zero.
 
-    Returns the norm of what the passive joints can mend, in the mechanism's own units.
+    Returns the norm of the part of the residual that the passive joints can remove, in the mechanism's own units.
     """
     for k in range(out.shape[0]):
         out[k] = 0.0
@@ -137,7 +120,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
 
     When done, `work` holds the constraints and the factored blocks of the posture found.
     """
-    # the first trial is the start itself; one call of `_evaluate` for both, since it is long to compile
+    # the first trial is the start itself; one call of `constraints_kernel` for both, since it is long to compile
     for j in range(q.shape[0]):
         work.step[j] = 0.0
     merit, left, before = np.inf, np.inf, np.inf
@@ -145,7 +128,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     for _ in range(_TRIALS):
         for j in range(q.shape[0]):
             work.trial[j] = q[j] + part * work.step[j]
-        _evaluate(packed, work, work.trial, work.rest)
+        constraints_kernel(packed, work, work.trial, work.rest)
         new = _merit(packed, work)
         # below, round-off and constraints that contradict each other hide the descent
         if not (new < (1.0 - 0.1 * part) * merit or left < 1e-6) and part > _SMALLEST_PART:
@@ -168,7 +151,7 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
 
 @helper
 def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
-    """Fill `work.way`: how all joints begin to move when the actuated ones set out for `target`; the largest."""
+    """Fill `work.way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
     for r in range(work.residual.shape[0]):
         work.drift[r] = 0.0
     for k in range(target.shape[0]):
@@ -244,7 +227,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
         copy_into(q, work.saved)
         if part == 0.0 or (part * speed < 1e-6 and not first):
             return NOT_CLOSED
-        # not at once, then: close where it stands, and set out from there
+        # not in one step, then: close at the start, and step from there
         part, reach = (0.0, np.inf) if first else (0.25 * part, CORRECTION)
         first = False
     return NOT_CLOSED
@@ -295,5 +278,5 @@ def drift_helper(packed: Packed, work: Work, T: Array, q: Array, qd: Array) -> N
         for k in range(qd.shape[0]):
             x += T[i, k] * qd[k]
         work.qd[i] = x
-    _evaluate(packed, work, q, work.qd)
+    constraints_kernel(packed, work, q, work.qd)
     passive_answer(packed, work, work.drift, work.qdd)

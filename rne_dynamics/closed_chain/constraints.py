@@ -1,4 +1,4 @@
-"""What the loops of a mechanism demand of the joints of its tree: closure, its rates, and the wrenches that enforce it.
+"""Loop closure constraints: residuals, Jacobian, drift, and the wrenches that enforce them.
 
 A loop holds frame B on one body against frame A on another. Each blocked direction k is one equation r_k(q) = 0 with
 
@@ -16,13 +16,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.closed_chain.packed import MOTION, WRENCH, Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND as JOINT_KIND
 from rne_dynamics.model.layout import MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, ROTATION_A, ROTATION_B
-from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, vector_at
 from rne_dynamics.spatial.vector import (
     Matrix,
@@ -39,20 +39,18 @@ from rne_dynamics.spatial.vector import (
     transpose,
 )
 
-# columns of `motion`, one row a body, the base in one row more at the end (where index −1 points): pose in the world,
-# velocity of the origin, ω, and the accelerations that velocities alone give
-_R, _P, _V, _W, _DV, _DW, MOTION_COLUMNS = columns(9, 3, 3, 3, 3, 3)
-#: Where a body's pose in the world stands in `motion`.
+_R, _P, _V, _W, _DV, _DW, _ = MOTION
+#: Columns of a body's pose in the world in `motion`.
 BODY_ROTATION, BODY_POSITION = _R, _P
-# columns of `rows`, one row a constraint: w as force and moment on B, both in world axes
-FORCE, MOMENT, ROW_COLUMNS = columns(3, 3)
+#: w as force and moment on B in `Work.rows`.
+FORCE, MOMENT, _ = WRENCH
 #: Sine below which a turn counts as half a turn, and is taken to have this sine.
 _HALF_TURN = 1e-3
 
 
 @helper
 def _tree_motion(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, motion: Array) -> None:
-    """Fill `motion`, shape (bodies + 1, MOTION_COLUMNS)."""
+    """Fill `motion`, shape (bodies + 1, columns of `MOTION`)."""
     bodies = topology.shape[0]
     for k in range(motion.shape[1]):
         motion[bodies, k] = 0.0
@@ -195,36 +193,19 @@ def _turning(E: Matrix, blocked: tuple[bool, bool, bool], axis: int, w: Vector) 
 
 
 @kernel
-def constraints_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loop_bodies: NDArray[np.int64],
-    loop_frames: Array,
-    q: Array,
-    qd: Array,
-    motion: Array,
-    residual: Array,
-    K: Array,
-    drift: Array,
-    rows: Array,
-) -> None:
-    """All constraints of one state of the tree.
+def constraints_kernel(packed: Packed, work: Work, q: Array, qd: Array) -> None:
+    """Fill `motion`, `residual`, `K`, `drift` and `rows` of `work` with all constraints of one state.
 
     Parameters
     ----------
-    topology, parameters, loop_bodies, loop_frames
-        Of the `Mechanism` and its robot.
+    packed, work
+        From `pack` and `workspace`.
     q, qd
-        Positions and velocities of all joints of the tree, shapes (nq,), (n,).
-    motion
-        Scratch, shape (bodies + 1, MOTION_COLUMNS).
-    residual, drift
-        Filled, shape (constraints,): r, m or rad, and r̈ at q̈ = 0.
-    K
-        Filled, shape (constraints, n): ṙ = K q̇.
-    rows
-        Filled, shape (constraints, ROW_COLUMNS): w_k in world axes, at B's origin.
+        Positions and velocities of all joints of the tree, shape (tree n,).
     """
+    topology, parameters = packed.topology, packed.parameters
+    loop_bodies, loop_frames = packed.loop_bodies, packed.loop_frames
+    motion, residual, K, drift, rows = work.motion, work.residual, work.K, work.drift, work.rows
     _tree_motion(topology, parameters, q, qd, motion)
     K[:, :] = 0.0
     k = 0

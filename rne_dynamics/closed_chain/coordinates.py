@@ -1,9 +1,9 @@
-"""The actuated joints as coordinates: how fast, and how far from where, they carry all other joints with them.
+"""Velocity map from actuated to tree joints, and distance to the nearest singular posture.
 
-K_p q̇_p = −K_a q̇_a gives the passive joints' velocities; with them all velocities of the tree are T q̇_a. It stops being
-an answer where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance
+K_p q̇_p = −K_a q̇_a gives the passive joints' velocities; with them all velocities of the tree are T q̇_a. It does not
+exist where K_p loses rank: a singular posture, in which the actuated joints do not hold the mechanism. The distance
 to it is the smallest singular value of K_p, lengths measured in the mechanism's own (packed.py), so that it is a plain
-number: 1 / smallest bounds the turn of a passive joint, in rad, for loops that gape by 1 rad or 1 length.
+number: 1 / smallest bounds the turn of a passive joint, in rad, for a closure error of 1 rad or 1 length.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
-#: `MotionMap.smallest` below which a posture is near a singular one: some passive joint may move 30 times faster
-#: than loops would gape. Controllers should slow down here; below `closing.SINGULAR_BELOW` postures are refused.
+#: `MotionMap.smallest` below which a posture is near a singular one: some passive joint may move 30 times as far
+#: as the closure error. Controllers should slow down here; below `closing.SINGULAR_BELOW` postures are refused.
 NEAR_SINGULAR = 0.03
 #: `MotionMap.round_off` times the square of the distance, measured on parallelograms closed by pins.
 _ROUND_OFF = 5e-15

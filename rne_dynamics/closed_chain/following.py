@@ -1,7 +1,7 @@
-"""A mechanism followed from moment to moment, for loops that hear of its actuated joints a thousand times a second.
+"""Warm-started loop closure for 1 kHz control.
 
-The one mutable object of this room: it remembers where all joints were, so that the loops stay on their branch and
-are closed in a step or two, and keeps its memory, so that nothing is allocated on the way.
+The one mutable object of this package: it keeps the last posture of all joints, so that the loops stay on their branch
+and close in one or two iterations, and its work memory, so that nothing is allocated.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
-from rne_dynamics.closed_chain.rows import MOVE, empty_rows, rows_kernel
+from rne_dynamics.closed_chain.rows import MOVE, States, empty_rows, rows_kernel
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 
 class Follower:
-    """All joints of a mechanism's tree, as the actuated ones carry them with them.
+    """Positions and velocities of all joints of a mechanism's tree, from those of the actuated ones.
 
     Parameters
     ----------
@@ -43,8 +43,8 @@ class Follower:
         self._work = workspace(self._packed)
         self._rows = empty_rows(mechanism, 1)
         self._start = posture_rows(mechanism, mechanism.posture if posture is None else posture)
-        self._q, self._qd, self._qdd = (np.zeros((1, mechanism.n)) for _ in range(3))
-        self._base, self._wrenches = np.zeros((1, 12)), np.empty((1, 0, 6))
+        self._q, self._qd, qdd = (np.zeros((1, mechanism.n)) for _ in range(3))
+        self._states = States(self._start, np.zeros((1, 12)), self._q, self._qd, qdd, np.empty((1, 0, 6)))
         self.velocity: Array = np.zeros(mechanism.robot.n)
         self.smallest = np.nan
         self._coordinates = generic_rank(mechanism).coordinates
@@ -71,10 +71,7 @@ class Follower:
             return
         self._q[0], self._qd[0] = q, qd
         rows = self._rows
-        status, _ = rows_kernel(
-            self._packed, self._work, MOVE, False, self._start, self._base, self._q, self._qd, self._qdd,
-            self._wrenches, rows,
-        )  # fmt: skip
+        status, _ = rows_kernel(self._packed, self._work, MOVE, False, self._states, rows)
         if status != DONE:
             raise refusal(self.mechanism, status, self._q[0], rows.postures[0])
         self._start[0] = rows.postures[0]

@@ -39,12 +39,8 @@ def closed_forward_dynamics(
 
     Parameters
     ----------
-    mechanism
-        The mechanism.
-    q, qd, tau
-        Positions, velocities and efforts of the actuated joints, shape (…, n). Leading dimensions broadcast.
-    wrenches, base_motion
-        As for `rne_dynamics.inverse_dynamics`.
+    mechanism, q, qd, tau, wrenches, base_motion
+        As for `rne_dynamics.forward_dynamics`.
     method
         ``"walker_orin"``, the default where the actuated joints are coordinates: their mass matrix, then Cholesky, as
         document 002 does.
@@ -57,11 +53,6 @@ def closed_forward_dynamics(
     start
         As for `assemble`.
 
-    Returns
-    -------
-    ndarray
-        Accelerations, rad/s² or m/s², shape (…, n).
-
     Raises
     ------
     AssemblyError
@@ -69,11 +60,7 @@ def closed_forward_dynamics(
     SingularPostureError
         The actuated joints do not hold the others there, or are too few.
     ModelError
-        More actuated joints than freedoms (method ``"walker_orin"``), or an unknown link in `wrenches`.
-    SingularInertiaError
-        A joint that moves no inertia.
-    ArgumentError
-        Wrong shapes, NaN or infinity, an unknown method.
+        More actuated joints than freedoms (method ``"walker_orin"``).
     """
     if method is None:
         method = "walker_orin" if generic_rank(mechanism).coordinates else "tree_coordinates"

@@ -85,7 +85,7 @@ def generic_rank(mechanism: Mechanism) -> GenericRank:
 
 
 def _felt(mechanism: Mechanism, q: Array, loose: int) -> int:
-    """How many of the loose freedoms move mass centres, at a closed posture."""
+    """Number of the loose freedoms that move mass centres, at a closed posture."""
     packed, robot = pack(mechanism), mechanism.robot
     K = scaled_jacobian(packed, evaluated(packed, workspace(packed), q))[:, mechanism.passive]
     free = np.linalg.svd(K)[2][-loose:] * packed.column_scale[mechanism.passive]

@@ -1,4 +1,4 @@
-"""Which of the constraints say something of their own, and to whom: to the passive joints, or to the actuated ones.
+"""Independent combinations of the constraints, on the passive joints and on the actuated ones.
 
 Redundant constraints are no error (a planar linkage modelled in space has three a loop), so independent ones are not
 picked but combined, by the singular value decomposition of every cluster's passive block.
@@ -18,19 +18,8 @@ from rne_dynamics.model.inertia import Array
 
 def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None = None) -> Work:
     """`work` with the constraints of one posture in it."""
-    constraints_kernel(
-        packed.topology,
-        packed.parameters,
-        packed.loop_bodies,
-        packed.loop_frames,
-        np.array(q_tree),  # a read-only array would have the kernel compiled anew
-        work.rest if velocity is None else velocity,
-        work.motion,
-        work.residual,
-        work.K,
-        work.drift,
-        work.rows,
-    )
+    velocities = work.rest if velocity is None else velocity
+    constraints_kernel(packed, work, np.array(q_tree), velocities)  # a read-only array would have it compiled anew
     return work
 
 

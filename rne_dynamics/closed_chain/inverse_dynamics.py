@@ -7,7 +7,7 @@ so the forces λ at the cuts must take theirs over,
 
 K_p the passive columns of the constraints' Jacobian. λ acts at each cut on link B and reversed on link A; with these
 forces as external loads the recursion is run again and its efforts are the actuators'. Where constraints are redundant
-(a planar linkage modelled in space) the parts of λ that nothing tells (the paper's F_z, N_x, N_y) are chosen least in
+(a planar linkage modelled in space) the undetermined parts of λ (the paper's F_z, N_x, N_y) are chosen least in
 norm, moments counted in forces times the mechanism's length. Where the actuated joints are no coordinates (idle
 freedoms, more motors than freedoms), `tree_dynamics.py` has the answer.
 """
@@ -36,7 +36,7 @@ from rne_dynamics.model.mechanism import Mechanism
 
 @dataclass(frozen=True, eq=False)
 class ClosedInverse:
-    """Efforts of the actuated joints, and the forces at the cuts that let the passive ones do without.
+    """Efforts of the actuated joints, and the forces at the cuts.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def closed_inverse(
     base_motion: BaseMotion | None = None,
     start: Start = None,
 ) -> ClosedInverse:
-    """Inverse dynamics with all it finds on the way: the forces at the cuts, the reactions of all joints.
+    """Inverse dynamics with its intermediate results: the forces at the cuts, the reactions of all joints.
 
     Parameters and errors as for `closed_inverse_dynamics`.
     """
@@ -156,23 +156,9 @@ def closed_inverse_dynamics(
 ) -> Array:
     """Efforts of the actuated joints that give their accelerations `qdd`, the passive joints being free.
 
-    Parameters
-    ----------
-    mechanism
-        The mechanism.
-    q, qd, qdd
-        Positions, velocities and accelerations of the actuated joints, shape (…, n). Leading dimensions broadcast.
-    wrenches, base_motion
-        As for `rne_dynamics.inverse_dynamics`.
-    start
-        As for `assemble`.
-
-    Returns
-    -------
-    ndarray
-        Efforts, N·m or N, shape (…, n). Rotor inertia is included, joint friction is not. Where the actuated joints
-        are more than the freedoms: the nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by
-        default the least in norm. Idle freedoms move as they must without effort.
+    As `rne_dynamics.inverse_dynamics`, with `start` as for `assemble`. Where the actuated joints are more than the
+    freedoms: the efforts nearest to `Mechanism.preload` in the metric of `Mechanism.effort_weights`, by default the
+    least in norm. Idle freedoms move as they must without effort.
 
     Raises
     ------
@@ -181,9 +167,6 @@ def closed_inverse_dynamics(
     SingularPostureError
         The actuated joints do not hold the others there, or are too few.
     ArgumentError
-        Wrong shapes, NaN or infinity; with more actuated joints than freedoms, velocities or accelerations that the
-        loops do not allow.
-    ModelError
-        An unknown link in `wrenches`.
+        With more actuated joints than freedoms: velocities or accelerations that the loops do not allow.
     """
     return closed_inverse(mechanism, q, qd, qdd, wrenches=wrenches, base_motion=base_motion, start=start).torque

@@ -66,7 +66,7 @@ class Mobility:
 
     @property
     def redundant(self) -> int:
-        """Constraints that say nothing new."""
+        """Redundant constraints: they follow from the others."""
         return self.constraints - self.rank
 
     @property

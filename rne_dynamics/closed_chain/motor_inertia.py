@@ -1,4 +1,4 @@
-"""What the motors of a mechanism feel of its inertia, whether or not they are independent coordinates.
+"""Inertia of a mechanism as seen by its motors, whether or not they are independent coordinates.
 
 Efforts τ of the motors accelerate the actuated joints by A τ, gravity and velocities aside:
 

@@ -1,4 +1,4 @@
-"""The posture nearest to closing the loops, however far from it one starts."""
+"""The posture with the least closure error, from any start."""
 
 from __future__ import annotations
 

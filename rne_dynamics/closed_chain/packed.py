@@ -1,11 +1,11 @@
-"""What the kernels of closed loops take: a mechanism as plain arrays, and the memory they work in.
+"""A mechanism as plain arrays for the kernels, and their work memory.
 
-Loops that share a passive joint have to be closed together; the others do not know of each other. So the passive joints
+Loops that share a passive joint have to be closed together; other loops are independent. So the passive joints
 fall into clusters, each with its own loops, and every system solved here is one cluster's. A ladder of fifty
 parallelograms costs fifty times one parallelogram.
 
 Lengths are measured in the mechanism's own: translations blocked are divided by it and prismatic joints count in it,
-so that metres and radians may stand in one matrix, and singular values mean the same for a small and a large arm.
+so that metres and radians may be in one matrix, and singular values mean the same for a small and a large arm.
 """
 
 from __future__ import annotations
@@ -16,12 +16,18 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.closed_chain.constraints import MOTION_COLUMNS, ROW_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as MASS_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as FORCE_COLUMNS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, PARENT, PLACEMENT, PRISMATIC, VELOCITY_INDEX
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_A, POSITION_B, Mechanism
+from rne_dynamics.spatial.columns import columns
+
+#: Columns of `Work.motion`, one row a body, the base in one row more at the end (where index −1 points): pose in the
+#: world, velocity of the origin, ω, and the accelerations that velocities alone give.
+MOTION = columns(9, 3, 3, 3, 3, 3)
+#: Columns of `Work.rows`, one row a constraint: force and moment of a unit of its force on B, both in world axes.
+WRENCH = columns(3, 3)
 
 #: columns of `Packed.clusters`: first of its passive joints, of its actuated ones, of its constraints; one row more
 #: at the end says where the last cluster ends
@@ -78,8 +84,14 @@ class Work(NamedTuple):
 
     Parameters
     ----------
-    motion, residual, K, drift, rows
-        As `constraints_kernel` leaves them.
+    motion
+        Of all bodies, (bodies + 1, columns of `MOTION`).
+    residual, drift
+        r, m or rad, and r̈ at q̈ = 0; shape (constraints,).
+    K
+        ṙ = K q̇; shape (constraints, tree n).
+    rows
+        The wrenches w_k at B's origin, (constraints, columns of `WRENCH`); `constraints_kernel` fills these five.
     block, factors, pivots
         The factored passive blocks, cluster under cluster, with the drivers' columns behind them.
     side
@@ -147,11 +159,11 @@ def workspace(packed: Packed) -> Work:
     bodies, n = packed.topology.shape[0], packed.column_scale.shape[0]
     m, actuated = packed.row_scale.shape[0], packed.actuated.shape[0]
     return Work(
-        motion=np.zeros((bodies + 1, MOTION_COLUMNS)),
+        motion=np.zeros((bodies + 1, MOTION[-1])),
         residual=np.zeros(m),
         K=np.zeros((m, n)),
         drift=np.zeros(m),
-        rows=np.zeros((m, ROW_COLUMNS)),
+        rows=np.zeros((m, WRENCH[-1])),
         block=np.zeros((m, packed.width)),
         factors=np.zeros(n),
         pivots=np.zeros(n, dtype=np.int64),

@@ -1,4 +1,4 @@
-"""The errors behind what the kernels of closed loops return."""
+"""Errors for the status codes of the closed-loop kernels."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""One compiled walk over rows of states for all that is asked of a mechanism, and the errors of its refusals.
+"""One kernel over rows of states for assembly, motion, terms and inverse dynamics of a mechanism.
 
-One kernel with a task rather than one a question: each of them would hold the whole of assembly, and would be compiled
-for as long.
+One kernel with a task instead of four kernels: each of them would contain all of assembly and take as long to compile.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.arrays import copy_into
 
-# tasks: each does what stands before it too, and fills more of `Rows`
+# tasks: each includes those before it, and fills more of `Rows`
 ASSEMBLE = 0  # postures
 MOVE = 1  # T, smallest, velocity, and acceleration at q̈ = 0 of the actuated joints
 TERMS = 2  # M, bias
@@ -40,7 +39,7 @@ INVERSE = 3  # acceleration, force, tau, cuts; instead of M and bias
 
 
 class Rows(NamedTuple):
-    """What is known of B states of a mechanism.
+    """Results for B states of a mechanism.
 
     Parameters
     ----------
@@ -70,25 +69,37 @@ class Rows(NamedTuple):
     cuts: Array
 
 
-@kernel
-def rows_kernel(
-    packed: Packed,
-    work: Work,
-    task: int,
-    follow: bool,
-    starts: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    rows: Rows,
-) -> tuple[int, int]:
-    """Do a task for every row: q, qd, qdd (B, n), base (1 or B, 12), wrenches (1 or B, bodies or 0, 6).
+class States(NamedTuple):
+    """B states of a mechanism, as `rows_kernel` takes them.
 
-    Each row is assembled from `starts` (1 or B, tree n), or where `follow`, from the row before. Returns the status,
-    and the row where it is not DONE. MOVE goes on through OVER_ACTUATED.
+    Parameters
+    ----------
+    starts
+        Postures from which assembly starts, (1 or B, tree n).
+    base
+        Base motions as `BaseMotion.packed` gives them, (1 or B, 12).
+    q, qd, qdd
+        Positions, velocities and accelerations of the actuated joints, (B, n).
+    wrenches
+        External loads, (1 or B, bodies, 6); (1, 0, 6) for none.
     """
+
+    starts: Array
+    base: Array
+    q: Array
+    qd: Array
+    qdd: Array
+    wrenches: Array
+
+
+@kernel
+def rows_kernel(packed: Packed, work: Work, task: int, follow: bool, states: States, rows: Rows) -> tuple[int, int]:
+    """Do a task for every row of the states.
+
+    Each row is assembled from `states.starts`, or where `follow`, from the row before. Returns the status, and the row
+    where it is not DONE. MOVE goes on through OVER_ACTUATED.
+    """
+    starts, base, q, qd, qdd, wrenches = states
     for b in range(q.shape[0]):
         if follow and b > 0:
             copy_into(rows.postures[b], rows.postures[b - 1])
@@ -127,7 +138,7 @@ def rows_kernel(
 
 
 def empty_rows(mechanism: Mechanism, rows: int) -> Rows:
-    """Room for what is to be known of `rows` states."""
+    """Memory for the results of `rows` states."""
     tree, n = mechanism.robot.n, mechanism.n
     return Rows(
         np.empty((rows, tree)),
@@ -179,7 +190,7 @@ def run(
     q, qd, qdd = (np.zeros((rows, n)) if x is None else np.ascontiguousarray(x) for x in (q, qd, qdd))
     wrenches = np.empty((1, 0, 6)) if wrenches is None else wrenches
     found = empty_rows(mechanism, rows)
-    status, row = rows_kernel(packed, work, task, follow, starts, base, q, qd, qdd, wrenches, found)
+    status, row = rows_kernel(packed, work, task, follow, States(starts, base, q, qd, qdd, wrenches), found)
     if status == NOT_CLOSED and postures is None:
         others = dependent_postures(mechanism, q, start, lead)
         if others is not None:
@@ -192,7 +203,7 @@ def run(
 def dependent_postures(mechanism: Mechanism, q: Array, start: Start, lead: tuple[int, ...]) -> Array | None:
     """Postures of a mechanism with more actuated joints than freedoms, by those of them that are independent.
 
-    The straight way from one position of dependent joints to another leads over positions that the loops do not allow.
+    On a straight line between two positions of dependent joints the loops do not close.
     `None` where the joints are independent, or q is not what the loops make of them.
     """
     kept = independent_joints(mechanism)

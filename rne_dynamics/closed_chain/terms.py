@@ -19,6 +19,7 @@ from rne_dynamics.closed_chain.closing import (
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 
@@ -26,7 +27,8 @@ from rne_dynamics.model.inertia import Array
 @helper
 def open_torque(packed: Packed, work: Work, base: Array, q: Array, qdd: Array, wrenches: Array) -> None:
     """`work.tau`: inverse dynamics of the open tree at velocities `work.qd`."""
-    inverse_dynamics_kernel(packed.topology, packed.parameters, base, q, work.qd, qdd, wrenches, work.forces, work.tau)
+    arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
+    inverse_dynamics_kernel(arm, q, work.qd, qdd, work.tau)
 
 
 @helper
@@ -42,7 +44,7 @@ def projected(T: Array, tau: Array, out: Array) -> None:
 @helper
 def closed_mass_matrix_helper(packed: Packed, work: Work, q: Array, T: Array, M: Array) -> None:
     """M = Tᵀ M_tree T, with the zeros of T (joints of other loops) left out."""
-    mass_matrix_kernel(packed.topology, packed.parameters, q, work.masses, work.M)
+    mass_matrix_kernel(Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M)
     n, actuated = T.shape
     for i in range(n):
         for k in range(actuated):
@@ -85,14 +87,14 @@ def closed_terms_kernel(
     packed, work
         From `pack` and `workspace`.
     base
-        Packed base motion, shape (12,), gravity in it.
+        Base motion as `BaseMotion.packed` gives it, gravity included, shape (12,).
     q, qd
         Positions and velocities of the actuated joints, shape (n,).
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
     posture
         In: positions of all joints of the tree from which to assemble, shape (tree n,). Out: those at q. Velocities
-        stand in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
+        are in `work.qd`, accelerations at q̈_a = 0 in `work.qdd`.
     T
         Filled, shape (tree n, n): velocities of the tree's joints are T q̇_a.
     M, bias

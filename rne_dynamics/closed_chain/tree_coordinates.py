@@ -27,6 +27,7 @@ from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.packed import Packed, Work
 from rne_dynamics.compiling.jit import helper, kernel, routine
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.arrays import copy_into
@@ -82,20 +83,29 @@ class TreeWork(NamedTuple):
     rest: Array
 
 
+class Tree(NamedTuple):
+    """A mechanism as `tree_accelerations` takes it.
+
+    Parameters
+    ----------
+    packed, work, memory
+        From `pack`, `workspace` and `tree_workspace`.
+    rank
+        `generic_rank`.
+    """
+
+    packed: Packed
+    work: Work
+    memory: TreeWork
+    rank: int
+
+
 def tree_workspace(packed: Packed) -> TreeWork:
     """Memory for the kernels, for one thread."""
     m, n = packed.row_scale.shape[0], packed.column_scale.shape[0]
     square = [np.zeros((n, n)) for _ in range(4)]
     rows = [np.zeros(n) for _ in range(8)]
     return TreeWork(np.zeros((m, n)), np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(m), *square, *rows)
-
-
-@helper
-def _constraints(packed: Packed, work: Work, q: Array, v: Array) -> None:
-    constraints_kernel(
-        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, q, v, work.motion, work.residual,
-        work.K, work.drift, work.rows,
-    )  # fmt: skip
 
 
 @routine
@@ -105,7 +115,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
     Returns the rank that is used, below the one given only where pivots are lost, and the last pivot as a part of the
     first.
     """
-    _constraints(packed, work, q, v)
+    constraints_kernel(packed, work, q, v)
     block, pivots, scales = tree.block, tree.pivots, packed.column_scale
     m, n = block.shape
     for r in range(m):
@@ -129,7 +139,7 @@ def tangent(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: 
             j = pivots[k]
             tree.T[j, c] = -scales[j] * tree.right[k] if k < rank else 0.0
         tree.T[pivots[rank + c], c] = scales[pivots[rank + c]]
-    mass_matrix_kernel(packed.topology, packed.parameters, q, work.masses, work.M)
+    mass_matrix_kernel(Arm(packed.topology, packed.parameters, None, None, work.masses), q, work.M)
     _metric(work, tree, rank)
     return rank, last
 
@@ -217,7 +227,7 @@ def settle(packed: Packed, work: Work, tree: TreeWork, rank: int, q: Array, v: A
     status, _ = least(packed, work, tree, used, work.side, tree.step)
     for j in range(v.shape[0]):
         v[j] += tree.step[j]
-    _constraints(packed, work, q, v)  # the drift is that of the new velocity
+    constraints_kernel(packed, work, q, v)  # the drift is that of the new velocity
     return status, used, last
 
 
@@ -227,9 +237,8 @@ def _accelerations_there(
     out: Array,
 ) -> int:  # fmt: skip
     """q̈ at the state `tree.q`, `tree.v`, whose `tangent` is evaluated."""
-    inverse_dynamics_kernel(
-        packed.topology, packed.parameters, base, tree.q, tree.v, tree.rest, wrenches, work.forces, work.tau
-    )
+    arm = Arm(packed.topology, packed.parameters, base, wrenches, work.forces)
+    inverse_dynamics_kernel(arm, tree.q, tree.v, tree.rest, work.tau)
     status, _ = least(packed, work, tree, rank, work.drift, out)
     if status != DETERMINED:
         return status
@@ -244,17 +253,14 @@ def _accelerations_there(
 
 @kernel
 def tree_accelerations(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array,
-    off: bool, q: Array, v: Array, drive: Array, out: Array,
-) -> int:  # fmt: skip
+    tree: Tree, base: Array, wrenches: Array, viscous: Array, off: bool, q: Array, v: Array, drive: Array, out: Array
+) -> int:
     """Accelerations of all joints of the tree under efforts `drive`, less viscous friction.
 
     Parameters
     ----------
-    packed, work, tree
-        From `pack`, `workspace` and `tree_workspace`.
-    rank
-        `generic_rank`.
+    tree
+        The mechanism.
     base, wrenches
         As for `closed_terms_kernel`.
     viscous, q, v, drive
@@ -269,32 +275,33 @@ def tree_accelerations(
     int
         DETERMINED, or the number of a joint that moves no inertia.
     """
+    packed, work, memory, rank = tree
     n = q.shape[0]
     speed = 0.0
     for j in range(n):
-        tree.extra[j] = 0.0
+        memory.extra[j] = 0.0
         speed = max(speed, abs(v[j]) / packed.column_scale[j])
     status = DETERMINED
     for look in range(3):
         ahead = 0.0 if look == 0 else (ASIDE if look == 1 else -ASIDE) / speed
         for j in range(n):
-            tree.q[j] = q[j] + ahead * v[j]
-            tree.v[j] = v[j]
+            memory.q[j] = q[j] + ahead * v[j]
+            memory.v[j] = v[j]
         if look == 0 and not off:
-            used, last = tangent(packed, work, tree, rank, tree.q, tree.v)
+            used, last = tangent(packed, work, memory, rank, memory.q, memory.v)
         else:
-            status, used, last = settle(packed, work, tree, rank, tree.q, tree.v)
+            status, used, last = settle(packed, work, memory, rank, memory.q, memory.v)
             if status != DETERMINED:
                 return status
         if look == 0 and last < WEAK and speed > 0.0:
             continue
-        status = _accelerations_there(packed, work, tree, used, base, wrenches, viscous, drive, out)
+        status = _accelerations_there(packed, work, memory, used, base, wrenches, viscous, drive, out)
         if status != DETERMINED or look == 0:
             return status
         if look == 1:
-            copy_into(tree.probe, out)
+            copy_into(memory.probe, out)
     for j in range(n):
-        out[j] = 0.5 * (out[j] + tree.probe[j])
+        out[j] = 0.5 * (out[j] + memory.probe[j])
     return status
 
 

@@ -25,7 +25,7 @@ from rne_dynamics.closed_chain.independence import evaluated, scaled_jacobian
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import open_torque
-from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, tree_accelerations, tree_workspace
+from rne_dynamics.closed_chain.tree_coordinates import DETERMINED, Tree, tree_accelerations, tree_workspace
 from rne_dynamics.closed_chain.tree_motion import least_velocity, no_motion
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
@@ -89,14 +89,12 @@ def tree_forward_dynamics(
 def tree_forward(mechanism: Mechanism, base: Array, q: Array, v: Array, tau: Array, loads: Array) -> Array:
     """`tree_forward_dynamics` over checked rows: q, v (B, tree n), tau (B, n), base (1 or B, 12)."""
     packed, n = pack(mechanism), mechanism.robot.n
-    work, tree, rank = workspace(packed), tree_workspace(packed), generic_rank(mechanism).total
+    tree = Tree(packed, workspace(packed), tree_workspace(packed), generic_rank(mechanism).total)
     drive, out, free = np.zeros(n), np.empty_like(q), np.zeros(n)
     for b in range(len(q)):
         drive[mechanism.actuated] = tau[b]
-        failed = tree_accelerations(
-            packed, work, tree, rank, base[b if len(base) > 1 else 0], loads[b if len(loads) > 1 else 0], free, False,
-            q[b], v[b], drive, out[b],
-        )  # fmt: skip
+        at, load = base[b if len(base) > 1 else 0], loads[b if len(loads) > 1 else 0]
+        failed = tree_accelerations(tree, at, load, free, False, q[b], v[b], drive, out[b])
         if failed != DETERMINED:
             raise no_inertia(mechanism.robot.joint_names[failed], mechanism.name)
     return out
@@ -209,7 +207,7 @@ def motor_efforts(mechanism: Mechanism, T: Array, efforts: Array, preload: Array
 
 
 def unforced(free: Array, M: Array, efforts: Array) -> Array:
-    """Accelerations of the loose freedoms, (tree n,), that make them do without their part of `efforts`."""
+    """Accelerations of the loose freedoms, (tree n,), with which their part of `efforts` is zero."""
     change: Array = -free @ np.linalg.lstsq(free.T @ M @ free, free.T @ efforts, rcond=None)[0]
     return change
 

@@ -27,7 +27,7 @@ def tree_terms(
     viscous
         `passive_viscous`, shape (tree n,).
     base
-        Packed motion of the base, gravity in it, shape (12,).
+        Base motion as `BaseMotion.packed` gives it, gravity included, shape (12,).
     posture, velocity
         Of all joints of the tree, shape (tree n,).
     desired

@@ -1,9 +1,8 @@
-"""What a compiled function is made of, as a hash: the key under which its machine code is kept.
+"""Hash of a function with everything it calls and reads: the key of its machine code on disk.
 
-Machine code of a kernel holds that of its helpers, wherever they are written, and the constants that they read. So the
-hash goes over the bytecode of all of them and over those constants, not over files: an edit anywhere else, a comment,
-a reinstall or another place on the disk keeps what was compiled, and an edit that matters never does, whatever the
-clock and the file's size say.
+Machine code of a kernel contains that of its helpers, in whatever module, and the constants that they read. The hash
+covers the bytecode of all of them and these constants, not files. Edits elsewhere, comments, reinstalling and moving
+the package keep the machine code; an edit of any part discards it. File times and sizes play no role.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 PACKAGE = __name__.partition(".")[0]
-#: Whose functions are known by name: their versions are part of the key elsewhere.
+#: Their functions count by name only: `kernel_cache` adds the libraries' versions to the key.
 LIBRARIES = {"numba", "llvmlite", "numpy"}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis))
 _NAMED = (type, FunctionType, BuiltinFunctionType, np.ufunc)
@@ -31,7 +30,7 @@ def fingerprint(function: Callable[..., Any]) -> str:
     Parameters
     ----------
     function
-        A Python function, or what numba made of one.
+        A Python function, or numba's dispatcher of one.
     """
     seen: set[FunctionType] = set()
     waiting = [_function_of(function)]
@@ -54,7 +53,7 @@ def _function_of(value: object) -> FunctionType | None:
 
 
 def _local(function: FunctionType, found: list[FunctionType | None]) -> str:
-    """One function by itself; the functions that it names are added to `found`, in the order of their names there."""
+    """One function without those that it calls, which are added to `found` in the order of their names."""
     code = function.__code__
     cells = function.__closure__ or ()
     values = {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
@@ -70,7 +69,7 @@ def _local(function: FunctionType, found: list[FunctionType | None]) -> str:
 
 
 def _code(code: CodeType) -> str:
-    """Bytecode with its names and constants, without places in the source."""
+    """Bytecode with its names and constants, without line numbers."""
     constants = [_code(c) if isinstance(c, CodeType) else _value(c) for c in code.co_consts]
     names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_flags)
     return f"{code.co_code.hex()} {names!r} {constants!r}"
@@ -92,12 +91,12 @@ def _read(code: CodeType, scope: Mapping[str, Any]) -> Iterator[tuple[str, Any]]
 
 
 def _options(value: object) -> str:
-    """How numba was asked to compile a function."""
+    """Options of numba for a function."""
     return _value(getattr(value, "targetoptions", None))
 
 
 def _value(value: object) -> str:
-    """A constant as text that is the same in every process, and another one for any other constant."""
+    """Text of a constant: the same in every process, different for different constants."""
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}={_value(value.value)}"
     if isinstance(value, np.ndarray):
@@ -118,4 +117,4 @@ def _value(value: object) -> str:
     try:
         return f"{type(value).__qualname__} {hashlib.sha256(pickle.dumps(value, 4)).hexdigest()}"
     except (pickle.PickleError, TypeError, AttributeError):
-        return secrets.token_hex(16)  # no text for it: what is made of it is compiled in every process
+        return secrets.token_hex(16)  # has no text: its kernel is compiled in every process

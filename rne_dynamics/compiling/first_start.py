@@ -1,8 +1,8 @@
-"""What compiling at a first start will take, and the messages about it.
+"""Expected compilation at a first start, and messages about it.
 
-Which kernels a program calls is known only when it calls them. So the totals are figures measured once with an empty
-folder for kernels (`benchmarks/first_start.py` prints them); a folder that holds some of them makes them less. Programs
-that are not in the table promise nothing.
+A program's kernels are known only when it calls them. So the totals were measured once with an empty kernel folder
+(`benchmarks/first_start.py` prints them); they are upper limits where some kernels are on disk. Programs that are not
+in the table get no estimate.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rne_dynamics.compiling.progress import Compiling
 
 
 class Expected(NamedTuple):
-    """Kernels that a program compiles at most, each counted once however many forms it has, and their CPU time, s."""
+    """Largest number of kernels that a program compiles, in however many forms each, and their CPU time, s."""
 
     kernels: int
     seconds: float
@@ -41,20 +41,20 @@ EXPECTED: Mapping[tuple[str, str], Expected] = {
 
 def kind_of(kernel: str) -> str:
     """The kind of robot that a kernel of this name serves."""
-    room = kernel.partition(".")[0]
-    flexible = room == "flexible" or kernel.startswith("model.flexible")
-    return "flexible" if flexible else "mechanism" if room == "closed_chain" else "arm"
+    package = kernel.partition(".")[0]
+    flexible = package == "flexible" or kernel.startswith("model.flexible")
+    return "flexible" if flexible else "mechanism" if package == "closed_chain" else "arm"
 
 
 class FirstStart:
-    """Two lines of log about compiling: one when it begins, with an estimate, and one when it has ended.
+    """Two lines of log about compiling: one at its beginning, with an estimate, and one at its end.
 
     Parameters
     ----------
     log
-        Takes a line.
+        Called with each line.
     expected
-        What the program will compile at most; None where that was not measured.
+        Largest amount of compiling; None where that was not measured.
     """
 
     def __init__(self, log: Callable[[str], None], expected: Expected | None) -> None:
@@ -62,7 +62,7 @@ class FirstStart:
         self._began, self._kernels = 0.0, set[str]()
 
     def note(self, now: Compiling) -> None:
-        """Take what `watch_compiling` reports, of however many processes."""
+        """Process a report of `watch_compiling`, of any number of processes."""
         if not self._began:
             self._began = time.monotonic()
             total = "the dynamics kernels"
@@ -73,7 +73,7 @@ class FirstStart:
         self._kernels |= {now.kernel} - {""}
 
     def end(self) -> None:
-        """Nothing more will be compiled."""
+        """Log the second line: compiling has ended."""
         if self._began:
             seconds = time.monotonic() - self._began
             self._log(f"compiled {len(self._kernels)} functions in {seconds:.0f} s; they are kept")
@@ -81,7 +81,7 @@ class FirstStart:
 
 
 class StatusLine:
-    """One line of text for a terminal that is rewritten while a command compiles.
+    """Progress of compiling in one line of a terminal, which is rewritten.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class StatusLine:
         self._begun, self._kind = set[str](), "arm"
 
     def text(self, now: Compiling) -> str:
-        """What to show; empty once everything that was begun is compiled."""
+        """The line; empty while nothing is being compiled."""
         if not now.kernel:
             return ""
         done = len(self._begun - {now.kernel})

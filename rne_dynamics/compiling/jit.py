@@ -1,4 +1,4 @@
-"""How kernels are compiled, and what happens where numba is missing."""
+"""Decorators that compile kernels with numba; without numba the kernels stay plain Python."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from rne_dynamics.advice import install
+from rne_dynamics.compiling.numba_parts import incompatible
+from rne_dynamics.errors import MissingDependencyError
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNCOMPILED_TEXT = "{}: the dynamics kernels run as plain Python, about 200 times slower. To compile them: {}"
@@ -29,30 +31,30 @@ if _njit is None:
 #: True where kernels are compiled.
 COMPILED: bool = _njit is not None
 
-# 'contract' lets the compiler fuse multiply and add. Flags that assume away NaN or infinity are left
-# out on purpose: the safety checks must still see them.
+# 'contract' allows fused multiply-add. Flags that assume that there is no NaN or infinity are left out: the safety
+# checks must see them.
 _FLAGS: dict[str, Any] = {"error_model": "numpy", "fastmath": {"contract"}}
 
 
 def kernel(function: F) -> F:
-    """Compile an entry point (arrays in, arrays filled) once and keep the machine code on disk; see `KernelCache`."""
+    """Compile a function that Python calls, once, and keep the machine code on disk; see `KernelCache`."""
     return function if _njit is None else _entry(function)
 
 
 def in_place_kernel(function: F) -> F:
-    """As `kernel`, for functions that make no arrays: work memory and results come in as arguments.
+    """As `kernel`, for functions that allocate no arrays: work memory and results are arguments.
 
-    They are compiled without reference counts. Counting nine arrays up and down takes as long as a recursion over two
-    joints, and a call from Python half of its time. numba refuses what makes an array in such a function ("NRT
-    required"); an array that a helper made and returned would never be freed.
+    They are compiled without reference counts. Counting references of nine arrays takes as long as a recursion over
+    two joints, and half of a call from Python. numba refuses to allocate an array in such a function ("NRT
+    required"); an array that a helper allocated and returned would never be freed.
     """
     return function if _njit is None else _entry(function, _nrt=False)
 
 
 def threaded_kernel(function: F) -> F:
-    """As `kernel`, for long calls, loops over many states: other threads of Python run meanwhile.
+    """As `kernel`, for long calls (loops over many states): other Python threads run meanwhile.
 
-    Not for single states: letting go of Python's lock costs every call a little, and another thread may then keep it
+    Not for single states: releasing Python's lock costs time in every call, and another thread may then hold it
     for milliseconds.
     """
     return function if _njit is None else _entry(function, nogil=True)
@@ -61,8 +63,7 @@ def threaded_kernel(function: F) -> F:
 def helper(function: F) -> F:
     """Compile a function that only kernels and other helpers call, as a part of each of them.
 
-    Without the wrappers that Python needs to call it: they would take a third of the time that a first start
-    spends compiling.
+    It has no wrappers for calls from Python: these would be a third of the compile time of a first start.
     """
     return function if _njit is None else _part(function)
 
@@ -73,23 +74,26 @@ def routine(function: F) -> F:
 
 
 def in_place_helper(function: F) -> F:
-    """As `helper`, for long functions that make no arrays (`in_place_kernel`)."""
+    """As `helper`, for long functions that allocate no arrays (`in_place_kernel`)."""
     return function if _njit is None else _part(function, _nrt=False)
 
 
 def another(compiled: F) -> F:
-    """A second dispatcher of a kernel, with the same options and the same machine code on disk."""
+    """A second dispatcher of a kernel, with the same options and machine code."""
     options = {k: v for k, v in compiled.targetoptions.items() if k in ("_nrt", "nogil")}  # type: ignore[attr-defined]
     made: F = _entry(compiled.py_func, **options)  # type: ignore[attr-defined]
     return made
 
 
 def _entry(function: F, **options: Any) -> F:
-    from rne_dynamics.compiling.kernel_cache import KernelCache
+    try:
+        from rne_dynamics.compiling.kernel_cache import KernelCache
+    except ImportError as error:
+        raise MissingDependencyError(incompatible(error)) from error
 
     assert _njit is not None
     compiled: F = _njit(no_cfunc_wrapper=True, **options, **_FLAGS)(function)
-    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]  # numba has no public way
+    compiled._cache = KernelCache(compiled)  # type: ignore[attr-defined]
     return compiled
 
 

@@ -1,10 +1,14 @@
-"""Compiled kernels on disk: one file each, named by all that its machine code depends on.
+"""Compiled kernels on disk: one file each, named by a hash of all that its machine code depends on.
 
-Instead of numba's own cache, which looks at one source file only, keeps an index that two processes can garble, stops
-with a traceback where a file is cut short or the disk is full, does not read folders that it cannot write, and loads
-the whole compiler before the first kernel.
+numba's own cache has these faults:
 
-See docs/start_up.md for where the files are.
+- It detects changes in the kernel's own source file only.
+- Two processes can corrupt its index.
+- A truncated file or a full disk ends in a traceback.
+- It does not read folders that it cannot write.
+- It loads the whole compiler before the first kernel.
+
+docs/start_up.md says where the files are.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import IO, Any
 import llvmlite
 import numba
 from llvmlite.binding import address_of_symbol
-from numba.core import config as _config
+from numba import config as _config
 from numba.core.caching import _Cache
 from numba.core.compiler import CompileResult
 from numba.core.runtime.nrt import rtsys
@@ -45,19 +49,19 @@ config: Any = _config  # numba is typed in parts
 _serialized: Any = dumps
 _compile_result: Any = CompileResult
 ENDING = ".kernel"
-#: Machine code that other sources left behind is deleted after so many seconds, when its kernel is compiled again.
+#: Age, s, at which machine code of former sources is deleted, when its kernel is compiled again.
 KEPT = 7 * 86400.0
-#: How long to wait for another process that compiles the same kernel, s, and how often to look.
-PATIENCE, LOOK = 60.0, 0.02
+#: How long to wait for another process that compiles the same kernel, and the interval of checks, s.
+PATIENCE, INTERVAL = 60.0, 0.02
 
 
 @cache
 def _places() -> tuple[tuple[Path, str], ...]:
-    """Folders for kernels, symbolic links resolved, each with why it must not be used; empty where it may."""
+    """Folders for kernels, symbolic links resolved, each with the reason not to use it, or ""."""
     found = [Path(config.CACHE_DIR) / "rne_dynamics"] if config.CACHE_DIR else []
     found.append(Path(__file__).resolve().parents[1] / "__pycache__" / "kernels")
     user = os.environ.get("XDG_CACHE_HOME")
-    with contextlib.suppress(RuntimeError):  # nobody's home
+    with contextlib.suppress(RuntimeError):  # the user has no home folder
         found.append((Path(user) if user else Path.home() / ".cache") / "rne_dynamics")
     resolved = [Path(os.path.realpath(folder)) for folder in found]
     return tuple((folder, distrusted_folder(folder)) for folder in resolved)
@@ -65,16 +69,16 @@ def _places() -> tuple[tuple[Path, str], ...]:
 
 @cache
 def folders() -> tuple[Path, ...]:
-    """Where kernels are looked for: NUMBA_CACHE_DIR if it is set, the package's own folder, the user's cache.
+    """Folders that kernels are read from: NUMBA_CACHE_DIR if it is set, the package's own folder, the user's cache.
 
-    Without those in which somebody other than this user and root may write.
+    Folders that anybody but this user and root may write to are left out.
     """
     return tuple(folder for folder, why in _places() if not why)
 
 
 @cache
 def target() -> Path | None:
-    """The first of `folders` that can be written; None, with a warning, where none can."""
+    """The first of `folders` that can be written; None, with a warning, if there is none."""
     for folder, why in _places():
         if why:
             warn_of(why)
@@ -85,7 +89,7 @@ def target() -> Path | None:
 
 
 def can_be_written(folder: Path) -> bool:
-    """Whether files can be made in a folder, which is made where there is none."""
+    """Whether files can be created in a folder, which is created if missing."""
     try:
         make_folder(folder)
         tempfile.TemporaryFile(dir=folder).close()
@@ -97,7 +101,7 @@ def can_be_written(folder: Path) -> bool:
 @cache
 def _complain(why: str) -> None:
     warnings.warn(
-        f"compiled kernels cannot be kept, so that every process compiles them again: {why}. Mend: set NUMBA_CACHE_DIR "
+        f"compiled kernels cannot be kept, so that every process compiles them again: {why}. Fix: set NUMBA_CACHE_DIR "
         f"to a folder that can be written, or fill one by `{rne('warmup --dir DIR')}` and start with "
         "NUMBA_CACHE_DIR=DIR",
         RuntimeWarning,
@@ -106,7 +110,7 @@ def _complain(why: str) -> None:
 
 
 class KernelCache(_Cache):
-    """The compiled forms of one kernel, as numba's dispatcher asks for them and hands them over."""
+    """Machine code of one kernel on disk, loaded and saved by numba's dispatcher."""
 
     def __init__(self, dispatcher: Any) -> None:
         self._dispatcher = dispatcher
@@ -115,7 +119,7 @@ class KernelCache(_Cache):
 
     @property
     def cache_path(self) -> str | None:
-        """Where new machine code goes."""
+        """Folder of new machine code."""
         folder = target()
         return None if folder is None else str(folder)
 
@@ -128,13 +132,13 @@ class KernelCache(_Cache):
         self._enabled = False
 
     def flush(self) -> None:
-        """Forget what is kept of this kernel."""
+        """Delete this kernel's files."""
         folder = target()
         for path in [] if folder is None else folder.glob(f"{self._stem()}-*{ENDING}"):
             path.unlink(missing_ok=True)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """The compiled kernel for argument types; None where it must be compiled."""
+        """The compiled kernel for argument types; None if it must be compiled."""
         if not self._enabled:
             return None
         name = self._name(sig, target_context.codegen())
@@ -146,7 +150,7 @@ class KernelCache(_Cache):
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled kernel."""
+        """Write a compiled kernel to disk."""
         if not self._enabled:
             return
         name = self._name(sig, data.codegen)
@@ -171,7 +175,7 @@ class KernelCache(_Cache):
 
     @cached_property
     def made_of(self) -> str:
-        """Hash of sources, options and versions. Not for the constructor, when the kernel's module is not yet read."""
+        """Hash of sources, options and versions. Not in the constructor: the kernel's module is not imported yet."""
         options = sorted(map(repr, self._dispatcher.targetoptions.items()))
         return _short(fingerprint(self._dispatcher), options, _versions())
 
@@ -187,12 +191,12 @@ class KernelCache(_Cache):
         return None
 
     def _wait(self, name: str) -> bool:
-        """Take the lock on compiling; True where another process may have compiled meanwhile."""
+        """Take the lock on compiling; True if another process may have compiled meanwhile."""
         folder = target()
         if folder is None or fcntl is None or name in self._locks:
             return False
         waited = False
-        with contextlib.suppress(OSError):  # a file system without locks: work may be done twice
+        with contextlib.suppress(OSError):  # a file system without locks: two processes may compile the same
             lock = (folder / name).with_suffix(".lock").open("wb")
             until = time.monotonic() + PATIENCE
             while time.monotonic() < until:
@@ -200,7 +204,7 @@ class KernelCache(_Cache):
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
                     waited = True
-                    time.sleep(LOOK)
+                    time.sleep(INTERVAL)
                 else:
                     self._locks[name] = lock
                     return True
@@ -216,7 +220,7 @@ class KernelCache(_Cache):
 
 def _packed(compiled: Any) -> bytes:
     """A compiled kernel as bytes."""
-    # the annotated source, which nothing here reads, takes as long to write as all the rest
+    # nothing reads the annotated source, and writing it takes as long as all the rest
     reduced = compiled._replace(type_annotation="")._reduce()
     module = compiled.library._final_module
     outside = [
@@ -229,8 +233,8 @@ def _packed(compiled: Any) -> bytes:
 
 def _unpacked(payload: bytes, target_context: Any) -> Any:
     outside, reduced = pickle.loads(payload)
-    # numba would load its whole compiler here, and scipy with it: 0.45 s. Machine code needs nothing but the addresses
-    # of what it calls; only where one of those is unknown is the compiler asked.
+    # numba would load its whole compiler here, and scipy with it: 0.45 s. Machine code needs the addresses of the
+    # functions it calls; the compiler is loaded only if one of them is unknown.
     if any(address_of_symbol(name) is None for name in outside):
         rtsys.initialize(target_context)
         if any(address_of_symbol(name) is None for name in outside):
@@ -239,7 +243,7 @@ def _unpacked(payload: bytes, target_context: Any) -> Any:
 
 
 def _sweep(folder: Path, name: str) -> None:
-    """Delete what older sources left of the same kernel for the same arguments and machine."""
+    """Delete old machine code of the same kernel, arguments and processor from former sources."""
     oldest = time.time() - KEPT
     for path in folder.glob(f"{name.rpartition('-')[0]}-*{ENDING}"):
         with contextlib.suppress(FileNotFoundError):
@@ -249,7 +253,7 @@ def _sweep(folder: Path, name: str) -> None:
 
 @cache
 def _versions() -> tuple[object, ...]:
-    """What else machine code depends on."""
+    """Versions and settings that machine code depends on."""
     settings = (config.OPT, config.BOUNDSCHECK, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.DEBUGINFO_DEFAULT)
     return numba.__version__, llvmlite.__version__, sys.implementation.cache_tag, settings
 

@@ -1,13 +1,13 @@
-"""Kernels as the ordinary Python that they are written in, on numbers of any kind.
+"""Kernels as plain Python functions, for numbers of any type.
 
-Whoever counts a kernel's operations or writes them down runs its own source, so that nothing can be left out.
+Counting operations and writing straight-line code run a kernel's own source, so that no operation is left out.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,14 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 class PlainKernels:
-    """Makes ordinary functions of kernels, in which every kernel and helper that they call is ordinary too.
+    """Converts kernels to plain Python functions, with all kernels and helpers that they call.
 
     Parameters
     ----------
     functions
-        What stands for ``sqrt``, ``sin``, ``cos`` of math and numpy, and for builtins (``min``), by name.
+        Replacements of ``sqrt``, ``sin``, ``cos`` of math and numpy, and of builtins (``min``), by name.
     zeros
-        What makes arrays of numbers: shape to array; used for ``np.empty`` and ``np.zeros`` of floats.
+        Replacement of ``np.empty`` and ``np.zeros`` of floats: shape to array.
     """
 
     def __init__(self, functions: Mapping[str, Callable[..., Any]], zeros: Callable[[tuple[int, ...]], Any]) -> None:
@@ -31,35 +31,41 @@ class PlainKernels:
             return zeros(tuple(np.atleast_1d(shape).tolist())) if dtype is np.float64 else np.zeros(shape, dtype)
 
         self._functions = functions
-        self._stands = {
-            id(math): _Stand(math, functions),
-            id(np): _Stand(np, {**functions, "empty": array, "zeros": array}),
+        self._modules = {
+            id(math): _Replaced(math, functions),
+            id(np): _Replaced(np, {**functions, "empty": array, "zeros": array}),
         }
         self._plain: dict[int, Callable[..., Any]] = {}
 
     def __call__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        """A kernel's source as an ordinary function."""
+        """A kernel's source as a plain function."""
         source = getattr(kernel, "py_func", kernel)
         if id(source) in self._plain:
             return self._plain[id(source)]
         scope = dict(source.__globals__)
-        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, source.__closure__)
+        cells = tuple(CellType() for _ in source.__closure__ or ())
+        copy = FunctionType(source.__code__, scope, source.__name__, source.__defaults__, cells)
         self._plain[id(source)] = copy  # before its own names are looked up: it may call itself
         for name in source.__code__.co_names:
-            value = scope.get(name)
-            if id(value) in self._stands:
-                scope[name] = self._stands[id(value)]
-            elif callable(value) and hasattr(value, "py_func"):
-                scope[name] = self(value)
-            elif isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE:
-                scope[name] = self(value)  # where numba is missing, kernels are ordinary functions
-            elif name not in scope and name in self._functions:
+            if name in scope:
+                scope[name] = self._instead_of(scope[name])
+            elif name in self._functions:
                 scope[name] = self._functions[name]
+        for cell, given in zip(cells, source.__closure__ or (), strict=True):
+            cell.cell_contents = self._instead_of(given.cell_contents)
         return copy
 
+    def _instead_of(self, value: Any) -> Any:
+        """Replacement of a value that a kernel's source reads; the value itself if it is no kernel or module."""
+        if id(value) in self._modules:
+            return self._modules[id(value)]
+        ours = isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE
+        # where numba is missing, kernels are ordinary functions
+        return self(value) if ours or (callable(value) and hasattr(value, "py_func")) else value
 
-class _Stand:
-    """A module in which a few names mean something else."""
+
+class _Replaced:
+    """A module with a few names replaced."""
 
     def __init__(self, module: Any, instead: Mapping[str, Any]) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""Whether nobody but this user and root can have written a file: asked before machine code or a pickle is loaded."""
+"""Ownership check before machine code or a pickle is loaded: only this user and root may have written it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import stat
 from functools import cache
 from pathlib import Path
 
-#: What others would need to write.
+#: Permissions by which others may write.
 _OTHERS, _GROUP = stat.S_IWOTH, stat.S_IWGRP
 
 
 def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
-    """Why a file or folder may hold what somebody else wrote; empty where it cannot.
+    """Why another user may have written a file or folder; "" if none can.
 
     It must belong to this user or to root, and nobody else may write to it. A group of which this user is the only
-    member is nobody else: with some systems' umask all that a user makes may be written by such a group. `sticky`
-    leaves the permissions out. On Windows every file is trusted.
+    member is allowed: on systems with umask 002 such a group may write all files of a user. `sticky` skips the
+    permissions. On Windows every file is trusted.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -32,11 +32,10 @@ def distrust(state: os.stat_result, *, sticky: bool = False) -> str:
 
 
 def distrusted_folder(folder: Path) -> str:
-    """Why files in `folder`, a path without symbolic links, may be replaced by somebody else; empty where they cannot.
+    """Why another user may replace files in `folder`, a path without symbolic links; "" if none can.
 
-    The folder counts and each one above it, which could be renamed. Above it, a folder where everybody may write is
-    good enough if it is sticky, as /tmp is: there nobody moves what belongs to others. What does not exist yet does
-    not count.
+    The folder is checked and each one above it, which could be renamed. A folder above it may be writable by
+    everybody if it is sticky, as /tmp is: only owners rename files there. Folders that do not exist are skipped.
     """
     for place in (folder, *folder.parents):
         try:
@@ -53,12 +52,12 @@ def distrusted_folder(folder: Path) -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing; whatever the umask, nobody else may write to them.
+    """Create a folder and missing ones above it, writable by this user only, whatever the umask.
 
     Raises
     ------
     OSError
-        It cannot be made.
+        It cannot be created.
     """
     for place in (*reversed(folder.parents), folder):
         if not place.is_dir():

@@ -1,4 +1,4 @@
-"""What numba compiles, told while it does: a first start takes many seconds, and nobody should wonder at what."""
+"""Progress reports while numba compiles: a first start takes many seconds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 try:
     from numba.core import event as _events
-except ImportError:  # nothing is compiled then
+except ImportError:  # nothing is compiled
     _events = None  # type: ignore[assignment]
 
 _numba: Any = _events  # typed in parts
@@ -21,16 +21,16 @@ _FILE = "rne_dynamics:kernel file"
 
 @dataclass(frozen=True)
 class Compiling:
-    """How far the compiling is.
+    """Progress of compiling.
 
     Parameters
     ----------
     kernel
-        What is being compiled, by module and name; empty when all that was asked for is done.
+        Module and name of the kernel that is being compiled; empty when none is.
     done
-        Kernels compiled so far.
+        Number of kernels compiled so far.
     seconds
-        Since the first of them was begun.
+        Time since the first of them was begun.
     """
 
     kernel: str
@@ -39,61 +39,61 @@ class Compiling:
 
 
 @contextmanager
-def watch_compiling(tell: Callable[[Compiling], None]) -> Iterator[None]:
-    """Within the context `tell` hears of every kernel that is compiled: when it is begun, and when none is left."""
+def watch_compiling(report: Callable[[Compiling], None]) -> Iterator[None]:
+    """Within the context, call `report` at the beginning of each kernel and when none is left."""
     with ExitStack() as stack:
         if _numba is not None:
-            stack.enter_context(_numba.install_listener("numba:compile", _Watch(tell)))
+            stack.enter_context(_numba.install_listener("numba:compile", _Kernels(report)))
         yield
 
 
 @contextmanager
-def watch_files(tell: Callable[[Path, bool], None]) -> Iterator[None]:
-    """Within the context `tell` hears of every file of machine code that is read (False) or written (True)."""
+def watch_files(report: Callable[[Path, bool], None]) -> Iterator[None]:
+    """Within the context, call `report` for each file of machine code that is read (False) or written (True)."""
     with ExitStack() as stack:
         if _numba is not None:
-            stack.enter_context(_numba.install_listener(_FILE, _Files(tell)))
+            stack.enter_context(_numba.install_listener(_FILE, _Files(report)))
         yield
 
 
 def announce_file(path: Path, new: bool) -> None:
-    """Tell those who watch of a file of machine code that was read or written."""
+    """Report a file of machine code, read or newly written, to `watch_files`."""
     _numba.broadcast(_numba.Event(_FILE, _numba.EventStatus.END, (path, new)))
 
 
 class _Files(_Listener):  # type: ignore[misc]
-    def __init__(self, tell: Callable[[Path, bool], None]) -> None:
-        self._tell = tell
+    def __init__(self, report: Callable[[Path, bool], None]) -> None:
+        self._report = report
 
     def on_start(self, event: Any) -> None:
-        """Files have no beginning."""
+        """Files report their end only."""
 
     def on_end(self, event: Any) -> None:
-        self._tell(*event.data)
+        self._report(*event.data)
 
 
-class _Watch(_Listener):  # type: ignore[misc]
-    """Kernels only: numba tells of every helper too, and of functions of its own."""
+class _Kernels(_Listener):  # type: ignore[misc]
+    """Reports kernels only; numba's events include helpers and its own functions."""
 
-    def __init__(self, tell: Callable[[Compiling], None]) -> None:
-        self._tell, self._done, self._open, self._began = tell, 0, 0, 0.0
+    def __init__(self, report: Callable[[Compiling], None]) -> None:
+        self._report, self._done, self._open, self._began = report, 0, 0, 0.0
 
     def on_start(self, event: Any) -> None:
         name = _kernel(event)
         if name:
             self._began = self._began or time.monotonic()
             self._open += 1
-            self._say(name)
+            self._send(name)
 
     def on_end(self, event: Any) -> None:
         if _kernel(event):
             self._open -= 1
             self._done += 1
             if not self._open:
-                self._say("")
+                self._send("")
 
-    def _say(self, name: str) -> None:
-        self._tell(Compiling(name, self._done, time.monotonic() - self._began))
+    def _send(self, name: str) -> None:
+        self._report(Compiling(name, self._done, time.monotonic() - self._began))
 
 
 def _kernel(event: Any) -> str:

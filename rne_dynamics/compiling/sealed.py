@@ -1,4 +1,4 @@
-"""Kernels that Python calls with exactly one kind of arguments."""
+"""Kernels that accept one signature and never compile themselves for another."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _PREPARING = threading.Lock()
 
 
 class Sealed:
-    """A kernel that raises `TypeError` for arguments it was not made for, where `kernel` would compile itself anew.
+    """A kernel that raises `TypeError` for arguments of other types, where `kernel` would compile again.
 
-    Compiling takes a second and more: too long for a caller who once passes a strided array or one of float32. Nothing
-    is compiled on import either: before `prepare` every call raises `TypeError`, so that a call costs no question
-    whether all is ready.
+    Compiling takes a second and more: too long for a caller that passes a strided array or one of float32 once. Nothing
+    is compiled on import either: before `prepare` every call raises `TypeError`, so that calls need not check
+    whether the kernel is compiled.
 
     Parameters
     ----------
@@ -48,9 +48,9 @@ class Sealed:
             self.call = dispatcher
 
     def prepare(self) -> bool:
-        """Compile, or load from the disk; False where that was done before, and a `TypeError` means the arguments.
+        """Compile, or load from disk; False if that was done before, so that a `TypeError` is the arguments' fault.
 
-        Other threads may call meanwhile: the dispatcher that compiles is theirs only when it compiles no more.
+        Other threads may call meanwhile: they get the new dispatcher after it has compiled.
         """
         if self._ready:
             return False
@@ -65,7 +65,7 @@ class Sealed:
 
 
 def _guarded(function: Callable[..., Any], dimensions: tuple[int, ...]) -> Callable[..., Any]:
-    """`function` with the types of its arguments checked as numba checks them, for machines without numba."""
+    """`function` with the argument checks of a compiled kernel, for machines without numba."""
 
     def call(*arguments: Any) -> Any:
         for k, (value, d) in enumerate(zip(arguments, dimensions, strict=True)):

@@ -1,9 +1,8 @@
-"""Arrays inside kernels that lie in the memory of others, without a reference count.
+"""Views of arrays inside kernels, without reference counts.
 
-A slice that numba makes holds the array it came from and counts it up and down, and a reshaped one asks the library
-whether it can be. These views are three loads and a few multiplications, and `in_place_kernel` allows them. They must
-not outlive the array: they never leave the kernel that makes them. numba refuses to compile them for an array that is
-not C-contiguous float64.
+A slice made by numba counts references of its base array, and a reshape calls the library. These views are three loads
+and a few multiplications, and `in_place_kernel` allows them. They must not outlive the array: they never leave the
+kernel that makes them. numba refuses to compile them for an array that is not C-contiguous float64.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ Array = NDArray[np.float64]
 
 
 class Slot(NamedTuple):
-    """A number in the head of a buffer: 64-bit integers at its beginning."""
+    """Index of a 64-bit integer in the head of a buffer, which is at its beginning."""
 
     place: int
 
 
 if COMPILED:
-    from numba.core import errors, types
+    from numba import errors, types
     from numba.extending import intrinsic as _intrinsic
 
     intrinsic: Any = _intrinsic  # numba's type says that such a function never returns
@@ -66,16 +65,16 @@ if COMPILED:
     number: Callable[[Array, int], int] = intrinsic(_number)
 
     def part(start: Slot, *shape: int | Slot, integers: bool = False) -> Callable[[Array], Any]:
-        """A function for kernels that gives a part of a buffer: where it starts and its shape stand in the head.
+        """A function for kernels that returns a view of a part of a buffer; the head holds its start and shape.
 
         Parameters
         ----------
         start
-            Where in the head the place of its first element stands.
+            Where the head holds the index of the first element.
         shape
-            Its dimensions, or where in the head they stand.
+            The dimensions, or where the head holds them.
         integers
-            Whether it holds 64-bit integers instead of floats.
+            Whether the elements are 64-bit integers instead of floats.
         """
 
         def definition(_context: Any, buffer: Any) -> Any:
@@ -132,7 +131,7 @@ if COMPILED:
 
     @helper
     def overlaps(out: Array, given: Array) -> bool:
-        """Whether the memory of `out`, which will be written to, is shared with `given`."""
+        """Whether `out`, which will be written to, shares memory with `given`."""
         start, other = _place_to_write(out), _place(given)
         return start < other + 8 * given.size and other < start + 8 * out.size
 
@@ -143,7 +142,7 @@ else:
         return int(buffer[slot : slot + 1].view(np.int64)[0])
 
     def part(start: Slot, *shape: int | Slot, integers: bool = False) -> Callable[[Array], Any]:
-        """A function that gives a part of a buffer: where it starts and its shape stand in the head."""
+        """A function that returns a view of a part of a buffer; the head holds its start and shape."""
 
         def of(buffer: Array) -> Any:
             dimensions = [number(buffer, k.place) if isinstance(k, Slot) else int(k) for k in shape]
@@ -158,5 +157,5 @@ else:
         return array.reshape(shape)
 
     def overlaps(out: Array, given: Array) -> bool:
-        """Whether the memory of `out`, which will be written to, is shared with `given`."""
+        """Whether `out`, which will be written to, shares memory with `given`."""
         return np.shares_memory(out, given)

@@ -1,4 +1,4 @@
-"""Files that are read whole or not at all, whoever writes them at the same time and however the disk fails."""
+"""Files that are read completely or not at all, despite concurrent writers and failing disks."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _DIGEST = hashlib.sha256().digest_size
 
 
 def read_whole(path: Path) -> bytes | None:
-    """What `write_whole` wrote; None where there is no file, or only a part of one, or one that was changed.
+    """What `write_whole` wrote; None if the file is missing, truncated or changed.
 
-    None too, with a warning, where somebody else may have written it, see `distrust`: a hash is no signature.
+    None too, with a warning, if another user may have written it (see `distrust`): a hash is no signature.
     """
     try:
         with path.open("rb") as file:
@@ -35,7 +35,7 @@ def read_whole(path: Path) -> bytes | None:
 
 @cache
 def warn_of(why: str) -> None:
-    """Say once that kept kernels are not used."""
+    """Warn, once for each reason, that kernels on disk are not used."""
     warnings.warn(
         f"compiled kernels are not loaded, but compiled again: {why}; they are machine code, so only this user and "
         "root may write them. Correct the owner (chown) and the permissions (chmod go-w), or set NUMBA_CACHE_DIR to a "
@@ -46,7 +46,7 @@ def warn_of(why: str) -> None:
 
 
 def write_whole(path: Path, payload: bytes) -> None:
-    """Write under another name, led by a hash, then rename: whoever reads finds all of it or what was there before.
+    """Write a hash and the payload under another name, then rename, so that readers see the old file or the new one.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Where piecewise polynomials leave bounds: between the points too, found without sampling.
+"""Exact bounds check of piecewise polynomials, without sampling.
 
 A polynomial lies in the hull of its Bézier points. A piece whose points all lie within the bounds is done; another one
 is halved, which brings the points closer to the curve by a factor of four, until an end of a part, which lies on the
@@ -57,7 +57,7 @@ def leaves(c: Array, degree: int, length: float, lower: float, upper: float, poi
         power *= length
         for i in range(degree + 1):
             points[0, i] = ROWS[degree, i, k] * scaled + (points[0, i] if k > 0 else 0.0)
-    # the parts still to be looked at lie one behind the other; the last one is the earliest, `place` counts in sizes
+    # the parts still to be checked lie one behind the other; the last one is the earliest, `place` counts in sizes
     count, depth, place = 1, 0, 0
     while count > 0:
         row, inside = count - 1, True

@@ -1,4 +1,4 @@
-"""Checks of joint vectors, shared by everything in this folder."""
+"""Checks of joint vectors for control."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 def joint_name(index: int, names: Sequence[str] | None) -> str:
@@ -84,7 +84,7 @@ def measured(value: ArrayLike, n: int, what: str) -> Array:
     return array
 
 
-def every_joint_driven(robot: Machine, law: str) -> None:
+def every_joint_driven(robot: RigidRobot, law: str) -> None:
     """`ControlError` where the robot has a floating joint, which no motor drives."""
     if robot.nq != robot.n:
         raise ControlError(

@@ -14,6 +14,7 @@ from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
@@ -26,7 +27,7 @@ from rne_dynamics.model.mechanism import Mechanism
 def _projected_gravity(packed: Packed, work: Work, base: Array, posture: Array, T: Array, out: Array) -> None:
     """out = Tᵀ g of the tree."""
     weights = np.empty((packed.topology.shape[0], _GRAVITY_COLUMNS))
-    gravity_torque_kernel(packed.topology, packed.parameters, base, posture, weights, work.tau)
+    gravity_torque_kernel(Arm(packed.topology, packed.parameters, base, None, weights), posture, work.tau)
     projected(T, work.tau, out)
 
 

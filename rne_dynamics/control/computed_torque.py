@@ -1,68 +1,70 @@
-"""Computed torque: the feedback acts inside the inverse dynamics, so every error obeys the same linear equation."""
+"""Computed torque: feedback inside the inverse dynamics, so that every error obeys the same linear equation."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.checks import every_joint_driven, measured
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
-from rne_dynamics.control.friction_compensation import FrictionCompensation
-from rne_dynamics.control.gains import Gains
-from rne_dynamics.control.integral import integrate_error
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.control.tracking_law import TrackingLaw
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
-from rne_dynamics.model.rebuilt import Rebuilt
+from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
 
-# columns of what the kernel needs of a joint
-_P, _D, _I, VISCOUS, FORWARD, BACKWARD, TABLE_COLUMNS = range(7)
+#: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
+#: 1 / threshold of `FrictionCompensation`.
+GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, TABLE_ROWS = range(9)
 
 
-@kernel
-def computed_torque_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    table: Array,
-    scale: float,
-    steepness: float,
-    q: Array,
-    qd: Array,
-    aim: Array,
-    aim_qd: Array,
-    aim_qdd: Array,
-    integral: Array,
-    terms: Array,
+@helper
+def computed_torque_terms(
+    topology: NDArray[np.int64], parameters: Array, base: Array, table: Array, q: Array, qd: Array,
+    reference: Reference, integral: Array, terms: Array,
 ) -> None:
-    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5, n).
+    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
 
-    `table`, (n, 6), holds gains and friction of each joint, `scale` and `steepness` = 1 / threshold are those of
-    `FrictionCompensation`, the aims are the reference's; the others as in the dynamics.
+    `table` as in `ComputedTorque`, the others as in the dynamics.
     """
     n = qd.shape[0]
     correction = np.empty(n)
     for j in range(n):
-        correction[j] = table[j, _P] * (aim[j] - q[j]) + table[j, _D] * (aim_qd[j] - qd[j]) + table[j, _I] * integral[j]
-    rigid_terms_kernel(topology, parameters, base, q, qd, aim_qdd, correction, terms)
+        correction[j] = (
+            table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
+            + table[GAIN_I, j] * integral[j]
+        )  # fmt: skip
+    rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
     for j in range(n):
         terms[4, j] = terms[3, j]
-        smooth = math.tanh(aim_qd[j] * steepness)
-        coulomb = table[j, FORWARD] if smooth > 0.0 else table[j, BACKWARD]
-        terms[3, j] = scale * (table[j, VISCOUS] * qd[j] + coulomb * smooth)
+        smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
+        coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
+        terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
+
+
+@kernel
+def computed_torque_kernel(
+    arm: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
+    terms: Array,
+) -> None:
+    """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
+    computed_torque_terms(
+        topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
+        terms,
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class ComputedTorque(Rebuilt):
+class ComputedTorque(TrackingLaw):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
 
     On an arm equal to the model the error follows ë + Kd ė + Kp e + Ki ∫e = 0, joint by joint, also on a moving base
@@ -70,40 +72,29 @@ class ComputedTorque(Rebuilt):
 
     Parameters
     ----------
-    robot
-        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
+    robot, friction_compensation
+        As for `TrackingLaw`; so are the errors.
     gains
         In 1/s², 1/s³, 1/s (they make accelerations).
-    friction_compensation
-        None leaves friction to the feedback. The viscous part follows the measured velocity, which keeps the error
-        equation linear; the Coulomb part the desired one.
-
-    Raises
-    ------
-    ControlError
-        A robot with a floating joint, or gains for another number of joints.
     """
 
-    robot: Machine
-    gains: Gains
-    friction_compensation: FrictionCompensation | None = None
-    _friction: JointFriction = field(init=False, repr=False)
-    #: What `computed_torque_kernel` takes first: all that does not change from cycle to cycle. Of an open arm.
-    packed: tuple[NDArray[np.int64], Array, Array, Array, float, float] = field(init=False, repr=False)
+    name: ClassVar[str] = "computed torque"
+    #: The open arm, packed, with its base at rest; of a mechanism its tree.
+    arm: Array = field(init=False, repr=False)
+    #: Gains and friction of each joint, rows `GAIN_P` to `STEEPNESS`; shape (TABLE_ROWS, n).
+    table: Array = field(init=False, repr=False)
     _nothing: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        every_joint_driven(self.robot, "computed torque")
-        self.gains.fit(self.robot.n, "computed torque")
-        friction, gains, compensation = joint_friction(self.robot), self.gains, self.friction_compensation
-        tree = open_tree(self.robot)
-        packed = (
-            tree.topology, tree.parameters, tree.base_at_rest,
-            np.column_stack((gains.p, gains.d, gains.i, *friction)),
-            0.0 if compensation is None else float(compensation.scale),
-            0.0 if compensation is None else 1.0 / compensation.velocity_threshold,
-        )
-        for name, value in (("_friction", friction), ("packed", packed), ("_nothing", np.zeros(self.robot.n))):
+        super().__post_init__()
+        gains, compensation = self.gains, self.friction_compensation
+        tree = self.robot.open_tree
+        table = np.zeros((TABLE_ROWS, self.robot.n))
+        table[:SCALE] = gains.p, gains.d, gains.i, *self._friction
+        if compensation is not None:
+            table[SCALE], table[STEEPNESS] = compensation.scale, 1.0 / compensation.velocity_threshold
+        arm = tree.pack(tree.base_at_rest, checked=False)
+        for name, value in (("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
 
     def law(
@@ -122,7 +113,7 @@ class ComputedTorque(Rebuilt):
             ∫e dt from `integrate_error`, shape (n,); None leaves the integral part out.
         posture
             Of a mechanism, positions of all joints of its tree near `q`, shape (nq of the tree,), from where its loops
-            are assembled: a loop hands in what it last had. None starts from the mechanism's own posture, which takes
+            are assembled: a loop passes its last one. None starts from the mechanism's own posture, which takes
             longer and always ends on that posture's branch. Not used for an open arm.
         base_motion
             How the base moves now; at rest by default.
@@ -138,31 +129,20 @@ class ComputedTorque(Rebuilt):
         n = self.robot.n
         q, qd = measured(q, n, "q"), measured(qd, n, "qd")
         desired = measured(reference.qdd, n, "reference.qdd")
-        robot = self.robot
-        if isinstance(robot, Mechanism):
-            compensation = self.friction_compensation
+        if (mechanism := mechanism_of(self.robot)) is not None:
             correction = feedback(self.gains, q, qd, reference, integral)
             inertia, coriolis, gravity, answer, passive = closed_terms(
-                robot, q, qd, desired, correction, posture, base_motion
+                mechanism, q, qd, desired, correction, posture, base_motion
             )
-            if compensation is None:
-                friction = np.zeros(n)
-            else:
-                friction = compensation.torque(self._friction, qd, reference.qd, passive)
-            return TorqueTerms(inertia, coriolis, gravity, friction, answer)
+            return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(qd, reference.qd, passive), answer)
         terms = np.empty((5, n))
-        topology, parameters, base, table, scale, steepness = self.packed
+        arm = self.arm
         if base_motion is not None:
-            base = base_motion.packed(robot.gravity)
+            arm = arm.copy()
+            base_view(arm)[:] = base_motion.packed(self.robot.gravity)
         computed_torque_kernel(
-            topology, parameters, base, table, scale, steepness, q, qd,
+            arm, self.table, q, qd,
             measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"), desired,
             self._nothing if integral is None else measured(integral, n, "integral"), terms,
         )
         return TorqueTerms(*terms)
-
-    def next_integral(
-        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None
-    ) -> Array:
-        """∫e dt one cycle later, kept from winding up; see `integrate_error`."""
-        return integrate_error(self.gains, integral, reference.q - q, dt, saturated)

@@ -16,10 +16,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.control.guards.felt_inertia import JointInertia
 from rne_dynamics.control.posture_inertia import PostureInertia, posture_inertia
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Factor between the largest damping that is stable and the largest that is allowed.
 SAFETY = 2.0
@@ -50,6 +51,26 @@ def fastest_decay(inverse: Array, damping: Array) -> Array:
     """
     root = np.sqrt(damping)
     return np.asarray(np.linalg.eigvalsh(root[:, None] * inverse * root)[..., -1], dtype=np.float64)
+
+
+def stable_damping(inertia: JointInertia, rate: float, delay: float) -> Array:
+    """Damping in one posture that does not overshoot at a given delay, N·m·s/rad or N·s/m; shape (n,).
+
+    All joints are lowered by one factor, so that their damping keeps its ratio to the inertia.
+
+    Parameters
+    ----------
+    inertia
+        In the posture.
+    rate
+        Damping over felt inertia that is wanted, 1/s, not negative.
+    delay
+        T: sample time plus lag of the velocity, s, above 0.
+    """
+    damping = rate * inertia.felt
+    fastest = float(fastest_decay(inertia.inverse, damping))
+    stable: Array = damping * min(1.0, 1.0 / (CALM * delay * fastest)) if fastest > 0.0 else damping
+    return stable
 
 
 def lowered(inverse: Array, damping: Array, fastest: float) -> Array:
@@ -96,7 +117,7 @@ class Damping(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def checked_damping(robot: Machine, given: Array, rate: float, parameter: str) -> Damping:
+def checked_damping(robot: RigidRobot, given: Array, rate: float, parameter: str) -> Damping:
     """Damping that is stable at `rate`, from what the user has given.
 
     Parameters

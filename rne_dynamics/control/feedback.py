@@ -1,4 +1,4 @@
-"""What every tracking law does with the error."""
+"""PID feedback of the tracking laws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Torque that cancels joint friction, smooth where the motion turns around."""
+"""Friction compensation, smooth through zero velocity."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class FrictionCompensation:
     """
 
     scale: float = 1.0
-    velocity_threshold: float = 0.001
+    velocity_threshold: float = 0.005
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.scale <= 1.0:

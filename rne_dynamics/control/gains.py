@@ -1,4 +1,4 @@
-"""Feedback gains, one set a joint."""
+"""Feedback gains of each joint."""
 
 from __future__ import annotations
 

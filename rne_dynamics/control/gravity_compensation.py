@@ -1,4 +1,4 @@
-"""Gravity compensation: the arm weighs nothing, and a hand can lead it."""
+"""Gravity compensation with damping, for hand guiding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.friction import JointFriction, joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,7 @@ class GravityCompensation:
     damping
         D, N·m·s/rad or N·s/m, not negative; one number or shape (n,).
     friction_compensation
-        Takes the measured velocity for both parts: nobody knows where the hand wants to go.
+        Takes the measured velocity for both parts: the hand's intention is unknown.
 
     Raises
     ------
@@ -41,7 +41,7 @@ class GravityCompensation:
         A robot with a floating joint, a negative or non-finite damping.
     """
 
-    robot: Machine
+    robot: RigidRobot
     damping: Array
     friction_compensation: FrictionCompensation | None = None
     _friction: JointFriction = field(init=False, repr=False)

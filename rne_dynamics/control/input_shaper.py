@@ -1,4 +1,4 @@
-"""Input shaping: a motion split into delayed, scaled copies of itself whose vibrations cancel each other.
+"""Input shaping: delayed, scaled copies of a motion whose vibrations cancel each other.
 
 A shaper is a row of impulses A_i at t_i with sum 1. What is convolved with it ends where it did, later by the last
 t_i, and leaves a lightly damped mode at the frequency it was made for at rest. Sources: O. J. M. Smith, Posicast

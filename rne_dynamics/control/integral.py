@@ -1,4 +1,4 @@
-"""The integral of the tracking error, kept from winding up."""
+"""Integral of the tracking error, with anti-windup."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Joints of the robot that a controller does not drive: where its model has them locked, and when that has to change.
+"""Joints that a controller does not drive: where its model locks them, and when the lock has to move.
 
 Gravity of an arm on a torso depends on how far the torso is pitched. So the model is locked where such a joint is
 measured, and locked anew when it has moved. Between two models it is off by `STEP`, plus what the joint moves in one
-period of the look at it: so no joint may move faster than `FASTEST` while the arm follows a motion.
+period of its check: so no joint may move faster than `FASTEST` while the arm follows a motion.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class LockedJoints:
         if before is not None:
             if stamp == before.stamp != 0:
                 return  # the same message
-            # stamps may be missing, or begin anew; then the time of the look at them is good enough
+            # stamps may be missing, or begin anew; then the time of the check is good enough
             passed = 1e-9 * (stamp - before.stamp) if stamp > before.stamp > 0 else now - before.at
             if passed < LEAST_INTERVAL:
                 return

@@ -11,8 +11,8 @@ from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
-#: Time between two looks at a trajectory, s, and how many looks there are at least and at most.
-LOOK_EVERY, LEAST_LOOKS, MOST_LOOKS = 0.02, 20, 100
+#: Time between two checked points of a trajectory, s, and their smallest and largest number.
+CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS = 0.02, 20, 100
 #: How far a passive joint may pass its limit through rounding, rad or m.
 _ROUNDING = 1e-9
 
@@ -41,8 +41,8 @@ def check_loops(trajectory: Trajectory, mechanism: Mechanism, posture: Array, be
     lower = np.minimum(tree.lower, posture) - _ROUNDING
     upper = np.maximum(tree.upper, posture) + _ROUNDING
     follower, allowed = Follower(mechanism, posture), NEAR_SINGULAR
-    looks = int(np.clip((trajectory.duration - begin) / LOOK_EVERY, LEAST_LOOKS, MOST_LOOKS))
-    for t in np.linspace(begin, trajectory.duration, looks + 1).tolist():
+    checks = int(np.clip((trajectory.duration - begin) / CHECK_EVERY, LEAST_CHECKS, MOST_CHECKS))
+    for t in np.linspace(begin, trajectory.duration, checks + 1).tolist():
         now = trajectory.sample(t)
         try:
             follower.follow(now.q, now.qd)

@@ -19,10 +19,12 @@ from rne_dynamics.closed_chain.over_actuation import independent_joints
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import AssemblyError, ControlError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.robot import RobotModel
 
 #: Random postures of an open arm, and of a mechanism, whose loops take longer.
 _RANDOM, _RANDOM_CLOSED = (3000, 60) if COMPILED else (100, 10)
@@ -60,7 +62,7 @@ class PostureInertia:
         return least
 
 
-def posture_inertia(robot: Machine) -> PostureInertia:
+def posture_inertia(robot: RigidRobot) -> PostureInertia:
     """M⁻¹ over the joint range of `robot`; remembered for the last few robots.
 
     Raises
@@ -74,10 +76,11 @@ def posture_inertia(robot: Machine) -> PostureInertia:
 class _Key:
     """Equal for robots that are equal in all that the mass matrix depends on."""
 
-    def __init__(self, robot: Machine) -> None:
+    def __init__(self, robot: RigidRobot) -> None:
         self.robot = robot
-        self._key: object = robot if isinstance(robot, Mechanism) else tuple(
-            a.tobytes() for a in (robot.parameters, robot.topology, robot.lower, robot.upper)
+        tree = robot.open_tree
+        self._key: object = robot if robot.loops else tuple(
+            a.tobytes() for a in (tree.parameters, tree.topology, tree.lower, tree.upper)
         )
 
     def __hash__(self) -> int:
@@ -89,10 +92,10 @@ class _Key:
 
 @lru_cache(maxsize=4)
 def _remembered(key: _Key) -> PostureInertia:
-    robot = key.robot
     dice = np.random.default_rng(0)
-    if isinstance(robot, Mechanism):
-        return _closed(robot, dice)
+    if (mechanism := mechanism_of(key.robot)) is not None:
+        return _closed(mechanism, dice)
+    robot = key.robot.open_tree
     lower, upper = _ranges(robot)
     postures = np.vstack((_corners(lower, upper, dice), dice.uniform(lower, upper, (_RANDOM, robot.n))))
     inverse = _inverses(robot, postures)
@@ -120,8 +123,7 @@ def _corners(lower: Array, upper: Array, dice: np.random.Generator) -> Array:
     return np.where(high, upper, lower)
 
 
-def _inverses(robot: Machine, postures: Array) -> Array:
-    assert not isinstance(robot, Mechanism)
+def _inverses(robot: RobotModel, postures: Array) -> Array:
     M = np.array([mass_matrix(robot, q) for q in postures])  # not as a batch, which would be one more kernel to compile
     try:
         inverse = np.asarray(np.linalg.inv(M), dtype=np.float64)
@@ -167,7 +169,7 @@ def _closed(mechanism: Mechanism, dice: np.random.Generator) -> PostureInertia:
     return PostureInertia(np.array(reached), np.array(inverses))
 
 
-def _ranges(robot: Machine) -> tuple[Array, Array]:
+def _ranges(robot: RigidRobot) -> tuple[Array, Array]:
     """Position limits, where there are none so much on both sides of zero."""
     lower = np.where(np.isfinite(robot.lower), robot.lower, -_ENDLESS)
     upper = np.where(np.isfinite(robot.upper), robot.upper, _ENDLESS)

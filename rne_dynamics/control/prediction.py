@@ -1,4 +1,4 @@
-"""The state at which an effort will act: forward dynamics over the delay, under the efforts that were sent before."""
+"""Predicted state at which an effort will act: forward dynamics over the delay, under the efforts sent before."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import BACKWARD, FORWARD, VISCOUS, ComputedTorque
+from rne_dynamics.control import computed_torque
+from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.dynamics.compiled import OK, pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.packed_arm import parameters_of
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.columns import columns
 
 #: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
 LONGEST_DELAY = 0.05
@@ -29,6 +31,11 @@ NANOSECONDS = 1_000_000_000
 LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
 #: Longest prediction, ns: a delay and the age of the state that is answered.
 LONGEST = round(2.0 * LONGEST_DELAY * NANOSECONDS)
+
+# rows of what the kernel needs of a joint: the body behind its motor, rotor inertia, friction, 1 / threshold
+_BODY, _ROTOR, _VISCOUS, _FORWARD, _BACKWARD, _STEEPNESS, _ROWS = columns(*[1] * 6)
+# rows of its memory: position and velocity, which it moves on, desired velocity; the rest is work memory
+_Q, _QD, _AIM, _WORK, _MEMORY = columns(1, 1, 1, 6)
 
 
 class Predictor:
@@ -63,26 +70,20 @@ class Predictor:
         check_delay(law, delay)
         if not delay > 0.0:
             raise ControlError("the command delay is 0: there is nothing to predict")
-        robot = law.robot
-        assert not isinstance(robot, Mechanism)
+        robot = law.robot.open_tree
         n = robot.n
         #: ns
         self.delay = round(delay * NANOSECONDS)
-        *_, table, scale, self._steepness = law.packed
-        known = 0.0 if "friction" in compensated else scale
-        self._friction = np.ascontiguousarray(known * table[:, [VISCOUS, FORWARD, BACKWARD]].T)
         falling = BaseMotion(linear_acceleration=robot.gravity) if "gravity" in compensated else None
         self._arm, self._coriolis = pack(robot, base_motion=falling), "coriolis" not in compensated
-        moved_by = robot.topology[:, VELOCITY_INDEX]
-        self._drives = np.array([int(np.argmax(moved_by == j)) for j in range(n)])  # the body behind each motor
-        self._rotors = robot.parameters[self._drives, ROTOR].copy()
+        self._joints = _joint_rows(robot, law.table, friction="friction" not in compensated)
         self._times, self._efforts = np.zeros(REMEMBERED, np.int64), np.zeros((REMEMBERED, n))
         self._newest, self._count, self._stamp, self._period = 0, 0, 0, 0.0
         if before is not None:
             self._times, self._efforts = before._times, before._efforts
             self._newest, self._count = before._newest, before._count
             self._stamp, self._period = before._stamp, before._period
-        self._state, self._work = np.zeros((2, n)), np.zeros((6, n))
+        self._memory = np.zeros((_MEMORY, n))
 
     def forget(self) -> None:
         """No effort is known any more: after a start, a gap, a jump of the stamps."""
@@ -122,41 +123,55 @@ class Predictor:
         aim_qd
             Desired velocity, which says which way Coulomb friction acts; shape (n,).
         """
-        self._state[0], self._state[1] = q, qd
+        memory = self._memory
+        memory[_Q], memory[_QD], memory[_AIM] = q, qd, aim_qd
         end = min(stamp + self.ahead, measured + LONGEST)
         if not self._count or not _predict(
-            self._arm, self._drives, self._rotors, self._friction, self._steepness, self._coriolis, self._times,
-            self._efforts, self._newest, self._count, measured, end, aim_qd, self._state, self._work,
+            self._arm, self._joints, self._coriolis, self._times, self._efforts, self._newest, self._count, measured,
+            end, memory,
         ):
             return q + (end - measured) / NANOSECONDS * qd, qd
-        return self._state[0].copy(), self._state[1].copy()
+        return memory[_Q].copy(), memory[_QD].copy()
 
 
+def _joint_rows(robot: RobotModel, table: Array, *, friction: bool) -> Array:
+    """What the kernel needs of each joint, (6, n); `table` is the law's, `friction` says whether there is any."""
+    moved_by = robot.topology[:, VELOCITY_INDEX]
+    joints = np.empty((_ROWS, robot.n))
+    bodies = np.array([int(np.argmax(moved_by == j)) for j in range(robot.n)])
+    joints[_BODY], joints[_ROTOR] = bodies, robot.parameters[bodies, ROTOR]
+    scale = table[computed_torque.SCALE] if friction else 0.0
+    for row, column in (
+        (_VISCOUS, computed_torque.VISCOUS), (_FORWARD, computed_torque.FORWARD), (_BACKWARD, computed_torque.BACKWARD),
+    ):  # fmt: skip
+        joints[row] = scale * table[column]
+    joints[_STEEPNESS] = table[computed_torque.STEEPNESS]
+    return joints
 
 def check_delay(law: ComputedTorque | None, delay: float) -> None:
     """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
     if not 0.0 <= delay <= LONGEST_DELAY:
         raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
-    if delay > 0.0 and law is not None and isinstance(law.robot, Mechanism):
+    if delay > 0.0 and law is not None and law.robot.loops:
         raise ControlError(
-            f"command_delay is {delay:g} s, but robot {law.robot.robot.name!r} has closed loops: delays are "
+            f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
             "compensated for open arms only. Set it to 0"
         )
 
 
 @kernel
 def _predict(
-    arm: Array, drives: NDArray[np.int64], rotors: Array, friction: Array, steepness: float, coriolis: bool,
-    times: NDArray[np.int64], efforts: Array, newest: int, count: int, start: int, end: int, aim_qd: Array,
-    state: Array, work: Array,
+    arm: Array, joints: Array, coriolis: bool, times: NDArray[np.int64], efforts: Array, newest: int, count: int,
+    start: int, end: int, memory: Array,
 ) -> bool:
-    """Move `state`, (2, n), from `start` to `end`, ns; whether it is finite.
+    """Move position and velocity in `memory`, (9, n), from `start` to `end`, ns; whether they stay finite.
 
     Of the ring of `times` and `efforts` the `count` up to `newest` are known: each acts from its time until the next
     one's. Each step is the implicit trapezoidal rule for viscous friction, which may be stiff (half a step's friction
-    is added to the rotor inertia), and the midpoint rule for all else. `work` is (6, n).
+    is added to the rotor inertia), and the midpoint rule for all else. `joints`, (6, n), as of `_joint_rows`.
     """
-    n, size = state.shape[1], times.shape[0]
+    n, size = memory.shape[1], times.shape[0]
+    state, aim_qd, work = memory[:_AIM], memory[_AIM], memory[_WORK:]
     q, speed, qdd, effort, force, bias_speed = work[0], work[1], work[2], work[3], work[4], work[5]
     parameters = parameters_of(arm)
     back = 0  # the effort that acts at the start, counted from the newest
@@ -178,10 +193,10 @@ def _predict(
                 back -= 1
         h = 1e-9 * (at - began)
         for j in range(n):
-            parameters[drives[j], ROTOR] = rotors[j] + 0.5 * h * friction[0, j]
-            smooth = math.tanh(aim_qd[j] * steepness)
-            coulomb = friction[1, j] if smooth > 0.0 else friction[2, j]
-            force[j] = effort[j] / (at - began) - friction[0, j] * state[1, j] - coulomb * smooth
+            parameters[int(joints[_BODY, j]), ROTOR] = joints[_ROTOR, j] + 0.5 * h * joints[_VISCOUS, j]
+            smooth = math.tanh(aim_qd[j] * joints[_STEEPNESS, j])
+            coulomb = joints[_FORWARD, j] if smooth > 0.0 else joints[_BACKWARD, j]
+            force[j] = effort[j] / (at - began) - joints[_VISCOUS, j] * state[1, j] - coulomb * smooth
             q[j], speed[j] = state[0, j], state[1, j]
         for half in range(2):
             for j in range(n):

@@ -1,4 +1,4 @@
-"""What a trajectory asks for at one instant."""
+"""Reference of a trajectory at one instant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trajectory as the table that a compiled loop reads."""
+"""Table of references at given times, for compiled loops."""
 
 from __future__ import annotations
 

@@ -7,13 +7,15 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control.closed_terms import closed_holding_terms
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 @kernel
@@ -43,33 +45,36 @@ def rigid_terms_kernel(
     for k in range(3):
         turning[3 + k], turning[9 + k] = base[3 + k], base[9 + k]
     rest = np.zeros(n)
-    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, desired, none, work, terms[0])
-    inverse_dynamics_kernel(topology, parameters, turning, q, qd, rest, none, work, terms[1])
-    gravity_torque_kernel(topology, parameters, base, q, weights, terms[2])
-    inverse_dynamics_kernel(topology, parameters, weightless, q, rest, correction, none, work, terms[3])
+    weightless_arm = Arm(topology, parameters, weightless, none, work)
+    inverse_dynamics_kernel(weightless_arm, q, rest, desired, terms[0])
+    inverse_dynamics_kernel(Arm(topology, parameters, turning, none, work), q, qd, rest, terms[1])
+    gravity_torque_kernel(Arm(topology, parameters, base, none, weights), q, terms[2])
+    inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
 @kernel
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
-    gravity_torque_kernel(topology, parameters, base, q, np.empty((topology.shape[0], _GRAVITY_COLUMNS)), tau)
+    weights = np.empty((topology.shape[0], _GRAVITY_COLUMNS))
+    gravity_torque_kernel(Arm(topology, parameters, base, None, weights), q, tau)
 
 
 def holding_terms(
-    robot: Machine, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
+    robot: RigidRobot, q: Array, qd: Array, posture: Array | None = None, base_motion: BaseMotion | None = None
 ) -> Array:
     """(g(q), viscous torque of passive joints), N·m or N; shape (2, n). An open arm has no passive joints.
 
     Arguments as `measured` gives them; `posture` and `base_motion` as for `ComputedTorque.law`. On a moving base g(q)
     is what holds the joints still on it.
     """
-    if isinstance(robot, Mechanism):
-        return closed_holding_terms(robot, q, qd, posture, base_motion)
+    if (mechanism := mechanism_of(robot)) is not None:
+        return closed_holding_terms(mechanism, q, qd, posture, base_motion)
+    arm = robot.open_tree
     if base_motion is not None:
         still = np.zeros(robot.n)
         if not np.isfinite(q).all():  # as of a base at rest: the effort limiter refuses it
             return np.full((2, robot.n), np.nan)
-        return np.array([inverse_dynamics(robot, q, still, still, base_motion=base_motion), still])
+        return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
     terms = np.zeros((2, robot.n))
-    gravity_only_kernel(robot.topology, robot.parameters, robot.base_at_rest, q, terms[0])
+    gravity_only_kernel(arm.topology, arm.parameters, arm.base_at_rest, q, terms[0])
     return terms

@@ -1,4 +1,4 @@
-"""A trajectory after an input shaper: as a function of time, and as points for a controller that interpolates."""
+"""Trajectory after an input shaper: as a function of time, and as points for an interpolating controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The torque of a control law, term by term."""
+"""Torque of a control law, term by term."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rne_dynamics.model.inertia import Array
 
 
 class TorqueTerms(NamedTuple):
-    """What each part of a law asks of the motors, N·m or N; each of shape (n,).
+    """Effort of each part of a law, N·m or N; each of shape (n,).
 
     Parameters
     ----------
@@ -17,11 +17,11 @@ class TorqueTerms(NamedTuple):
     coriolis
         Coriolis and centrifugal torque of the measured motion.
     gravity
-        What holds the arm against gravity.
+        Gravity torque.
     friction
         Friction compensation.
     feedback
-        What answers the error: M(q)(Kd ė + Kp e + Ki ∫e) in computed torque, damping in gravity compensation.
+        Response to the error: M(q)(Kd ė + Kp e + Ki ∫e) in computed torque, damping in gravity compensation.
     """
 
     inertia: Array

@@ -1,1 +1,1 @@
-"""Layer 2: robot descriptions (URDF, xacro) read, checked with line numbers, and made into models."""
+"""Layer 2: reading of robot descriptions (URDF, xacro, model files), with checks that report line numbers."""

@@ -1,4 +1,4 @@
-"""The Denavit–Hartenberg table of a model file: its keys, and the URDF it stands for."""
+"""The Denavit–Hartenberg table of a model file: its schema, and its conversion to URDF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from pathlib import PurePath
 import numpy as np
 
 from rne_dynamics.description.findings import Finding, Reading, error, warning
-from rne_dynamics.description.schema import Choice, Key, ListOf, Marked, Name, Number, Record, Vector
+from rne_dynamics.description.schema import Key, ListOf, Record, Vector
+from rne_dynamics.description.schema_scalars import Choice, Marked, Name, Number
 from rne_dynamics.description.sources import Source
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import to_urdf
@@ -18,7 +19,7 @@ from rne_dynamics.model.denavit_hartenberg import DHLink, dh_tree
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import KinematicTree, Limits
 
-#: Stands behind the name of a model file: lines are those of the URDF that its table stands for.
+#: Appended to a model file's name where lines are those of the URDF made of its table.
 WRITTEN = " (as URDF)"
 
 _RIGHT = math.pi / 2.0
@@ -26,7 +27,7 @@ _ROW = Record(
     {
         "name": Key(Name(), "the link's name; link3 for the third row if not given"),
         "joint": Key(Name(), "the joint's name; joint3 for the third row if not given"),
-        "kind": Key(Choice(("revolute", "prismatic")), "revolute, if not given, turns by theta; prismatic slides by d"),
+        "kind": Key(Choice(("revolute", "prismatic")), "revolute (default): theta varies; prismatic: d varies"),
         "a": Key(Number("m"), "m; 0 if not given"),
         "alpha": Key(Number("rad"), "rad; 0 if not given"),
         "d": Key(Number("m"), "m; 0 if not given"),
@@ -60,20 +61,20 @@ TABLE = Record(
         ),
         "name": Key(Name(), "the robot's name; that of the file if not given"),
         "links": Key(ListOf(_ROW, "row"), "the rows of the table, from the base to the tip", required=True),
-        "tool": Key(_TOOL, "a further frame, tool0, fixed to the last link"),
+        "tool": Key(_TOOL, "a tool frame, tool0, fixed to the last link"),
     }
 )
 
 
 def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] | None]:
-    """Yield what is wrong with a table that was read; return it as a URDF, and the tree that this was written from.
+    """Yield what is wrong with a table; return its URDF, and the tree that this was written from.
 
     Parameters
     ----------
     table
-        What `TABLE` has read.
+        As read by `TABLE`.
     file
-        The model file's name; the URDF is called that with `WRITTEN` behind it.
+        The model file's name; that of the URDF is the same followed by `WRITTEN`.
     """
     given: Mapping[str, Marked] = table.value
     rows = []
@@ -93,7 +94,7 @@ def dh_source(table: Marked, file: str) -> Reading[tuple[Source, KinematicTree] 
     name = given["name"].value if "name" in given else _stem(file)
     try:
         tree = dh_tree(rows, convention=given["convention"].value, name=name, tool=tool)
-    except ModelError as fault:  # an empty table, or a name that is there twice
+    except ModelError as fault:  # an empty table, or a duplicate name
         yield error(table.line, "dh", str(fault), "correct the table")
         return None
     return Source(f"{file}{WRITTEN}", to_urdf(tree).encode(), "utf-8"), tree
@@ -130,7 +131,7 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
 
 
 def _rounded_angles(row: Mapping[str, Marked], number: int) -> Iterator[Finding]:
-    """Yield right angles that were written with too few digits, such as 1.5708."""
+    """Yield right angles with too few digits, such as 1.5708."""
     for key in ("alpha", "theta"):
         value = row[key].value if key in row else 0.0
         exact = round(value / _RIGHT) * _RIGHT

@@ -1,6 +1,6 @@
-"""xacro files expanded to URDF by the xacro package.
+"""Expansion of xacro files to URDF by the xacro package.
 
-A xacro file is a program: it evaluates expressions and reads other files. Expand only files you trust.
+A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _log = logging.getLogger(__name__)
 
 
 def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
-    """The URDF that a xacro file makes, as UTF-8.
+    """The URDF that a xacro file expands to, as UTF-8.
 
     Parameters
     ----------
     path
-        The file; what it includes is found from there.
+        The file; relative paths of included files start in its folder.
     data
         Its content, checked before xacro reads the file.
     mappings
@@ -49,7 +49,7 @@ def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
         with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
             document = xacro.process_file(str(path), mappings={k: str(v) for k, v in mappings.items()})
             text: str = document.toprettyxml(indent="  ")
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - xacro lets through whatever an expression raises
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
         stack = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
         where = f" (in {stack[-1]})" if stack else ""
         said = " ".join(str(error).split()) or type(error).__name__

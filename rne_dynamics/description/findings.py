@@ -1,4 +1,4 @@
-"""What a check of a robot description says: one finding a fault, with its place and its mend."""
+"""Findings of description checks: each with severity, line, element, message and fix."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ _T = TypeVar("_T")
 
 
 class Severity(Enum):
-    """How much a finding matters."""
+    """Severity of a finding."""
 
-    #: `load_urdf` refuses the file: there is no robot in it, or its dynamics would be wrong.
+    #: `load_urdf` refuses the file: it describes no robot, or its dynamics would be wrong.
     ERROR = "error"
-    #: The file loads, and would mislead a controller or a simulation.
+    #: The file loads, but would mislead a controller or a simulation.
     WARNING = "warning"
-    #: Correct, and maybe not what was meant.
+    #: Correct, but possibly unintended.
     NOTE = "note"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that is wrong or doubtful in a description.
+    """One fault or doubt about a description.
 
     Parameters
     ----------
     severity
-        How much it matters.
+        Its severity.
     line
-        Line of the element in the file (of the expanded text for xacro); 0 where the file as a whole is meant.
+        Line of the element in the file (of the expanded text for xacro); 0 for the file as a whole.
     element
         The element, e.g. ``joint 'elbow' <limit>``.
     message
         What is wrong, with the value found and what is allowed.
-    mend
-        What to do about it.
+    fix
+        What to do.
     """
 
     severity: Severity
     line: int
     element: str
     message: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        """Everything but severity and file, on one line."""
-        return f"{self.element}: {self.message}; {self.mend}"
+        """Element, message and fix on one line."""
+        return f"{self.element}: {self.message}; {self.fix}"
 
 
-#: A check that yields findings and returns what it has read.
+#: A check that yields findings and returns the value that it read.
 Reading = Generator[Finding, None, _T]
 
 
@@ -64,13 +64,13 @@ class Report:
     Parameters
     ----------
     file
-        What was read: a path, or ``<text>``, ``<stdin>``.
+        Name of the description: a path, or ``<text>``, ``<stdin>``.
     findings
         In the order of their lines.
     repairs
-        Those of them that tell of a repair; without ``lenient`` there is none.
+        Those of them that report a repair; empty without ``lenient``.
     repairable
-        Whether what is refused loads with ``lenient``.
+        Whether a refused description loads with ``lenient``.
     """
 
     file: str
@@ -84,21 +84,21 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether `load_urdf` takes the file."""
+        """Whether `load_urdf` accepts the file."""
         return not self.of(Severity.ERROR)
 
 
 class FaultyDescriptionError(DescriptionError):
-    """A finding that makes reading on impossible, as an error.
+    """A finding of severity error, as an exception.
 
     Parameters
     ----------
     file
-        What was being read.
+        Name of the description.
     finding
         The finding.
     more
-        How many further errors were found.
+        Number of further errors.
     repairable
         Whether the description loads with ``lenient``.
     """
@@ -112,23 +112,23 @@ class FaultyDescriptionError(DescriptionError):
         self.finding = finding
 
 
-def error(line: int, element: str, message: str, mend: str) -> Finding:
+def error(line: int, element: str, message: str, fix: str) -> Finding:
     """A finding of severity error."""
-    return Finding(Severity.ERROR, line, element, message, mend)
+    return Finding(Severity.ERROR, line, element, message, fix)
 
 
-def warning(line: int, element: str, message: str, mend: str) -> Finding:
+def warning(line: int, element: str, message: str, fix: str) -> Finding:
     """A finding of severity warning."""
-    return Finding(Severity.WARNING, line, element, message, mend)
+    return Finding(Severity.WARNING, line, element, message, fix)
 
 
-def note(line: int, element: str, message: str, mend: str) -> Finding:
+def note(line: int, element: str, message: str, fix: str) -> Finding:
     """A finding of severity note."""
-    return Finding(Severity.NOTE, line, element, message, mend)
+    return Finding(Severity.NOTE, line, element, message, fix)
 
 
 def collect(reading: Reading[_T], found: list[Finding]) -> _T:
-    """Run a check to its end, append what it finds, and return what it read."""
+    """Run a check, append its findings to `found`, and return the value that it read."""
     while True:
         try:
             found.append(next(reading))

@@ -1,4 +1,4 @@
-"""The flexible links of a model file, against the tree they are part of: each checked, with its line, and made."""
+"""Flexible links of a model file: checks with line numbers, and the `FlexibleArm` made of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.description import sources
 from rne_dynamics.description.findings import Finding, Reading, error
+from rne_dynamics.description.flexible_beam import distributed_properties, message_and_fix
 from rne_dynamics.description.flexible_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.model_parts import Values, known_name
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -24,12 +25,9 @@ from rne_dynamics.model.flexible.beam_modes import modal_link
 from rne_dynamics.model.flexible.carried import carried
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_file import load_modal_link
-from rne_dynamics.model.flexible.section import Section
 from rne_dynamics.model.inertia import Inertia
-from rne_dynamics.model.materials import Elastic
 from rne_dynamics.model.tree import KinematicTree
 
-_PER_LENGTH = ("mass_per_length", "EI", "GJ", "polar")
 #: Shapes of a beam whose tip is free; the others are those of a beam that carries something.
 _FREE_TIP = ("clamped_free", "polynomial")
 #: Keys by the words that messages about a beam begin with.
@@ -43,7 +41,7 @@ _DIRECTIONS = ("y", "z", "torsion")
 
 @dataclass(frozen=True, eq=False)
 class FlexibleEntry:
-    """One flexible link as the file gives it.
+    """One flexible link as the file describes it.
 
     Parameters
     ----------
@@ -52,15 +50,15 @@ class FlexibleEntry:
     line
         Line of the entry.
     given
-        What the entry says, with lines.
+        Keys of the entry and their values, with lines.
     beam
         With the tip that the file gives; `None` where modal matrices come from a file.
     modal
         The modal matrices of a file; `None` for a beam.
     carries
-        Whether the beam's tip is all that hangs on it.
+        Whether the tip load of the beam is its whole subtree.
     hub
-        Whether the URDF's inertia is that of the hub alone.
+        Whether the URDF's inertia is that of the hub only.
     """
 
     link: str
@@ -90,7 +88,7 @@ class FlexibleEntry:
 
 
 def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tuple[FlexibleEntry, ...]]:
-    """Yield what is wrong with `flexible`; return the links that can be used.
+    """Yield what is wrong with `flexible`; return the valid links.
 
     Parameters
     ----------
@@ -99,7 +97,7 @@ def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tup
     tree
         Of the URDF.
     file
-        The model file, for paths beside it.
+        The model file; relative paths start in its folder.
     """
     given = values["flexible"]
     if "loops" in values:
@@ -131,7 +129,7 @@ def read_flexible(values: Values, tree: KinematicTree, file: str) -> Reading[tup
 def flexible_arm(
     entries: tuple[FlexibleEntry, ...], tree: KinematicTree, gravity: ArrayLike, posture: Mapping[str, float], line: int
 ) -> Reading[FlexibleArm | None]:
-    """Yield what is wrong with flexible links as parts of their arm; return the arm.
+    """Yield what is wrong with the flexible links of an arm; return the arm.
 
     Parameters
     ----------
@@ -142,9 +140,9 @@ def flexible_arm(
     gravity
         In world axes, m/s²; shape (3,).
     posture
-        Joint positions by name where what a link carries is weighed, rad or m; zero for others.
+        Joint positions by name at which the tip loads are computed, rad or m; zero for others.
     line
-        Of `flexible`, for what is no single link's fault.
+        Line of `flexible`, for findings that concern no single link.
     """
     added: dict[str, Inertia] = {}
     for entry in entries:
@@ -178,28 +176,28 @@ def flexible_arm(
         return FlexibleArm(robot, parts)
     except RneDynamicsError as fault:
         entry_or_none = next((x for x in entries if str(fault).startswith(f"{x.where}: ")), None)
-        yield _of_arm(str(fault), line) if entry_or_none is None else _told(str(fault), entry_or_none)
+        yield _arm_finding(str(fault), line) if entry_or_none is None else _link_finding(str(fault), entry_or_none)
         return None
 
 
 def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleEntry | None]:
     given: dict[str, Marked] = entry.value
     hub = "inertial" in given and given["inertial"].value == HUB
-    told = FlexibleEntry(link, entry.line, given, None, None, False, hub)
+    described = FlexibleEntry(link, entry.line, given, None, None, False, hub)
     if "modal" in given:
         more = [key for key in given if key not in ("link", "modal", "inertial")]
         if more:
             yield error(
-                given[more[0]].line, f"{where} {more[0]}", "is given beside modal, whose file says all of the link",
-                "delete it, or modal",
+                given[more[0]].line, f"{where} {more[0]}",
+                "is given together with modal, whose file describes the whole link", "delete it, or modal",
             )  # fmt: skip
             return None
         try:
-            return replace(told, modal=load_modal_link(_beside(str(given["modal"].value), file), link))
+            return replace(described, modal=load_modal_link(_relative(str(given["modal"].value), file), link))
         except RneDynamicsError as fault:
-            yield error(given["modal"].line, f"{where} modal", *_message_and_mend(str(fault), "correct the file"))
+            yield error(given["modal"].line, f"{where} modal", *message_and_fix(str(fault), "correct the file"))
             return None
-    along = yield from _along(given, entry.line, where)
+    along = yield from distributed_properties(given, entry.line, where)
     for key, example in (("length", "0.5"), ("modes", "{y: 2}")):
         if key not in given:
             yield error(entry.line, where, f"{key} is missing: {_MISSING[key]}", f"write `{key}: {example}`")
@@ -235,9 +233,9 @@ def _entry(link: str, entry: Marked, where: str, file: str) -> Reading[FlexibleE
             stiffening=_value(given, "stiffening", "true") == "true",
         )  # fmt: skip
     except RneDynamicsError as fault:
-        yield _told(str(fault), told)
+        yield _link_finding(str(fault), described)
         return None
-    return replace(told, beam=beam, carries=tip == CARRIED)
+    return replace(described, beam=beam, carries=tip == CARRIED)
 
 
 _MISSING = {
@@ -246,77 +244,12 @@ _MISSING = {
 }
 
 
-def _along(given: Values, line: int, where: str) -> Reading[dict[str, tuple[float, ...]] | None]:
-    """What the beam is made of, by the names of `Beam`: from a section, or as it is given."""
-    direct = [key for key in _PER_LENGTH if key in given]
-    if "section" in given:
-        if direct:
-            message = f"section and {direct[0]} are both given; one or the other says what the beam is made of"
-            yield error(given[direct[0]].line, where, message, f"delete {direct[0]}, or section")
-            return None
-        section = yield from _section(given["section"], f"{where} section")
-        return None if section is None else {name: (value,) for name, value in section._asdict().items()}
-    if "mass_per_length" not in given:
-        message = "neither section nor mass_per_length is given"
-        yield error(line, where, message, "write `section: {kind: tube, ...}`, or so")
-        return None
-    along: dict[str, tuple[float, ...]] = {"mass_per_length": given["mass_per_length"].value}
-    EI = _by_plane(given, "EI")
-    along |= {f"EI_{plane}": values for plane, values in EI.items()}
-    if "GJ" in given:
-        along["GJ"] = given["GJ"].value
-    polar = _by_plane(given, "polar")
-    if "polar" in given and not isinstance(given["polar"].value, dict):
-        # a section of one material has ∫ ρ y² dA in proportion to E ∫ y² dA
-        y, z = (float(np.mean(EI.get(plane, (0.0,)))) for plane in ("y", "z"))
-        part = y / (y + z) if y > 0.0 and z > 0.0 else 0.5
-        polar = {
-            plane: tuple(share * value for value in polar["y"]) for plane, share in (("y", part), ("z", 1.0 - part))
-        }
-    along |= {f"spread_{plane}": values for plane, values in polar.items()}
-    return along
-
-
-def _by_plane(given: Values, key: str) -> dict[str, tuple[float, ...]]:
-    if key not in given:
-        return {}
-    value = given[key].value
-    if isinstance(value, dict):
-        return {plane: marked.value for plane, marked in value.items()}
-    return {"y": value, "z": value}
-
-
-def _section(entry: Marked, where: str) -> Reading[Section | None]:
-    given: dict[str, Marked] = entry.value
-    kind = given["kind"].value
-    make, lengths = SECTIONS[kind]
-    wrong = [key for key in given if key not in ("kind", "material", *lengths)]
-    missing = [key for key in lengths if key not in given]
-    if wrong:
-        message = f"a {kind} has no {wrong[0]}; it has {' and '.join(lengths)}"
-        yield error(given[wrong[0]].line, where, message, "delete it, or correct kind")
-    if missing:
-        message = f"{missing[0]} is missing: a {kind} has {' and '.join(lengths)}, m"
-        yield error(entry.line, where, message, f"write `{missing[0]}: ...`")
-    if wrong or missing:
-        return None
-    material: Any = given["material"].value
-    if isinstance(material, dict):
-        material = Elastic(*(material[key].value for key in ("density", "E", "G")))
-    try:
-        return make(*(given[key].value for key in lengths), material)
-    except RneDynamicsError as fault:
-        message, mend = _message_and_mend(str(fault), "correct it (m, kg/m^3, Pa)")
-        yield error(entry.line, where, message, mend)
-        return None
-
-
 def _modal(entry: FlexibleEntry, beam: Beam) -> Reading[ModalLink | None]:
     try:
-        with np.errstate(all="ignore"):  # what comes of numbers far apart is refused by ModalLink
+        with np.errstate(all="ignore"):  # ModalLink refuses results that are not finite
             return modal_link(beam)
     except RneDynamicsError as fault:
-        yield _told(str(fault), entry)
+        yield _link_finding(str(fault), entry)
     except (np.linalg.LinAlgError, ArithmeticError, ValueError):
         yield error(
             entry.line, entry.where,
@@ -328,28 +261,22 @@ def _modal(entry: FlexibleEntry, beam: Beam) -> Reading[ModalLink | None]:
     return None
 
 
-def _told(fault: str, entry: FlexibleEntry) -> Finding:
-    """A fault that the model's own checks found, at the line of the key it is about."""
+def _link_finding(fault: str, entry: FlexibleEntry) -> Finding:
+    """Finding for an error that the model raised, at the line of the key that the message begins with."""
     text = fault.removeprefix(f"{entry.where}: ")
     word = re.match(r"\w*", text)
     key = "" if word is None else _KEYS.get(word.group(), word.group())
-    message, mend = _message_and_mend(text, "correct it")
-    return error(entry.line_of(key), entry.where, message, mend)
+    message, fix = message_and_fix(text, "correct it")
+    return error(entry.line_of(key), entry.where, message, fix)
 
 
-def _of_arm(fault: str, line: int) -> Finding:
-    message, mend = _message_and_mend(fault, "correct it")
-    return error(line, "flexible", message, mend)
+def _arm_finding(fault: str, line: int) -> Finding:
+    message, fix = message_and_fix(fault, "correct it")
+    return error(line, "flexible", message, fix)
 
 
-def _message_and_mend(text: str, otherwise: str) -> tuple[str, str]:
-    """Messages say the mend last, after a semicolon."""
-    message, found, mend = text.rpartition("; ")
-    return (message, mend) if found else (text, otherwise)
-
-
-def _beside(name: str, file: str) -> Path:
-    """The file that a model file names: a URI, or a path from the model file's folder."""
+def _relative(name: str, file: str) -> Path:
+    """Path of a file that a model file names: a URI, or a path relative to the model file's folder."""
     if "://" in name:
         return sources.find(name)
     return Path(name) if file.startswith("<") else Path(file).parent / name

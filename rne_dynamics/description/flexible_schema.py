@@ -1,4 +1,4 @@
-"""What may stand under `flexible` in a model file: the keys of a link that bends, their units and what they mean."""
+"""Schema of `flexible` in a model file: keys of a flexible link, their units and meaning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from collections.abc import Callable
 from types import MappingProxyType
 from typing import get_args
 
-from rne_dynamics.description.schema import Choice, Either, Key, Name, Number, Record, Stations, Vector, Whole
+from rne_dynamics.description.schema import Either, Key, Record, Stations, Vector
+from rne_dynamics.description.schema_scalars import Choice, Name, Number, Whole
 from rne_dynamics.model.flexible.beam import Shapes
 from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
 
@@ -52,7 +53,7 @@ def _by_plane(unit: str, y: str, z: str) -> Either:
 #: One flexible link.
 FLEXIBLE = Record(
     {
-        "link": Key(Name("the name of a link"), "the link that bends; its root is where its joint is", required=True),
+        "link": Key(Name("the name of a link"), "the flexible link; its root is at its joint", required=True),
         "length": Key(Number("m", 0.0), "of the beam from root to tip, m"),
         "axis": Key(Vector("no unit"), "from root to tip in the link's frame; 1 0 0 if not given"),
         "normal": Key(Vector("no unit"), "the beam's y in the link's frame, made square to axis; 0 1 0 if not given"),
@@ -60,12 +61,13 @@ FLEXIBLE = Record(
         "mass_per_length": Key(Stations("kg/m"), "kg/m; a list for a taper: equal distances from root to tip"),
         "EI": Key(
             _by_plane("N m^2", "deflections along the beam's y", "deflections along the beam's z"),
-            "bending stiffness, N m^2, for both planes, or y and z apart",
+            "bending stiffness, N m^2, of both planes, or y and z separately",
         ),
         "GJ": Key(Stations("N m^2"), "torsional stiffness, N m^2"),
         "polar": Key(
             _by_plane("kg m", "integral of density times y^2 over the section", "integral of density times z^2"),
-            "inertia of the section per length, kg m: about the axis, shared by the planes as EI is, or y and z apart; "
+            "inertia of the section per length, kg m: about the axis, split between the planes as EI is, or y and z "
+            "separately; "
             "0 if not given",
         ),
         "section": Key(_SECTION, "instead of mass_per_length, EI, GJ and polar: a uniform section of a material"),
@@ -82,11 +84,11 @@ FLEXIBLE = Record(
                     "torsion": Key(Whole(), "modes in torsion; 0 if not given"),
                 }
             ),
-            "how many modes of each kind",
+            "number of modes of each kind",
         ),
         "shapes": Key(
             Choice(get_args(Shapes)),
-            "which mode shapes; clamped_mass if not given, finite_element for a taper",
+            "mode shapes; clamped_mass if not given, finite_element for a taper",
         ),
         "elements": Key(Whole(1), "number of elements of finite_element shapes; 20 if not given"),
         "damping": Key(
@@ -97,7 +99,7 @@ FLEXIBLE = Record(
         "stiffening": Key(
             Choice(("true", "false")),
             "whether the shortening and the true curvature of the bent beam count (spin stiffens it); true if not "
-            "given; false is the plain theory, for small and slow bending alone",
+            "given; false is the plain theory, for small and slow bending only",
         ),
         "tip": Key(
             Either(
@@ -108,17 +110,17 @@ FLEXIBLE = Record(
                         "inertia": Key(
                             Vector("kg m^2"), "about the tip, about the beam's x, y and z, kg m^2; 0 0 0 if not given"
                         ),
-                        "offset": Key(Number("m"), "how far beyond the tip its mass centre lies, m; 0 if not given"),
+                        "offset": Key(Number("m"), "distance of its mass centre beyond the tip, m; 0 if not given"),
                     }
                 ),
             ),
-            "what the mode shapes and damping are for; carried: all that hangs on the tip in `posture`, the default "
-            "but for clamped_free and polynomial shapes, which are for a free tip",
+            "tip load for which mode shapes and damping are computed; carried (default): the whole subtree of the link "
+            "in `posture`. The shapes clamped_free and polynomial are for a free tip, their default",
         ),
         "inertial": Key(
             Choice((WHOLE_LINK, HUB)),
-            "what the URDF's inertia of the link is: that of the whole link, the default, or of what is clamped to its "
-            "root, to which the beam's is added",
+            "what the URDF's inertia of the link describes: the whole link (default), or the part clamped to its root, "
+            "to which the beam's inertia is added",
         ),
     }
 )

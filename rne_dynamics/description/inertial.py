@@ -1,4 +1,4 @@
-"""The <inertial> element of a URDF, written."""
+"""Text of a URDF's <inertial> element."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from rne_dynamics.model.inertia import Array, Inertia
 
-#: What is this much smaller than its neighbours is round-off and written as 0.
+#: Numbers smaller than this part of the largest are round-off and written as 0.
 _ROUND_OFF = 1e-15
 
 
@@ -18,13 +18,13 @@ def inertial_xml(body: Inertia, *, digits: int = 17, indent: str = "") -> str:
     body
         In the link's frame; the inertia is written along its axes, so the element's rpy is zero.
     digits
-        Significant digits, 3 to 17; with 17 the same numbers are read back, written as short as that allows.
+        Significant digits, 3 to 17; 17 writes the shortest text that reads back as the same number.
     indent
         Before every line.
 
     Notes
     -----
-    URDF's ixy, ixz and iyz are entries of the inertia matrix, negative integrals of the products: no sign changes here.
+    URDF's ixy, ixz and iyz are entries of the inertia matrix, the negative product integrals: signs stay.
     """
 
     def written(value: float) -> str:

@@ -1,4 +1,4 @@
-"""All checks of a description together: what `load_urdf` refuses and what `rne check` shows."""
+"""All checks of a robot description, for `load_urdf` and `rne check`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rne_dynamics.model.tree import KinematicTree
 
 @dataclass(frozen=True, eq=False)
 class Examination:
-    """A description that has been read: what was found, and the tree where nothing forbids it.
+    """A description with its findings, and its tree if there are no errors.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ class Examination:
     tree
         `None` where there are errors.
     outline
-        The elements behind the tree, for their lines.
+        The elements that the tree was made of, for their lines.
     """
 
     report: Report
@@ -41,10 +41,9 @@ class Examination:
 
 
 def lint(source: SourceLike, *, mappings: Mapping[str, str] | None = None, lenient: bool = False) -> Report:
-    """All that is wrong or doubtful in a description.
+    """All findings on a description.
 
-    Faults that make reading on impossible (faulty XML) are findings like all others; further faults are sought
-    as far as the first ones allow.
+    Faults that prevent further reading (invalid XML) are findings too; others are searched as far as possible.
 
     Parameters
     ----------
@@ -76,7 +75,7 @@ def examine(source: Source) -> Examination:
     if not any(f.severity is Severity.ERROR for f in found):
         try:
             tree = build_tree(outline, rotors)
-        except ModelError as fault:  # something the checks above do not know yet
+        except ModelError as fault:  # a fault that the checks above do not find
             found.append(error(root.line, "<robot>", str(fault), "correct the description"))
         else:
             found.extend(lint_bodies(outline, tree))
@@ -87,7 +86,7 @@ def examine(source: Source) -> Examination:
 
 
 def _refused(source: Source, findings: tuple[Finding, ...]) -> Examination:
-    """A description that has errors, and whether it would load with repairs."""
+    """Examination of a description with errors; reports whether it loads with repairs."""
     repairable = not source.lenient and examine(replace(source, lenient=True)).report.ok
     return Examination(Report(source.name, findings, (), repairable), None)
 

@@ -1,4 +1,4 @@
-"""What moves with each joint: inertia that is missing, negative or out of proportion to the robot."""
+"""Checks of the inertia that each joint moves: missing, negative, or out of proportion to the robot."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rne_dynamics.description.outline import Outline
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
-#: A body whose radius of gyration exceeds the robot's reach this many times has its inertia in other units.
+#: Radius of gyration over the robot's reach, above which an inertia is in wrong units.
 _VAST = 3.0
-#: Lighter parts of the whole are dummies, whose inertia means nothing.
+#: Bodies below this part of the robot's mass are dummies, whose inertia is not checked.
 _DUMMY = 1e-4
-#: A moving link that outweighs all other moving ones together this many times has its mass in other units.
+#: Mass of a moving link over that of all other ones, above which it is in wrong units.
 _OUTWEIGHS = 20.0
-#: A link so many times longer than its neighbours, and at least so long (m), is in other units than they are.
+#: Length of a link over that of its neighbours, and least length (m), above which it is in wrong units.
 _OUTREACHES = 100.0
 _LONG = 1.0
 _TURNING = (JointKind.REVOLUTE, JointKind.CONTINUOUS)
 
 
 def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
-    """Yield joints that move nothing or a negative inertia, and links with inertia out of all proportion."""
+    """Yield joints that move no or a negative inertia, and links with inertia out of proportion."""
     own = {link.name: link.inertia or Inertia() for link in tree.links}
     weighs, moved = _accumulated(tree, own)
     led: dict[str, list[tuple[TreeJoint, float]]] = {}
@@ -41,7 +41,7 @@ def lint_bodies(outline: Outline, tree: KinematicTree) -> Iterator[Finding]:
 
 
 def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str, bool], dict[str, Inertia]]:
-    """For each link: whether it or what is fixed to it has inertia; it and all that comes after it, in its frame."""
+    """By link: whether its body (with fixed links) has inertia; inertia of its subtree in its frame."""
     weighs = {name: inertia.mass > 0.0 or bool(inertia.inertia.any()) for name, inertia in own.items()}
     moved = dict(own)
     for joint in reversed(tree.depth_first):
@@ -52,17 +52,17 @@ def _accumulated(tree: KinematicTree, own: dict[str, Inertia]) -> tuple[dict[str
 
 
 def _lint_massless(outline: Outline, joint: TreeJoint, weighs: bool, moved: Inertia) -> Iterator[Finding]:
-    """Yield a moving body without inertia that carries some."""
+    """Yield a moving body without inertia whose subtree has mass."""
     link = outline.links[joint.child]
     if not weighs and moved.mass > 0.0:
         what = "has no <inertial>" if link.element.first("inertial") is None else "has no mass"
-        # a link with a shape was meant to weigh something; one without is how URDF writes joints of several axes
+        # a link with a shape should have mass; one without is how URDF describes joints of several axes
         shape = link.element.first("visual") or link.element.first("collision")
         make = note if shape is None else warning
         yield make(
             link.element.line,
             link.where,
-            f"moves with joint {joint.name!r} and {what}; gravity and inertia miss it",
+            f"moves with joint {joint.name!r} and {what}; its gravity and inertia are missing",
             "add its <inertial>",
         )
 
@@ -84,7 +84,7 @@ def _lint_felt(
         yield error(
             link.element.line,
             link.where,
-            f"joint {joint.name!r} would feel an inertia of {felt:.4g} about its axis; it must be positive",
+            f"joint {joint.name!r} would move an inertia of {felt:.4g} about its axis; it must be positive",
             "correct the inertias of the links it moves",
         )
     elif felt <= 1e-12 * size and rotors == 0.0:
@@ -92,13 +92,13 @@ def _lint_felt(
         yield warning(
             link.element.line,
             link.where,
-            f"joint {joint.name!r} moves no {what}: forward dynamics has no answer for it",
+            f"joint {joint.name!r} moves no {what}: its acceleration is undefined",
             "add the <inertial>, make the joint fixed, or lock it",
         )
 
 
 def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]) -> Iterator[Finding]:
-    """Yield joints placed far beyond what the joints before and after them, and the mass centres there, reach."""
+    """Yield joints much farther from the previous joint than neighbouring joints and mass centres are."""
     length = {joint.name: math.hypot(*joint.position.tolist()) for joint in tree.joints}
     if max(length.values(), default=0.0) < _LONG:
         return
@@ -108,7 +108,7 @@ def _lint_lengths(outline: Outline, tree: KinematicTree, own: dict[str, Inertia]
             joined[link].append(joint.name)
     for joint in tree.joints:
         if length[joint.name] < _LONG or (joint.kind is JointKind.FIXED and joint.parent == tree.root):
-            continue  # the place of the whole robot is no length of a link
+            continue  # the robot's placement is not a length of a link
         around = [length[x] for end in (joint.parent, joint.child) for x in joined[end] if x != joint.name]
         centres = [math.hypot(*own[end].com.tolist()) for end in (joint.parent, joint.child)]
         longest = max(*around, *centres)

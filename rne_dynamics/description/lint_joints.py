@@ -1,4 +1,4 @@
-"""Numbers of joints: placement, axis, limits, friction, mimic range."""
+"""Checks of joints: placement, axis, limits, friction, mimic range."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _lint_axis(joint: JointOutline) -> Iterator[Finding]:
 def _limits(joint: JointOutline, follows: bool) -> Reading[tuple[float, float] | None]:
     """Yield what is wrong with <limit> and the soft limits; return the range of a joint that has one.
 
-    A joint that mimics (`follows`) is driven by its leader; bounds it lacks mislead nobody.
+    Missing bounds of a joint that mimics (`follows`) are not reported: its leader moves it.
     """
     limit = joint.element.first("limit")
     where = f"{joint.where} <limit>"
@@ -171,7 +171,7 @@ def _lint_soft_limits(joint: JointOutline, lower: float, upper: float) -> Readin
 
 
 def narrowed_limits(lower: float, upper: float, soft_lower: float, soft_upper: float) -> tuple[float, float] | None:
-    """The part of a joint's range inside its soft limits; `None` where that is no range."""
+    """The part of a joint's range inside its soft limits; `None` if that is empty."""
     low, high = max(lower, soft_lower), min(upper, soft_upper)
     return (low, high) if low < high else None
 
@@ -180,8 +180,8 @@ def _lint_bound(limit: Element, attribute: str, where: str, follows: bool) -> It
     meaning = "no effort can be commanded" if attribute == "effort" else "the joint may not move"
     if attribute not in limit.attributes:
         if not follows:
-            mend = f'write {attribute}="..." from the data sheet'
-            yield warning(limit.line, where, f"{attribute} is missing: it has no bound", mend)
+            fix = f'write {attribute}="..." from the data sheet'
+            yield warning(limit.line, where, f"{attribute} is missing: it has no bound", fix)
         return
     value = yield from read_number(limit, attribute, where, largest=math.inf)
     if value is None:
@@ -217,7 +217,7 @@ def _lint_dynamics(joint: JointOutline) -> Iterator[Finding]:
 
 def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float] | None) -> Iterator[Finding]:
     mimic = joint.element.first("mimic")
-    assert mimic is not None  # mimic_holds says so
+    assert mimic is not None  # checked by mimic_holds
     where = f"{joint.where} <mimic>"
     numbers: dict[str, float] = {"multiplier": 1.0, "offset": 0.0}
     for attribute in numbers:
@@ -235,7 +235,7 @@ def _lint_mimic(outline: Outline, joint: JointOutline, span: tuple[float, float]
             "write the multiplier, or make it fixed",
         )
     leader = outline.joints[mimic.attributes["joint"]]
-    led = collect(_limits(leader, False), [])  # its findings are told where that joint is checked
+    led = collect(_limits(leader, False), [])  # its findings are reported with that joint
     if span is None or led is None or leader.element.first("mimic") is not None:
         return
     reach = sorted(multiplier * x + offset for x in led)

@@ -1,7 +1,7 @@
-"""Mass and inertia of links: are they numbers, and could a body have them?
+"""Checks of mass and inertia of links: valid numbers that a body can have.
 
-An error where no body could be meant (a negative mass, a negative moment of inertia); a warning where published robots
-have the fault and the dynamics still computes (the triangle inequality, products slightly too large).
+Impossible values are errors (a negative mass or moment of inertia). Faults of published robots that leave the dynamics
+computable are warnings (triangle inequality, products slightly too large).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from rne_dynamics.description.strict_numbers import read_number
 from rne_dynamics.model.principal import principal_moments, triangle_margin
 
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
-#: URDFs carry about six digits: what is smaller, relative to the largest principal moment, is round-off.
+#: URDFs have about six digits: smaller numbers, relative to the largest principal moment, are round-off.
 _ROUND_OFF = 1e-6
-#: A principal moment more negative than this share of the largest is no matter of digits: wrong signs or units.
+#: A principal moment more negative than this part of the largest is an error: wrong signs or units.
 _GROSS = 0.5
 #: Inertia of a millimetre-sized body of that mass; below its round-off an inertia counts as zero (m²).
 _SMALL = 1e-6
@@ -48,7 +48,7 @@ def _lint_centre(inertial: Element, where: str) -> Iterator[Finding]:
     try:
         distance = math.hypot(*map(float, words))
     except ValueError:
-        return  # told by lint_origin
+        return  # reported by lint_origin
     if origin is not None and distance > _FARTHEST:
         yield warning(
             origin.line,
@@ -139,13 +139,13 @@ def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float,
             where,
             f"breaks the triangle inequality, which every body obeys: principal moments {shown}, and "
             f"{low:.4g} + {middle:.4g} < {high:.4g}",
-            "take the inertia about the mass centre from CAD anew",
+            "export the inertia about the mass centre from CAD again",
         )
     elif mass == 0.0 and size > 0.0:
         yield warning(
             element.line,
             where,
-            f"the mass is 0 while the largest moment is {high:g}; no body is like that",
+            f"the mass is 0, but the largest moment is {high:g}; a body with inertia has mass",
             "write the mass",
         )
     elif mass > 0.0 and size == 0.0:

@@ -1,4 +1,4 @@
-"""Do the joints make one tree of the links, and does every mimic joint follow something that moves?"""
+"""Checks of structure: joints form one tree of the links, and mimic joints follow joints that move."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _lint_ends(outline: Outline) -> Iterator[Finding]:
                 near = _near(link, outline.links)
                 hint = f"write {' or '.join(map(repr, near))}, or " if near else ""
                 what = f"there is no link {link!r}" + (", which is the root of the robot" if link == root else "")
-                mend = f'{hint}add the link: <link name="{link}"/>'
-                yield error(element.line, f"{joint.where} <{end}>", what, mend)
+                fix = f'{hint}add the link: <link name="{link}"/>'
+                yield error(element.line, f"{joint.where} <{end}>", what, fix)
         if joint.parent == joint.child:
             yield error(
                 joint.element.line,
@@ -58,7 +58,7 @@ def _missing_root(outline: Outline) -> str | None:
 
 
 def _lint_tree(outline: Outline) -> Iterator[Finding]:
-    # faulty joints, which `outline.joints` lacks, count too: they are reported as such
+    # joints with faults are missing in `outline.joints`; they are reported elsewhere
     children = {child.attributes.get("link") for joint in outline.element.all("joint") for child in joint.all("child")}
     roots = [name for name in outline.links if name not in children]
     if len(roots) > 1:
@@ -66,10 +66,10 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
             yield error(
                 outline.links[name].element.line,
                 f"link {name!r}",
-                f"is a second root beside {roots[0]!r}: no joint has it as child; there must be one root",
+                f"is a second root, besides {roots[0]!r}: no joint has it as child; there must be one root",
                 f"add a joint with child {name!r}, or delete the link",
             )
-    # descendants of a missing link are no loop: `_lint_ends` reports that link
+    # descendants of a missing link are not a loop: `_lint_ends` reports that link
     attached = {j.child for j in outline.joints.values() if j.parent in outline.links}
     orphans = [name for name in outline.links if name in children and name not in attached]
     reached = _reached(outline, [*roots, *orphans])
@@ -85,7 +85,7 @@ def _lint_tree(outline: Outline) -> Iterator[Finding]:
 
 
 def _reached(outline: Outline, start: Collection[str]) -> set[str]:
-    """Some links and all that the joints connect to them as descendants."""
+    """Links and all their descendants."""
     by_parent: dict[str, list[JointOutline]] = {}
     for joint in outline.joints.values():
         by_parent.setdefault(joint.parent, []).append(joint)
@@ -145,7 +145,7 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
 
 
 def _circle(outline: Outline, joint: JointOutline) -> list[str]:
-    """The names along the mimics from `joint` back to itself; empty where the chain ends or circles elsewhere."""
+    """Joint names along the mimics from `joint` back to itself; empty if it is on no such circle."""
     path = [joint.name]
     while True:
         mimic = outline.joints[path[-1]].element.first("mimic")
@@ -158,11 +158,11 @@ def _circle(outline: Outline, joint: JointOutline) -> list[str]:
 
 
 def mimic_holds(outline: Outline, joint: JointOutline) -> bool:
-    """Whether a joint's <mimic> counts: it is there, the joint can move, and its leader exists."""
+    """Whether a joint has a valid <mimic>: it can move and its leader exists."""
     mimic = joint.element.first("mimic")
     return mimic is not None and joint.kind in _MOVES_ALONE and mimic.attributes.get("joint", "") in outline.joints
 
 
 def _near(name: str, known: Collection[str]) -> list[str]:
-    """Names like one that does not exist; none among so many that looking would take long."""
+    """Names similar to one that does not exist; none among more than 1000, which would take long."""
     return [] if len(known) > 1000 else get_close_matches(name, known, n=2, cutoff=0.5)

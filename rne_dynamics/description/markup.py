@@ -1,7 +1,7 @@
-"""XML as elements that know their line, read so that no input can hang, swell or reach outside the file.
+"""XML reader with line numbers, safe against hostile input.
 
-Python's own ElementTree forgets the lines. This reader takes expat directly, keeps what a check needs, and
-refuses declarations of entities: a URDF has no use for them, and they can grow without bound or read other files.
+Python's ElementTree has no line numbers. This reader uses expat directly, keeps what checks need, and refuses entity
+declarations: URDFs do not need them, and they can expand without bound or read other files.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from xml.parsers import expat
 
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Severity, error
 
-#: Elements that say nothing about the dynamics; they are kept without their insides.
+#: Elements that do not concern dynamics; kept without their content.
 SKIPPED = frozenset({"visual", "collision", "gazebo", "material", "sensor"})
-#: More elements than this are no robot; the largest published URDFs have a few thousand.
+#: Largest number of elements; the largest published URDFs have a few thousand.
 MOST_ELEMENTS = 100_000
 DEEPEST = 100
 _BOM = b"\xef\xbb\xbf"
@@ -23,14 +23,14 @@ _BLANKS = "has blanks before the XML declaration"
 
 @dataclass(eq=False, slots=True)
 class Element:
-    """One XML element; filled while reading, changed afterwards by `repairs` alone.
+    """One XML element; changed after reading by `repairs` only.
 
     Parameters
     ----------
     tag
-        With its prefix, as written.
+        With its prefix.
     attributes
-        By name, as written.
+        Text by name.
     line
         Line on which its start tag begins, counted from 1.
     children
@@ -69,15 +69,15 @@ def read_markup(
     file
         Its name, for messages.
     encoding
-        Overrides what the document declares; for text that was a Python string.
+        Overrides the declared encoding; for text that was a Python string.
     repairs
-        Where a list is given, blanks before the XML declaration are skipped and a warning is appended to it.
+        If given, blanks before the XML declaration are skipped and a warning is appended to this list.
 
     Raises
     ------
     FaultyDescriptionError
-        An empty document, text before the XML declaration, faulty XML, an encoding that does not fit, declarations
-        of entities or an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
+        An empty document, text before the XML declaration, invalid XML, a wrong encoding, declarations of entities or
+        an external document type, more than `MOST_ELEMENTS` elements, nesting beyond `DEEPEST`.
     """
     reader = _Reader(file)
     fault_at_start = _fault_at_start(data)
@@ -92,7 +92,7 @@ def read_markup(
         reader.parse(data, encoding)
     except expat.ExpatError as fault:
         raise _translated(fault, file, reader.skipped) from None
-    except (LookupError, ValueError) as fault:  # encodings that Python does not know, or not one byte a character
+    except (LookupError, ValueError) as fault:  # encodings that Python does not know, or of several bytes
         raise FaultyDescriptionError(file, error(1, "XML declaration", str(fault), "save the file as UTF-8")) from None
     return reader.root
 
@@ -113,18 +113,18 @@ def _fault_at_start(data: bytes) -> Finding | None:
     shown = before.strip()[:40].decode("utf-8", "replace")
     line = 1 + before[: len(before) - len(before.lstrip())].count(b"\n")
     where = " before the XML declaration" if declared else " where the first element must begin"
-    mend = "delete everything before it" if start >= 0 else "give a URDF file; this is not XML"
-    return error(line, "file", f"has the text {shown!r}{where}", mend)
+    fix = "delete everything before it" if start >= 0 else "give a URDF file; this is not XML"
+    return error(line, "file", f"has the text {shown!r}{where}", fix)
 
 
 class _Reader:
-    """Builds the elements from expat's events."""
+    """Builds elements from expat's events."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.count = 0
         self.skipping = 0
-        self.skipped = 0  # lines before what is parsed
+        self.skipped = 0  # lines before the parsed text
         self.open: list[Element] = []
         self.root = Element("", {}, 1)
 
@@ -139,7 +139,7 @@ class _Reader:
 
     @property
     def line(self) -> int:
-        """Where the parser is, in the whole document."""
+        """Current line of the whole document."""
         return self.parser.CurrentLineNumber + self.skipped
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -178,7 +178,7 @@ class _Reader:
             element.text = element.text.strip()
 
     def _text(self, text: str) -> None:
-        # only leaves carry values; long runs in the wrong place are not worth keeping
+        # only leaves have values; long text elsewhere is cut
         if self.open and len(self.open[-1].text) < 1000:
             self.open[-1].text += text[:1000]
 
@@ -196,7 +196,7 @@ class _Reader:
             )
 
 
-_MENDS = {
+_FIXES = {
     expat.errors.XML_ERROR_TAG_MISMATCH: "close every element with the tag it was opened with",
     expat.errors.XML_ERROR_NO_ELEMENTS: "the file ends too early: write it anew, or close its elements",
     expat.errors.XML_ERROR_UNCLOSED_TOKEN: "the file ends too early: write it anew, or close the tag",
@@ -210,8 +210,8 @@ _MENDS = {
 
 def _translated(fault: expat.ExpatError, file: str, skipped: int) -> FaultyDescriptionError:
     what = expat.ErrorString(fault.code) or "not well-formed"
-    mend = _MENDS.get(
+    fix = _FIXES.get(
         what, "correct the XML at this place (quotes around values, &lt; for <, &amp; for &; saved as UTF-8)"
     )
     line = fault.lineno + skipped
-    return FaultyDescriptionError(file, error(line, "XML", f"{what} (column {fault.offset + 1})", mend))
+    return FaultyDescriptionError(file, error(line, "XML", f"{what} (column {fault.offset + 1})", fix))

@@ -1,4 +1,4 @@
-"""`load_model`: from a model file, with its URDF or Denavit–Hartenberg table, to a robot, mechanism or flexible arm."""
+"""`load_model`: read a model file, with its URDF or Denavit–Hartenberg table, as a robot, mechanism or flexible arm."""
 
 from __future__ import annotations
 
@@ -32,14 +32,15 @@ from rne_dynamics.description.model_parts import (
     with_drives,
 )
 from rne_dynamics.description.model_schema import SCHEMA
-from rne_dynamics.description.schema import WHOLE, Marked
+from rne_dynamics.description.schema import WHOLE
+from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.description.sources import Source, SourceLike, is_model_file, names_model_file, read_source
 from rne_dynamics.description.urdf import accepted, load_urdf, refusal
 from rne_dynamics.description.yaml_nodes import line_of, read_yaml
 from rne_dynamics.errors import DescriptionError, MissingDependencyError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
 from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import KinematicTree, Payload
@@ -56,15 +57,15 @@ class ModelExamination:
     report
         Findings on the model file itself.
     urdf
-        The URDF it names, or that its Denavit–Hartenberg table stands for; `None` where that could not be read.
+        The URDF it names, or made of its Denavit–Hartenberg table; `None` if that could not be read.
     values
-        The entries that were understood, with their lines.
+        The valid entries, with their lines.
     tree
         The URDF's tree with payload, friction and rotors; `None` where there are errors.
     mechanism
-        `None` where there are errors or no loops. Its posture is the one given, exact or not.
+        `None` where there are errors or no loops. Its posture is the given one, which may leave closure errors.
     flexible
-        The flexible links that were understood.
+        The valid flexible links.
     arm
         `None` where there are errors or no flexible links.
     """
@@ -85,7 +86,7 @@ class ModelExamination:
 
     @property
     def ok(self) -> bool:
-        """Whether `load_model` takes the file."""
+        """Whether `load_model` accepts the file."""
         return self.report.ok and self.urdf is not None and self.urdf.report.ok
 
 
@@ -97,19 +98,18 @@ def load_model(
     mappings: Mapping[str, str] | None = None,
     lenient: bool = False,
     rotors: bool = True,
-) -> AnyMachine:
+) -> AnyRobot:
     """Load a robot, a mechanism with closed loops, or an arm with flexible links.
 
     Parameters
     ----------
     source
         A model file (``.yaml``, ``.yml``): a path, YAML text, a ``package://`` or ``file://`` URI, or the name of a
-        model that ships (``pantograph``). Whatever `load_urdf` takes is loaded as it does.
+        model that ships (``pantograph``). Or any source of `load_urdf`.
     payload
-        A load on one link, besides the one the file may give. On a flexible link it moves with the place of its mass
-        centre.
+        A load on one link, in addition to that of the file. On a flexible link it is fixed at its mass centre.
     lock
-        Joints frozen at a value by name, rad or m. An actuated joint that is locked is no longer among the coordinates.
+        Joints locked at a value, by name, rad or m. A locked actuated joint is no longer a coordinate.
     mappings
         Arguments for xacro by name, for the URDF.
     lenient
@@ -120,14 +120,13 @@ def load_model(
     Returns
     -------
     RobotModel, Mechanism or FlexibleArm
-        A mechanism where the file describes loops. Its posture is the one that the file gives: as near to closing the
-        loops as the file's numbers are. A flexible arm where it describes flexible links, their mode shapes those for
-        the payload and the locked joints.
+        A mechanism if the file describes loops. Its posture is that of the file, with the closure errors of its
+        numbers. A flexible arm if it describes flexible links, with mode shapes for the payload and locked joints.
 
     Raises
     ------
     DescriptionError
-        The file, or the URDF it names, has errors; the message names file, line, element, value and mend.
+        The file, or the URDF it names, has errors; the message names file, line, element, value and fix.
     ModelError
         An unknown link in `payload`, an unknown or immovable joint in `lock`.
     MissingDependencyError
@@ -144,7 +143,7 @@ def load_model(
         raise refusal(examination.urdf.report)
     if examination.urdf is None or examination.tree is None:
         raise refusal(examination.report)
-    accepted(examination.urdf)  # for its warnings
+    accepted(examination.urdf)  # logs its warnings
     if examination.arm is not None and payload is None and not lock and rotors:
         return examination.arm
     tree = examination.tree if rotors else examination.tree.without_rotors()
@@ -194,12 +193,12 @@ def examine_model(source: Source, mappings: Mapping[str, str] | None = None) -> 
 
 
 def urdf_source(source: SourceLike) -> Source:
-    """The URDF that a model file names or describes; of anything but a model file, the source itself.
+    """The URDF that a model file names or describes; any other source itself.
 
     Raises
     ------
     DescriptionError
-        The model file cannot be understood or names none, or there is nothing of that name.
+        The model file is invalid or names no URDF, or the URDF does not exist.
     """
     read = read_source(source)
     if not is_model_file(read):
@@ -243,7 +242,7 @@ def _arm(values: Values, tree: KinematicTree, flexible: tuple[FlexibleEntry, ...
 
 
 def _with_payload(tree: KinematicTree, payload: Payload, flexible: tuple[FlexibleEntry, ...]) -> KinematicTree:
-    """The tree with a load as part of its link, but on a flexible one as a body of its own."""
+    """The tree with a load as part of its link, or as a body of its own on a flexible link."""
     bends = payload.link in (entry.link for entry in flexible)
     return bolted(tree, payload) if bends else tree.with_payload(payload)
 
@@ -262,7 +261,7 @@ def _read_urdf(
         return None
     if tree is None or examination.tree is None:
         return examination
-    return replace(examination, tree=tree)  # URDF has no word for a bound that is infinite
+    return replace(examination, tree=tree)  # URDF cannot express infinite bounds
 
 
 def _described(

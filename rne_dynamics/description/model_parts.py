@@ -1,4 +1,4 @@
-"""What a model file says, against the tree it speaks of: each part checked, with its line, and made."""
+"""Parts of a model file checked against the tree of its URDF: drives, payload, loops, actuated joints, posture."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
-from rne_dynamics.description.schema import Marked
+from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND
@@ -76,7 +76,7 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
 
 
 def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
-    """Yield what is wrong with `loops`; return those that can be used."""
+    """Yield what is wrong with `loops`; return the valid ones."""
     loops: list[Loop] = []
     seen: dict[str, int] = {}
     for entry in values["loops"].value:
@@ -106,7 +106,7 @@ def read_loops(values: Values, robot: RobotModel) -> Reading[tuple[Loop, ...]]:
 
 
 def read_actuated(values: Values, robot: RobotModel) -> Reading[tuple[str, ...]]:
-    """Yield what is wrong with `actuated`; return the joints that can be driven."""
+    """Yield what is wrong with `actuated`; return the valid joints."""
     names: list[str] = []
     for given in values["actuated"].value:
         if given.value in names:
@@ -140,7 +140,7 @@ def read_posture(values: Values, robot: RobotModel) -> Reading[Array]:
 
 
 def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Finding]:
-    """Yield what is missing beside loops, or makes no sense without them, or with this tree."""
+    """Yield keys that loops require, that need loops, or that do not fit this tree."""
     if "loops" not in values:
         for key in ("actuated", "posture", "effort_weights", "preload"):
             if key in values and not (key == "posture" and "flexible" in values):
@@ -158,7 +158,8 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
             root_line, "the file", "actuated is missing: with loops, the joints with motors", "write `actuated: [...]`"
         )
     elif not values["actuated"].value:
-        yield error(values["actuated"].line, "actuated", "is an empty list; something must drive it", "name a joint")
+        message = "is an empty list; at least one joint must be driven"
+        yield error(values["actuated"].line, "actuated", message, "name a joint")
     if (robot.topology[:, KIND] == FLOATING).any():
         yield error(
             values["loops"].line,
@@ -171,7 +172,7 @@ def lint_whole(values: Values, root_line: int, robot: RobotModel) -> Iterator[Fi
 def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]:
     if ("kind" in given) == ("blocked" in given):
         both = "both kind and blocked are given" if "kind" in given else "neither kind nor blocked is given"
-        yield error(line, where, f"{both}; one says how the loop is closed", f"write kind: {next(iter(KINDS))}, or so")
+        yield error(line, where, f"{both}; one of them is needed", f"write for example kind: {next(iter(KINDS))}")
         return None
     if "kind" in given:
         directions = list(KINDS[given["kind"].value].value)
@@ -180,8 +181,8 @@ def _blocked(given: Values, line: int, where: str) -> Reading[list[bool] | None]
         twice = [x for i, x in enumerate(directions) if x in directions[:i]]
         if twice or not directions:
             message = f"direction {twice[0]} is there twice" if twice else "is an empty list: nothing would be closed"
-            mend = f"list some of {', '.join(DIRECTIONS)}, each once"
-            yield error(given["blocked"].line, f"{where} blocked", message, mend)
+            fix = f"list some of {', '.join(DIRECTIONS)}, each once"
+            yield error(given["blocked"].line, f"{where} blocked", message, fix)
             return None
     return [direction in directions for direction in DIRECTIONS]
 
@@ -209,7 +210,7 @@ def _friction(name: str, given: Marked) -> Reading[Friction | None]:
 
 
 def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[bool]:
-    """Whether a name is that of an independent joint of the tree; yields what is wrong otherwise."""
+    """Whether a name is that of an independent joint of the tree; yield what is wrong if not."""
     if name in robot.joint_names:
         return True
     joint = next((j for j in robot.tree.joints if j.name == name), None)
@@ -224,14 +225,14 @@ def _coordinate(name: str, line: int, where: str, robot: RobotModel) -> Reading[
 
 
 def known_name(name: str, known: Collection[str], line: int, where: str, kind: str) -> Reading[bool]:
-    """Whether a name is one of the URDF's; yields what is wrong otherwise."""
+    """Whether a name is one of the URDF's; yield what is wrong if not."""
     if name in known:
         return True
     near = get_close_matches(name, known, n=2, cutoff=0.5)
     names = [*known]
     listed = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-    mend = f"write {' or '.join(map(repr, near))}" if near else f"name one of: {listed or 'there is none'}"
-    yield error(line, where, f"there is no {kind} named {name!r} in the URDF", mend)
+    fix = f"write {' or '.join(map(repr, near))}" if near else f"name one of: {listed or 'there is none'}"
+    yield error(line, where, f"there is no {kind} named {name!r} in the URDF", fix)
     return False
 
 

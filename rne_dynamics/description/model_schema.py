@@ -1,15 +1,16 @@
-"""What may stand in a model file: the one declaration of its keys, their units and what they mean."""
+"""Schema of a model file: its keys, their units and meaning."""
 
 from __future__ import annotations
 
 from rne_dynamics.description.dh_table import TABLE
 from rne_dynamics.description.flexible_schema import FLEXIBLE
-from rne_dynamics.description.schema import Choice, Key, ListOf, Name, Number, Record, Table, TableOr, Vector
+from rne_dynamics.description.schema import Key, ListOf, Record, Table, TableOr, Vector
+from rne_dynamics.description.schema_scalars import Choice, Name, Number
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 
-#: Words for `kind`, by the joint they stand for.
+#: Values of `kind`, and the joint that each means.
 KINDS = {kind.name.lower(): kind for kind in LoopKind}
-#: What `rotors` says where none counts.
+#: Value of `rotors` that leaves out all of them.
 NO_ROTORS = "none"
 
 _FRAME = Record(
@@ -28,7 +29,7 @@ _LOOP = Record(
         ),
         "blocked": Key(
             ListOf(Choice(DIRECTIONS), "direction"),
-            "instead of kind: which motions of frame b in the axes of frame a are blocked",
+            "instead of kind: the blocked motions of frame b along the axes of frame a",
         ),
         "a": Key(_FRAME, "the frame on one link", required=True),
         "b": Key(_FRAME, "the frame on the other link, held against a", required=True),
@@ -63,33 +64,33 @@ SCHEMA = Record(
             "name of a robot that ships",
         ),
         "dh": Key(TABLE, "in place of urdf: the robot by its Denavit-Hartenberg parameters"),
-        "loops": Key(ListOf(_LOOP, "loop"), "what closes the tree to a mechanism"),
+        "loops": Key(ListOf(_LOOP, "loop"), "closed loops, which make the tree a mechanism"),
         "actuated": Key(
             ListOf(Name("the name of a joint"), "joint"),
             "with loops: the joints with motors, in the order of all joint vectors",
         ),
         "effort_weights": Key(
             Table(Number("1/(N m)^2 or 1/N^2"), "joint"),
-            "with more motors than freedoms: weights w of the least sum of w (effort - preload)^2, by which they share "
-            "their work; above 0, 1 for joints not given",
+            "with more motors than freedoms: weights w of the least sum of w (effort - preload)^2, which distributes "
+            "the load; above 0, 1 for joints not given",
         ),
         "preload": Key(
             Table(Number("N m or N"), "joint"),
-            "with more motors than freedoms: efforts that motors give against each other, N m, prismatic N; what of "
-            "them would move the mechanism is left out; 0 for joints not given",
+            "with more motors than freedoms: efforts of motors against each other, N m, prismatic N; the part that "
+            "would move the mechanism is removed; 0 for joints not given",
         ),
         "posture": Key(
             Table(Number("rad or m"), "joint"),
             "position of joints, rad or m; 0 for those not given. With loops: where they are closed; with flexible: "
-            "where what a link carries is weighed for its mode shapes",
+            "where tip loads are computed for the mode shapes",
         ),
         "flexible": Key(ListOf(FLEXIBLE, "flexible link", key="link"), "links that bend and twist"),
         "payload": Key(_PAYLOAD, "a load on one link"),
         "friction": Key(Table(_FRICTION, "joint"), "joint friction, in place of what the URDF gives"),
         "rotors": Key(
             TableOr(NO_ROTORS, Table(Number("kg m^2 or kg", 0.0), "joint")),
-            "rotor inertia as the joint feels it (rotor's own times gear ratio squared), in place of what the URDF "
-            "gives; kg m^2, prismatic kg. none: efforts are measured or commanded behind the gears, no rotor counts",
+            "reflected rotor inertia (rotor's own times gear ratio squared), in place of what the URDF gives; kg m^2, "
+            "prismatic kg. none: efforts are measured or commanded behind the gears, without rotors",
         ),
         "gravity": Key(Vector("m/s^2"), "in world axes, m/s^2; 0 0 -9.81 if not given"),
     }

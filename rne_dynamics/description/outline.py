@@ -1,4 +1,4 @@
-"""The links and joints of a <robot> element by name, and the checks that names and required elements are there."""
+"""Links and joints of a <robot> element by name, with checks of names and required elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rne_dynamics.description.findings import Finding, Reading, error, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.model.tree import JointKind
 
-#: Elements that a link or joint may have once, and the attributes each may have, for finding misspelt ones.
+#: Elements that a link or joint may have once, and their attributes, to find misspelt ones.
 LINK_ELEMENTS: dict[str, tuple[str, ...]] = {"inertial": (), "visual": (), "collision": ()}
 INERTIAL_ELEMENTS: dict[str, tuple[str, ...]] = {
     "origin": ("xyz", "rpy"),
@@ -50,7 +50,7 @@ class LinkOutline:
 
 @dataclass(frozen=True, eq=False)
 class JointOutline:
-    """A joint: what it connects, its element, and which of its limits count as absent."""
+    """A joint: its links, its element, and its limits that count as absent."""
 
     name: str
     kind: JointKind
@@ -67,7 +67,7 @@ class JointOutline:
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """What a <robot> element holds, in order; links and joints without a usable name are left out.
+    """Content of a <robot> element, in order, without links and joints that have no valid name.
 
     Parameters
     ----------
@@ -86,25 +86,25 @@ class Outline:
 
 
 def read_outline(root: Element, default_name: str, unbounded: Unbounded = _NONE) -> Reading[Outline]:
-    """Yield what is wrong with names and required elements; return what can be used.
+    """Yield what is wrong with names and required elements; return the valid part.
 
     Parameters
     ----------
     root
         Root element of the document.
     default_name
-        Name for a robot that has none.
+        Name of a robot without one.
     unbounded
         Limits that count as absent.
     """
     links: dict[str, LinkOutline] = {}
     joints: dict[str, JointOutline] = {}
     if root.tag != "robot":
-        mend = {
+        fix = {
             "sdf": "convert the SDF to URDF",
             "mujoco": "give the URDF; this is MuJoCo's format",
         }.get(root.tag, "give a URDF file")
-        yield error(root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>", mend)
+        yield error(root.line, f"<{root.tag}>", f"the root element is <{root.tag}>; it must be <robot>", fix)
         return Outline(default_name, root, links, joints)
     name = root.attributes.get("name", "").strip()
     if not name:
@@ -166,7 +166,7 @@ def _xacro(element: Element, where: str) -> Finding:
     return error(
         element.line,
         f"{where}<{element.tag}>",
-        "is a xacro element in what is read as plain URDF",
+        "is a xacro element in a plain URDF",
         "give the .xacro file by its path, or expand it first with `xacro`",
     )
 
@@ -205,7 +205,7 @@ def _joint(element: Element, name: str, unbounded: frozenset[str]) -> Reading[Jo
 def lint_children(
     element: Element, where: str, known: dict[str, tuple[str, ...]], once: tuple[str, ...]
 ) -> Iterator[Finding]:
-    """Yield elements that are there twice, and elements and attributes whose names look misspelt."""
+    """Yield duplicate elements, and misspelt elements and attributes."""
     seen: dict[str, int] = {}
     for child in element.children:
         place = f"{where} <{child.tag}>"
@@ -230,11 +230,11 @@ def lint_children(
 
 
 def misspelt_attributes(element: Element, where: str, known: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield attributes that are not known and look like one that is known and missing."""
+    """Yield unknown attributes that are similar to a known, missing one."""
     for attribute in element.attributes:
         if attribute in known:
             continue
-        # names of too different lengths cannot be alike, and most that are unknown here are meant for other tools
+        # a cheap test first: most unknown attributes are for other tools, and lengths that differ are never similar
         alike = [
             k for k in known
             if k not in element.attributes and 2 * min(len(k), len(attribute)) >= 0.7 * (len(k) + len(attribute))

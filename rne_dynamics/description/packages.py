@@ -1,4 +1,4 @@
-"""Files named by URI: ``file://`` and ``package://``."""
+"""Paths of ``file://`` and ``package://`` URIs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rne_dynamics.errors import DescriptionError
 
 
 def resolve_uri(uri: str) -> Path:
-    """The path a URI names.
+    """The path of a URI.
 
     Raises
     ------
     DescriptionError
-        Another scheme than ``file`` and ``package``, a host, an unknown package, a path outside the package, or no
-        such file.
+        A scheme other than ``file`` and ``package``, a host, an unknown package, a path outside the package, or a
+        missing file.
     """
     scheme, _, rest = uri.partition("://")
     if scheme.lower() == "package":
@@ -56,7 +56,7 @@ def _in_package(uri: str, rest: str) -> Path:
 
 
 def package_folders(name: str) -> Iterator[Path]:
-    """Share folders of a package that exist: the ament index, then ROS_PACKAGE_PATH, then this package's own."""
+    """Existing share folders of a package: ament index, ROS_PACKAGE_PATH, this package's own."""
     for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
         folder = Path(entry) / "share" / name
         indexed = Path(entry) / "share/ament_index/resource_index/packages" / name

@@ -1,16 +1,16 @@
 """Part files: a body as a list of solids and meshes, for `rne inertia composite`.
 
-A YAML file with a list, or a mapping with ``parts`` (the list) and a ``material`` or ``density`` for all parts that
-name none. Every part has one shape, where it is, and what it weighs::
+A YAML file with a list, or a mapping with ``parts`` (the list) and a default ``material`` or ``density``. Every part
+has one shape, a placement and a mass, density or material::
 
     material: aluminium
     parts:
       - box: {x: 0.10, y: 0.06, z: 0.02}
-      - cylinder: [0.02, 0.08]            # radius, length, as the function takes them
+      - cylinder: [0.02, 0.08]            # radius, length: the function's arguments
         xyz: [0, 0, 0.05]
         rpy: [1.5707963, 0, 0]
         mass: 0.3
-      - mesh: bracket.stl                 # beside this file
+      - mesh: bracket.stl                 # in this file's folder
         scale: 0.001
         density: 1240
       - cylinder: {radius: 0.004, length: 0.02}
@@ -39,22 +39,22 @@ from rne_dynamics.model.solids import SOLIDS
 _WEIGHT = ("mass", "density", "material")
 _KEYS = ("xyz", "rpy", "hole", "thickness", "area", *_WEIGHT)
 _MESH_KEYS = ("scale", "repair", "hull")
-#: A part file is a page of text; what is larger is something else.
+#: Largest size of a part file.
 _MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A composite body and what was noticed while reading it.
+    """A composite body, with doubts about its parts.
 
     Parameters
     ----------
     inertia
         In the frame of the file.
     count
-        Parts, holes included.
+        Number of parts, holes included.
     doubts
-        Sentences about meshes of unlikely size.
+        Sentences about meshes of implausible size.
     """
 
     inertia: Inertia
@@ -63,7 +63,7 @@ class Parts:
 
 
 def read_parts(file: str | PathLike[str]) -> Parts:
-    """Read a part file and put its body together.
+    """Read a part file and assemble its body.
 
     Parameters
     ----------
@@ -73,8 +73,7 @@ def read_parts(file: str | PathLike[str]) -> Parts:
     Raises
     ------
     DescriptionError
-        Not readable, not YAML, not of the form above, or a part whose numbers are wrong; the message names file, part
-        and mend.
+        Not readable, not YAML, not of the form above, or invalid numbers; the message names file, part and fix.
     MissingDependencyError
         A mesh, and trimesh is not installed.
     """
@@ -136,9 +135,9 @@ def _part(
     weight = _weight(where, part, common)
     doubts: tuple[str, ...] = ()
     if shape == "mesh":
-        mends = {key: _truth(where, key, part.get(key, False)) for key in ("repair", "hull")}
+        options = {key: _truth(where, key, part.get(key, False)) for key in ("repair", "hull")}
         scale = _number(where, "scale", part.get("scale", 1.0))
-        mesh = load_mesh(folder / str(part["mesh"]), scale=scale, **mends)
+        mesh = load_mesh(folder / str(part["mesh"]), scale=scale, **options)
         doubts = mesh.doubts()
         body = mesh_inertia(mesh, **weight)
     else:
@@ -169,7 +168,7 @@ def _solid(where: str, shape: str, part: Mapping[str, object], weight: Mapping[s
 
 
 def _weight(where: str, part: Mapping[str, object], common: Mapping[str, object]) -> dict[str, float]:
-    """Exactly one of mass and density: the part's own, or what the file gives for all."""
+    """Exactly one of mass and density: the part's own, or the file's default."""
     own = {key: part[key] for key in _WEIGHT if key in part} or dict(common)
     if len(own) != 1:
         found = " and ".join(own) or "neither"

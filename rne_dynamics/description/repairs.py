@@ -1,15 +1,15 @@
-"""What lenient loading repairs: faults of published files that other readers take, and what they make of them.
+"""Repairs of lenient loading: faults of published files that other readers accept, and how they read them.
 
-Every repair is a warning with its line. What is not listed here stays an error.
+Every repair is a warning with its line. All other faults stay errors.
 
 | in the file | read as | as |
 |---|---|---|
 | ``<xacro:...>`` in a plain URDF | nothing | urdfdom, Pinocchio |
-| an element that may be there once, twice | the first | urdfdom, Pinocchio |
+| a second element where one is allowed | the first | urdfdom, Pinocchio |
 | blanks before the XML declaration | a file without them (`read_markup`) | urdfdom, Pinocchio, MuJoCo |
 | ``lower`` above ``upper`` | no position limits | PyBullet, MuJoCo |
 | an ``effort`` or ``velocity`` of -1 | no limit | (Pinocchio refuses it) |
-| ``quat_xyzw`` in place of ``rpy`` | the rotation it is | urdfdom in files of URDF 1.1 |
+| ``quat_xyzw`` in place of ``rpy`` | that rotation | urdfdom in files of URDF 1.1 |
 """
 
 from __future__ import annotations
@@ -17,17 +17,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from rne_dynamics.description.findings import Finding, Reading, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, JOINT_ELEMENTS, POSITION, Unbounded
 from rne_dynamics.description.strict_numbers import parse_number
+from rne_dynamics.description.urdf_tree import rpy_of
+from rne_dynamics.model.inertia import skew
 from rne_dynamics.model.tree import JointKind
 
 _XACRO = "xacro:"
 
 
 def repaired(root: Element) -> Reading[Unbounded]:
-    """Repair a document in place: yield a warning for each repair, return which limits of joints count as absent."""
+    """Repair a document in place: yield a warning for each repair; return the limits of joints that count as absent."""
     unbounded: dict[str, frozenset[str]] = {}
     yield from _without_xacro(root, "")
     for element in root.children:
@@ -80,7 +84,7 @@ def _same(a: Element, b: Element) -> bool:
 
 
 def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
-    """Write a rotation that is given by quat_xyzw alone as rpy; one that is no rotation stays for the checks."""
+    """Replace a valid quat_xyzw without rpy by rpy; the checks report an invalid one."""
     origin = element.first("origin")
     if origin is None or "quat_xyzw" not in origin.attributes or "rpy" in origin.attributes:
         return
@@ -99,20 +103,13 @@ def _turned_by_rpy(element: Element, where: str) -> Iterator[Finding]:
 
 
 def _rpy(x: float, y: float, z: float, w: float) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a quaternion of any length, rad: they give its rotation exactly at a pitch of 90° too."""
-    s = 1.0 / (x * x + y * y + z * z + w * w)
-    yaw = math.atan2(2.0 * s * (x * y + w * z), 1.0 - 2.0 * s * (y * y + z * z))
-    # undo the yaw: what is left of the second column is (0, cos roll, …), of the third (…, −sin roll, …)
-    sine, cosine = math.sin(yaw), math.cos(yaw)
-    r00, r10, r20 = 1.0 - 2.0 * s * (y * y + z * z), 2.0 * s * (x * y + w * z), 2.0 * s * (x * z - w * y)
-    r01, r11 = 2.0 * s * (x * y - w * z), 1.0 - 2.0 * s * (x * x + z * z)
-    r02, r12 = 2.0 * s * (x * z + w * y), 2.0 * s * (y * z - w * x)
-    pitch = math.atan2(-r20, cosine * r00 + sine * r10)
-    return math.atan2(sine * r02 - cosine * r12, cosine * r11 - sine * r01), pitch, yaw
+    """Roll, pitch and yaw of a quaternion of any length, rad."""
+    K = skew((x, y, z))
+    return rpy_of(np.eye(3) + 2.0 / (x * x + y * y + z * z + w * w) * (w * K + K @ K))
 
 
 def _absent_limits(joint: Element, where: str) -> Reading[frozenset[str]]:
-    """Yield limits that mean none; return what has no bound: `POSITION`, "effort", "velocity"."""
+    """Yield limits that stand for none; return those without bound: `POSITION`, "effort", "velocity"."""
     limit, kind = joint.first("limit"), joint.attributes.get("type", "").strip()
     if limit is None or kind in (JointKind.FIXED.value, JointKind.FLOATING.value):
         return frozenset()

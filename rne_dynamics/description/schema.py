@@ -1,133 +1,28 @@
-"""The pieces of a YAML schema: each reads one kind of value, tells what is wrong with it, and documents itself."""
+"""Lists and mappings of a YAML schema; each part reads a value, yields findings, and documents what is allowed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from typing import Any, Protocol
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.findings import Reading, error
-from rne_dynamics.description.strict_numbers import LARGEST, parse_number
+from rne_dynamics.description.schema_scalars import Marked, Number, Reader
 from rne_dynamics.description.yaml_nodes import entries, line_of, shown
 
-#: What the document as a whole is called in messages.
+#: Name of the whole document in messages.
 WHOLE = "the file"
 
 
 @dataclass(frozen=True)
-class Marked:
-    """A value that was read, and its line."""
-
-    value: Any
-    line: int
-
-
-class Reader(Protocol):
-    """Reads one kind of value."""
-
-    @property
-    def form(self) -> str:
-        """What is allowed, for messages and documentation."""
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Yield what is wrong; return the value, or `None` if it cannot be used."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """One finite number, written plainly; at least `least` where that is given."""
-
-    unit: str
-    least: float | None = None
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        unit = f", {self.unit}" if self.unit else ""
-        return f"one finite number{unit}" + ("" if self.least is None else f", at least {self.least:g}")
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a plain scalar; NaN and infinity are refused before bounds are looked at."""
-        plain = isinstance(node, ScalarNode) and node.style is None
-        value = parse_number(node.value) if plain else None
-        if value is None:
-            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", "write it like 1.5 or -2e-3")
-        elif abs(value) > LARGEST or (self.least is not None and value < self.least):
-            mend = "give it in SI units (m, kg, s, rad)" if abs(value) > LARGEST else "correct its sign or its size"
-            yield error(line_of(node), where, f"is {value:g}; it must be {self.form}, below {LARGEST:g} in size", mend)
-        else:
-            return Marked(value, line_of(node))
-        return None
-
-
-@dataclass(frozen=True)
-class Whole:
-    """One whole number, at least `least`."""
-
-    least: int = 0
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"one whole number, at least {self.least}"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a plain scalar."""
-        read = yield from Number("", self.least).read(node, where)
-        if read is None:
-            return None
-        if read.value != int(read.value):
-            yield error(line_of(node), where, f"is {read.value:g}; it must be {self.form}", "write it like 2")
-            return None
-        return Marked(int(read.value), read.line)
-
-
-@dataclass(frozen=True)
-class Name:
-    """A name, or any text of one line."""
-
-    form: str = "a name"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a scalar as the text that it is: a joint may well be called 1, or on."""
-        if not isinstance(node, ScalarNode) or not node.value.strip():
-            yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", "write one name")
-            return None
-        return Marked(str(node.value), line_of(node))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """One of a few words."""
-
-    words: tuple[str, ...]
-
-    @property
-    def form(self) -> str:
-        """What is allowed."""
-        return f"one of {', '.join(self.words)}"
-
-    def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read one of the words."""
-        if isinstance(node, ScalarNode) and node.value in self.words:
-            return Marked(node.value, line_of(node))
-        near = get_close_matches(str(node.value), self.words, n=1) if isinstance(node, ScalarNode) else []
-        mend = f"write {near[0] if near else self.words[0]}"
-        yield error(line_of(node), where, f"is {shown(node)}; it must be {self.form}", mend)
-        return None
-
-
-@dataclass(frozen=True)
 class ListOf:
-    """A list of things of one kind; of exactly `count` where that is given."""
+    """A list of items of one kind; of exactly `count` items if given."""
 
     item: Reader
     singular: str
     count: int | None = None
-    #: the key of a record whose value names it in messages
+    #: Key of a record whose value is its name in messages.
     key: str = "name"
 
     @property
@@ -138,10 +33,10 @@ class ListOf:
         return f"a list: {self.item.form}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the items; the list is unusable if one of them is."""
+        """Read the items; the list is invalid if one of them is."""
         if not isinstance(node, SequenceNode):
-            mend = f"write [{self.singular}, ...]"
-            yield error(line_of(node), where, f"is {shown(node)}; it must be a list of {self.singular}s", mend)
+            fix = f"write [{self.singular}, ...]"
+            yield error(line_of(node), where, f"is {shown(node)}; it must be a list of {self.singular}s", fix)
             return None
         if self.count is not None and len(node.value) != self.count:
             message = f"holds {len(node.value)} {self.singular}s; it must hold {self.count}"
@@ -153,7 +48,7 @@ class ListOf:
         return None if any(value is None for value in values) else Marked(values, line_of(node))
 
     def _place(self, node: Node, where: str, k: int) -> str:
-        """An item's name in messages: by its own name where it has one."""
+        """An item's name in messages: its own, or its number."""
         if isinstance(self.item, Record):
             for key, value in node.value if isinstance(node, MappingNode) else []:
                 if key.value == self.key and isinstance(value, ScalarNode):
@@ -164,7 +59,7 @@ class ListOf:
 
 @dataclass(frozen=True)
 class Vector:
-    """A list of so many finite numbers; read as a tuple."""
+    """A list of `count` finite numbers; read as a tuple."""
 
     unit: str
     count: int = 3
@@ -175,10 +70,8 @@ class Vector:
         return f"[{', '.join(['number'] * self.count)}], {self.unit}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the numbers; unusable if one of them is."""
-        numbers = ListOf(Number(self.unit), "number", self.count)
-        read = yield from numbers.read(node, where)
-        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
+        """Read the numbers; invalid if one of them is."""
+        return (yield from _numbers(ListOf(Number(self.unit), "number", self.count), node, where))
 
 
 @dataclass(frozen=True)
@@ -194,7 +87,7 @@ class Stations:
         return f"one number or [number, ...]{unit}, at least 0"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the numbers; unusable if one of them is."""
+        """Read the numbers; invalid if one of them is."""
         one = Number(self.unit, 0.0)
         if not isinstance(node, SequenceNode):
             alone = yield from one.read(node, where)
@@ -202,8 +95,13 @@ class Stations:
         if not node.value:
             yield error(line_of(node), where, f"is an empty list; it must be {self.form}", "give a number")
             return None
-        read = yield from ListOf(one, "number").read(node, where)
-        return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
+        return (yield from _numbers(ListOf(one, "number"), node, where))
+
+
+def _numbers(of: ListOf, node: Node, where: str) -> Reading[Marked | None]:
+    """Read a list as a tuple."""
+    read = yield from of.read(node, where)
+    return None if read is None else Marked(tuple(x.value for x in read.value), read.line)
 
 
 @dataclass(frozen=True)
@@ -227,7 +125,7 @@ class Record:
         return "{" + ", ".join(f"{name}: ..." for name in self.keys) + "}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read the keys that are known, as a dict of marked values; unusable without a required one."""
+        """Read the known keys as a dict of marked values; invalid without a required one."""
         found = yield from entries(node, where, tuple(self.keys))
         if found is None:
             return None
@@ -248,7 +146,7 @@ class Record:
 
 @dataclass(frozen=True)
 class Either:
-    """A record, or something that is no mapping in its place."""
+    """A record, or a simple value in its place."""
 
     simple: Reader
     record: Record
@@ -259,14 +157,14 @@ class Either:
         return f"{self.simple.form}, or {self.record.form}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read a mapping as the record, which gives a dict of marked values, and anything else as the other."""
+        """Read a mapping as the record, a dict of marked values, and anything else as the simple value."""
         reader: Reader = self.record if isinstance(node, MappingNode) else self.simple
         return (yield from reader.read(node, where))
 
 
 @dataclass(frozen=True)
 class Table:
-    """A mapping from names, such as joints, to things of one kind."""
+    """A mapping from names, such as joints, to values of one kind."""
 
     value: Reader
     singular: str
@@ -277,7 +175,7 @@ class Table:
         return f"{{{self.singular}: {self.value.form}, ...}}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """Read what can be read, as a dict of marked values."""
+        """Read the valid entries as a dict of marked values."""
         found = yield from entries(node, where, None)
         if found is None:
             return None
@@ -302,7 +200,7 @@ class TableOr:
         return f"{self.word}, or {self.table.form}"
 
     def read(self, node: Node, where: str) -> Reading[Marked | None]:
-        """The word as it is, and anything else as the table."""
+        """Read the word, and anything else as the table."""
         if isinstance(node, ScalarNode) and node.value == self.word:
             return Marked(self.word, line_of(node))
         return (yield from self.table.read(node, where))

@@ -1,4 +1,4 @@
-"""Data files of this package (URDFs, YAML), wherever it was installed from."""
+"""Paths of the package's data files (URDFs, YAML) in a checkout or an installation."""
 
 from __future__ import annotations
 
@@ -32,40 +32,37 @@ def share_file(relative: str | PurePosixPath) -> Path:
     Raises
     ------
     DescriptionError
-        It is in none of the places; the message lists them.
+        It is in none of the folders; the message lists them.
     """
     for folder in share_folders():
         if (folder / relative).is_file():
             return folder / relative
     looked = ", ".join(dict.fromkeys(str(folder) for folder in share_folders() if folder.is_dir()))
     raise DescriptionError(
-        f"data file {str(relative)!r} of {PACKAGE} is not there (looked in: {looked or 'no folder exists'}); "
+        f"data file {str(relative)!r} of {PACKAGE} does not exist (searched: {looked or 'no folder exists'}); "
         "install the package with `pip install .` or colcon, or run from its checkout"
     )
 
 
 def package_version() -> str:
-    """The version of this package, from its package.xml, the one place that has it at run time."""
+    """The version of this package, from its package.xml."""
     root = ElementTree.parse(share_file("package.xml")).getroot()
     return root.findtext("version", "")
 
 
 def shipped_robots() -> tuple[str, ...]:
-    """Names of the robots that ship, as `load_urdf` takes them; sorted.
-
-    The URDFs that model files build on are not among them: they are half of what `shipped_models` lists.
-    """
+    """Names of the robots that ship, for `load_urdf`; sorted. Without the URDFs of `shipped_models`."""
     models = shipped_models()
     return tuple(name for name in _stems("urdf") if name not in models)
 
 
 def shipped_models() -> tuple[str, ...]:
-    """Names of the model files that ship, as `load_model` takes them; sorted."""
+    """Names of the model files that ship, for `load_model`; sorted."""
     return _stems("yaml")
 
 
 def _stems(suffix: str) -> tuple[str, ...]:
-    """Names of the files with that suffix in the first folder that has robots."""
+    """Names of the files with a suffix in the first folder that contains robots."""
     for folder in share_folders():
         if any((folder / "urdf").glob("*.urdf")):
             return tuple(sorted(path.stem for path in (folder / "urdf").glob(f"*.{suffix}")))

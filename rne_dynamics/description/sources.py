@@ -1,4 +1,4 @@
-"""Where a description comes from: a path, XML text, a URI, the name of a robot that ships, or standard input."""
+"""Sources of a description: a path, XML text, a URI, the name of a robot that ships, or standard input."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rne_dynamics.description.packages import resolve_uri
 from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
 from rne_dynamics.errors import DescriptionError
 
-#: A URDF is some hundred kilobytes; what is larger is refused before it is read.
+#: Largest size of a file; URDFs have a few hundred kilobytes.
 MOST_BYTES = 50_000_000
-#: Stands behind the name of a xacro file: lines are those of the text it expands to.
+#: Appended to a xacro file's name: lines are those of the expanded text.
 EXPANDED = " (expanded)"
 #: Endings of model files.
 MODEL_SUFFIXES = (".yaml", ".yml")
@@ -27,18 +27,18 @@ _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 @dataclass(frozen=True)
 class Source:
-    """A description's bytes and what to call them.
+    """A description's bytes and its name in messages.
 
     Parameters
     ----------
     name
-        Path of the file (with `EXPANDED` behind it for xacro), or ``<text>``, ``<stdin>``.
+        Path of the file (followed by `EXPANDED` for xacro), or ``<text>``, ``<stdin>``.
     data
         The XML document, or the YAML of a model file.
     encoding
-        Overrides the encoding the document declares; `None` where the document is to be believed.
+        Overrides the encoding that the document declares; `None` keeps it.
     lenient
-        Whether to repair what `rne_dynamics.description.repairs` lists, in a URDF or in the one a model file names.
+        Whether to repair the faults listed in `rne_dynamics.description.repairs`, of a URDF or of that of a model file.
     """
 
     name: str
@@ -53,22 +53,22 @@ SourceLike = Union[str, bytes, "os.PathLike[str]", Source]
 def read_source(
     source: SourceLike, mappings: Mapping[str, str] | None = None, *, lenient: bool = False
 ) -> Source:
-    """Read a description, expanding xacro where the file's name ends in ``.xacro``.
+    """Read a description, and expand files named ``.xacro``.
 
     Parameters
     ----------
     source
-        A path; a string with XML in it, or bytes; a ``file://`` or ``package://`` URI; the name of a robot or model
-        that ships, which wins over a file of that very name (write ``./name`` for the file).
+        A path; XML text or bytes; a ``file://`` or ``package://`` URI; the name of a robot or model that ships, which
+        takes precedence over a file of the same name (write ``./name`` for the file).
     mappings
         Arguments for xacro by name.
     lenient
-        See `Source`; one that is lenient stays so.
+        See `Source`; a lenient source stays lenient.
 
     Raises
     ------
     DescriptionError
-        Nothing there, not readable, larger than `MOST_BYTES`, or arguments for what is not xacro.
+        Missing, not readable, larger than `MOST_BYTES`, or xacro arguments for another file.
     """
     read = _read(source, mappings)
     return replace(read, lenient=True) if lenient else read
@@ -82,19 +82,19 @@ def _read(source: SourceLike, mappings: Mapping[str, str] | None) -> Source:
         return _from_text(source)
     path = find(source)
     if path.suffix == ".xacro":
-        # read here as well, so that its size and its entities are checked before xacro takes it
+        # read here too, so that size and entities are checked before xacro reads it
         return Source(f"{path}{EXPANDED}", expand_xacro(path, _read_file(path), mappings or {}), "utf-8")
     _no_mappings(str(path), mappings)
     return Source(str(path), _read_file(path))
 
 
 def is_text(source: str) -> bool:
-    """Whether a string is a description itself rather than the name of one."""
+    """Whether a string is a description itself, not a name or path."""
     return "<" in source or "\n" in source or not source.strip()
 
 
 def is_model_file(source: Source) -> bool:
-    """Whether a description is a model file (YAML) rather than a URDF: by its name, or, nameless, by how it begins."""
+    """Whether a description is a model file (YAML), not a URDF: by its name, or by its first character."""
     if source.name.startswith("<"):
         start = source.data.lstrip(b"\xef\xbb\xbf\xff\xfe\x00 \t\r\n")[:1]
         return start not in (b"", b"<")
@@ -118,17 +118,17 @@ def _from_text(text: str | bytes) -> Source:
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise DescriptionError(
-            f"<text>:{line}: has the half character {text[error.start]!r}; read the file as UTF-8, or give its path"
+            f"<text>:{line}: has the lone surrogate {text[error.start]!r}; read the file as UTF-8, or give its path"
         ) from None
 
 
 def find(source: str | os.PathLike[str]) -> Path:
-    """Path that a path, URI or name of what ships stands for; `DescriptionError` for a URI that leads nowhere."""
+    """Path of a file, given by path, URI or name of a robot that ships; `DescriptionError` for an invalid URI."""
     name = os.fspath(source)
     if isinstance(source, str):
         if _URI.match(name):
             return resolve_uri(name)
-        if os.sep not in name:  # otherwise no robot that ships is meant, and the folders need not be read
+        if os.sep not in name:  # names of robots that ship have no separator
             if name in shipped_models():
                 return share_file(f"urdf/{name}.yaml")
             if name in shipped_robots():
@@ -140,7 +140,7 @@ def find(source: str | os.PathLike[str]) -> Path:
 
 
 def names_model_file(source: SourceLike) -> bool:
-    """Whether `load_model` will read a source as a model file; `DescriptionError` for a URI that leads nowhere."""
+    """Whether `load_model` reads a source as a model file; `DescriptionError` for an invalid URI."""
     if isinstance(source, Source):
         return is_model_file(source)
     if isinstance(source, bytes) or (isinstance(source, str) and is_text(source)):
@@ -166,11 +166,11 @@ def _read_file(path: Path) -> bytes:
 
 def _not_found(path: Path) -> DescriptionError:
     robots = (*shipped_robots(), *shipped_models())
-    beside = []
+    nearby = []
     if path.parent.is_dir():
         kinds = (".urdf", ".xacro", *MODEL_SUFFIXES)
-        beside = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
-    near = get_close_matches(str(path), [*robots, *beside], n=3, cutoff=0.6)
+        nearby = [str(path.parent / p.name) for p in path.parent.iterdir() if p.suffix in kinds]
+    near = get_close_matches(str(path), [*robots, *nearby], n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
     return DescriptionError(
         f"{path} does not exist; {hint}give a path, XML text, a file:// or package:// URI, or a robot that ships: "

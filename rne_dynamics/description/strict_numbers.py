@@ -1,4 +1,4 @@
-"""Numbers in attributes, read strictly: what one locale or parser accepts, another may not."""
+"""Strict reading of numbers in attributes, independent of locale and parser."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from rne_dynamics.description.findings import Reading, error
 from rne_dynamics.description.markup import Element
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-#: Plain numbers with blanks between them: of words made of these characters, `float` accepts what `_NUMBER` does.
+#: Characters of plain numbers and blanks: of such words, `float` accepts the same as `_NUMBER`.
 _PLAIN = re.compile(r"[-+.0-9eE \t\r\n]*")
 _WRONG_LOCALE = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
-#: Nothing on a robot is larger in SI units; beyond it, products of numbers leave the finite ones.
+#: Largest magnitude in SI units; products of larger numbers may overflow.
 LARGEST = 1e12
 
 
 def parse_number(text: str) -> float | None:
-    """The number that `text` is, `None` if it is none or not finite."""
+    """The number in `text`; `None` if it is invalid or not finite."""
     if not _NUMBER.fullmatch(text.strip(" \t\r\n")):
         return None
     value = float(text)
@@ -27,14 +27,14 @@ def parse_number(text: str) -> float | None:
 def read_numbers(
     element: Element, attribute: str, count: int, where: str, *, largest: float = LARGEST
 ) -> Reading[tuple[float, ...] | None]:
-    """Yield what is wrong with the numbers of an attribute that is there; return them, or `None` if anything is.
+    """Yield what is wrong with the numbers of an existing attribute; return them, `None` if one is invalid.
 
     Parameters
     ----------
     element, attribute
-        What to read.
+        The attribute to read.
     count
-        How many numbers there must be.
+        Required number of numbers.
     where
         The element's name in messages.
     largest
@@ -51,14 +51,14 @@ def read_numbers(
         if parse_number(word) is not None:
             continue
         if _WRONG_LOCALE.fullmatch(word):
-            mend = f"write {word.replace(',', '.')!r}, with a decimal point"
+            fix = f"write {word.replace(',', '.')!r}, with a decimal point"
         elif "," in word:
-            mend = f"write {' '.join(word.replace(',', ' ').split())!r}, without commas"
+            fix = f"write {' '.join(word.replace(',', ' ').split())!r}, without commas"
         elif word.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-            mend = "write the value, or leave the attribute out where it may be missing"
+            fix = "write the value, or leave the attribute out where it may be missing"
         else:
-            mend = f"write {_short(word)} as a number such as 1.5 or -2e-3"
-        yield error(element.line, where, found, mend)
+            fix = f"write {_short(word)} as a number such as 1.5 or -2e-3"
+        yield error(element.line, where, found, fix)
         return None
     if len(words) != count:
         yield error(element.line, where, f"{found}, not {len(words)}", f"give {count}" if words else "give the value")
@@ -68,7 +68,7 @@ def read_numbers(
 
 
 def _plain_numbers(text: str, count: int, largest: float) -> tuple[float, ...] | None:
-    """The numbers where nothing is wrong with them, which is nearly always; `None` otherwise."""
+    """The numbers if all are valid (the fast path); `None` otherwise."""
     if _PLAIN.fullmatch(text) is None:
         return None
     try:

@@ -1,14 +1,13 @@
 """Rotor inertias and gear ratios from <transmission> elements, read leniently.
 
-What a controller framework writes into a transmission is its own affair and never stops a robot from loading. Read are,
-with or without a prefix such as ``drake:``, as text or as a ``value`` attribute, in <actuator>, <joint> or the
-<transmission> itself:
+Other content of a transmission belongs to controller frameworks and never prevents loading. Two numbers are read, with
+or without a prefix such as ``drake:``, as text or as a ``value`` attribute, in <actuator>, <joint> or <transmission>:
 
 - the rotor inertia, kg·m²: ``rotor_inertia``, ``rotorInertia``, ``motor_inertia``, ``motorInertia``;
 - the gear ratio, motor over joint: ``mechanicalReduction``, ``mechanical_reduction``, ``gear_ratio``, ``gearRatio``.
 
-A joint feels rotor inertia times ratio², the ratio being the actuator's times the joint's, as in ros_control; the
-transmission's own counts where neither gives one, as in the PR2's format.
+The reflected inertia is rotor inertia times ratio². The ratio is the actuator's times the joint's, as in ros_control;
+if neither has one, it is the transmission's, as in the PR2's format.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
             yield warning(
                 transmission.line,
                 where,
-                "its rotor inertia is left out: only one actuator on one joint makes an inertia of that joint alone",
-                "give each joint a transmission of its own with the inertia it feels",
+                "its rotor inertia is left out: it needs one actuator and one joint",
+                "write one transmission for each joint, with its reflected inertia",
             )
             continue
         inertia = yield from _value(inertia_at[0], _INERTIA, where)
@@ -108,7 +107,7 @@ def _ratio(transmission: Element, actuators: list[Element], joint: Element, wher
 
 def _value(place: Element, names: frozenset[str], where: str) -> Reading[float | None]:
     element = _find(place, names)
-    assert element is not None  # asked only of places that have one
+    assert element is not None  # the callers checked it
     text = element.attributes.get("value", element.text)
     value = parse_number(text)
     if value is None or abs(value) > LARGEST:

@@ -1,4 +1,4 @@
-"""`load_urdf`: from a robot description to the model."""
+"""`load_urdf`: read a robot description as a model."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from rne_dynamics.description.lint import Examination, examine
 from rne_dynamics.description.sources import SourceLike, is_model_file, read_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.robot import Base, RobotModel
+from rne_dynamics.model.bodies import Base
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import KinematicTree, Payload
 
 _log = logging.getLogger(__name__)
-_log.addHandler(logging.NullHandler())  # a library that is not asked to speak says nothing on the terminal
+_log.addHandler(logging.NullHandler())  # no output on the terminal unless logging is set up
 
 
 def load_urdf(
@@ -40,20 +41,20 @@ def load_urdf(
     payload
         A load on one link.
     lock
-        Joints frozen at a value by name, rad or m.
+        Joints locked at a value, by name, rad or m.
     base
-        ``"fixed"``, or ``"floating"`` for a root link that moves freely.
+        ``"fixed"``, or ``"floating"`` for a free root link.
     gravity
         In world axes, m/s²; shape (3,).
     mappings
         Arguments for xacro by name.
     lenient
-        Whether to repair faults that other readers take, each with a warning on the logger and in `rne check`:
+        Whether to repair faults that other readers accept, each with a warning in the log and in `rne check`:
         `rne_dynamics.description.repairs` lists them. Read the warnings before such a model drives an arm.
     rotors
-        Whether the rotor inertias of <transmission> elements count. With them, efforts are those of the motors, seen
-        through their gears: what moves the arm. False: efforts behind the gears, what torque sensors in the joints
-        measure; of a motion they differ by `rotor_inertia` times the acceleration.
+        Whether to include the rotor inertias of <transmission> elements. True: efforts are those of the motors,
+        multiplied by their gears. False: efforts are those behind the gears, as torque sensors in the joints measure
+        them; they are smaller by `rotor_inertia` times the acceleration.
 
     Returns
     -------
@@ -63,8 +64,8 @@ def load_urdf(
     Raises
     ------
     DescriptionError
-        What `rne_dynamics.description.lint.lint` calls an error; the message names file, line, element, value and
-        mend. Warnings go to the logger ``rne_dynamics.description.urdf``; `rne check` shows them.
+        An error of `rne_dynamics.description.lint.lint`; the message names file, line, element, value and fix. Warnings
+        go to the logger ``rne_dynamics.description.urdf``; `rne check` shows them.
     ModelError
         An unknown link in `payload`, an unknown or immovable joint in `lock`, an unknown `base`.
     MissingDependencyError
@@ -72,10 +73,10 @@ def load_urdf(
 
     Notes
     -----
-    Links without inertia are massless. Limits that are not given are infinite, except `lower` and `upper`, which
-    URDF takes as 0; the soft limits of <safety_controller> narrow them. A mimic of a joint that does not exist is
-    ignored. Rotor inertia and gear ratio come from <transmission> elements, see
-    `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo tags are not read at all.
+    Links without inertia are massless. Missing limits are infinite, except `lower` and `upper`, which are 0 in URDF;
+    the soft limits of <safety_controller> narrow them. A mimic of a missing joint is ignored. Rotor inertia and gear
+    ratio come from <transmission> elements, see `rne_dynamics.description.transmissions`. Materials, meshes and Gazebo
+    tags are not read.
     """
     read = read_source(source, mappings, lenient=lenient)
     if not read.name.startswith("<") and is_model_file(read):
@@ -91,7 +92,7 @@ def load_urdf(
 
 
 def accepted(examination: Examination) -> KinematicTree:
-    """The tree of a URDF without errors; its warnings go to the logger. Raises `FaultyDescriptionError`."""
+    """The tree of a URDF, whose warnings are logged; raises `FaultyDescriptionError` if it has errors."""
     report = examination.report
     if examination.tree is None:
         raise refusal(report)
@@ -105,6 +106,6 @@ def accepted(examination: Examination) -> KinematicTree:
 
 
 def refusal(report: Report) -> FaultyDescriptionError:
-    """The error for a report that has errors: its first one."""
+    """The exception for a report with errors: its first one."""
     errors = report.of(Severity.ERROR)
     return FaultyDescriptionError(report.file, errors[0], len(errors) - 1, repairable=report.repairable)

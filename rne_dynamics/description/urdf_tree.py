@@ -1,4 +1,4 @@
-"""From a checked outline to the kinematic tree."""
+"""The kinematic tree of a checked URDF outline; URDF's roll, pitch and yaw."""
 
 from __future__ import annotations
 
@@ -30,20 +30,33 @@ def rotation_rpy(roll: float, pitch: float, yaw: float) -> Array:
     )
 
 
+def rpy_of(R: Array) -> tuple[float, float, float]:
+    """Roll, pitch and yaw of a rotation, the inverse of `rotation_rpy`; rad.
+
+    Accurate to round-off everywhere: pitch and roll are those of Rz(−yaw) R, so that roll compensates the ill-defined
+    yaw near a pitch of a right angle.
+    """
+    yaw = math.atan2(R[1, 0], R[0, 0])
+    c, s = math.cos(yaw), math.sin(yaw)
+    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
+    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
+    return roll, pitch, yaw
+
+
 def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
     """The tree of an outline that has no error.
 
     Parameters
     ----------
     outline
-        Checked links and joints: every number that is read here is known to be one.
+        Checked links and joints; every number read here is valid.
     rotors
         Reflected rotor inertia by joint name.
 
     Raises
     ------
     ModelError
-        The tree contradicts itself.
+        The tree is inconsistent.
     """
     return KinematicTree(
         outline.name,
@@ -82,7 +95,7 @@ def _link(link: LinkOutline) -> TreeLink:
 
 
 def _range(joint: JointOutline, limit: Element) -> tuple[float, float]:
-    """Position limits; of a joint that moves, those of <limit> and <safety_controller> together."""
+    """Position limits: the intersection of <limit> and <safety_controller>."""
     if joint.kind not in LIMITED:
         return -math.inf, math.inf
     lower, upper = _number(limit, "lower", 0.0), _number(limit, "upper", 0.0)
@@ -99,7 +112,7 @@ def _joint(outline: Outline, joint: JointOutline, rotor: float) -> TreeJoint:
     element, kind = joint.element, joint.kind
     origin = element.first("origin")
     R, p = rotation_rpy(*_numbers(origin, "rpy", _ZERO)), np.array(_numbers(origin, "xyz", _ZERO))
-    if kind in (JointKind.FIXED, JointKind.FLOATING):  # other elements mean nothing here and were not checked
+    if kind in (JointKind.FIXED, JointKind.FLOATING):  # its other elements are ignored and not checked
         return TreeJoint(joint.name, kind, joint.parent, joint.child, R, p, rotor_inertia=rotor)
     limits, dynamics = Limits(), element.first("dynamics")
     limit = element.first("limit")

@@ -1,4 +1,4 @@
-"""URDF text of a robot: the inverse of `load_urdf`, for any kinematic tree."""
+"""URDF text of any kinematic tree: the inverse of `load_urdf`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 
 from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint
 
-#: Written for a bound that is infinite where URDF demands a number.
+#: Written instead of an infinite bound where URDF requires a number.
 _UNBOUNDED = 1e9
 _BOUNDED = (JointKind.REVOLUTE, JointKind.PRISMATIC)
 
@@ -25,7 +25,7 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     Parameters
     ----------
     robot
-        A model, whose payload and locked joints are part of what is written, or a tree.
+        A model, written with its payload and locked joints, or a tree.
 
     Returns
     -------
@@ -39,12 +39,12 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
     ------
     ModelError
         Coulomb friction that differs by direction: URDF has one number for both. A mechanism with closed loops or an
-        arm with flexible links, which URDF cannot say.
+        arm with flexible links, which URDF cannot describe.
 
     Notes
     -----
-    URDF has no word for gravity and for a base that floats: give both again where the file is read. Shapes, materials
-    and whatever else the description had are not in the model and not written. Most tools do not read rotor inertias:
+    URDF has neither gravity nor a floating base: set both where the file is read. Shapes, materials and other content
+    of the original description are not part of the model and are not written. Most tools do not read rotor inertias:
     set them there (``armature`` in MuJoCo, ``model.armature`` in Pinocchio).
     """
     tree = robot.tree if isinstance(robot, RobotModel) else robot
@@ -65,19 +65,6 @@ def to_urdf(robot: RobotModel | KinematicTree) -> str:
         if joint.rotor_inertia > 0.0:
             lines += _transmission(joint)
     return "\n".join([*lines, "</robot>", ""])
-
-
-def rpy_of(R: Array) -> tuple[float, float, float]:
-    """Roll, pitch and yaw of a rotation, R = Rz(yaw) Ry(pitch) Rx(roll); rad.
-
-    Accurate to round-off everywhere: pitch and roll are read off Rz(−yaw) R, so that an ill-defined yaw near a pitch of
-    a right angle is made good by the roll.
-    """
-    yaw = math.atan2(R[1, 0], R[0, 0])
-    c, s = math.cos(yaw), math.sin(yaw)
-    pitch = math.atan2(-R[2, 0], c * R[0, 0] + s * R[1, 0])
-    roll = math.atan2(s * R[0, 2] - c * R[1, 2], c * R[1, 1] - s * R[0, 1])
-    return roll, pitch, yaw
 
 
 def _joint(joint: TreeJoint) -> Iterator[str]:
@@ -102,7 +89,7 @@ def _joint(joint: TreeJoint) -> Iterator[str]:
 
 
 def _limits(joint: TreeJoint, *, bounded: bool) -> str:
-    """The attributes of <limit>; none where nothing is bounded and the kind of joint needs no bounds."""
+    """The attributes of <limit>; empty if nothing is bounded and this kind of joint needs no bounds."""
     values = vars(joint.limits)
     if not bounded and math.isinf(values["effort"]) and math.isinf(values["velocity"]):
         return ""
@@ -141,6 +128,6 @@ def _numbers(values: Iterable[float]) -> str:
 
 
 def _number(value: float) -> str:
-    """The shortest text that reads back as the same number."""
+    """Shortest text that reads back as the same number."""
     number = float(value) + 0.0  # no −0
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)

@@ -1,4 +1,4 @@
-"""YAML text as nodes that know their lines, with what YAML itself forbids told as findings."""
+"""YAML text as nodes with line numbers; syntax errors and bad keys as findings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from rne_dynamics.description.findings import FaultyDescriptionError, Finding, Reading, error
 
-#: A model file is some kilobytes; PyYAML needs seconds for a megabyte.
+#: A model file has a few kilobytes; PyYAML needs seconds for a megabyte.
 MOST_BYTES = 1_000_000
 
 
@@ -19,11 +19,11 @@ def read_yaml(data: bytes, file: str) -> Node:
     Raises
     ------
     FaultyDescriptionError
-        No YAML, nothing in it, several documents, not UTF-8 or UTF-16, too large.
+        Not YAML, empty, several documents, not UTF-8 or UTF-16, too large.
     """
     if len(data) > MOST_BYTES:
-        mend = "give the model file; a URDF it names stays a file of its own"
-        raise FaultyDescriptionError(file, error(0, "the file", f"is larger than {MOST_BYTES // 1000} kB", mend))
+        fix = "give the model file; a URDF it names stays a file of its own"
+        raise FaultyDescriptionError(file, error(0, "the file", f"is larger than {MOST_BYTES // 1000} kB", fix))
     try:
         root = yaml.compose(data, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as fault:
@@ -45,7 +45,7 @@ def line_of(node: Node) -> int:
 
 
 def shown(node: Node) -> str:
-    """What stands there, short enough for a message."""
+    """A node's content, shortened for messages."""
     if isinstance(node, MappingNode):
         return "a mapping"
     if isinstance(node, SequenceNode):
@@ -60,11 +60,11 @@ def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[di
     Parameters
     ----------
     node
-        What should be a mapping.
+        Expected to be a mapping.
     where
         Its name in messages.
     known
-        The keys that mean something; `None` where any name may be a key. Unknown ones are told and left out.
+        Known keys; others are reported and left out. `None` allows any name.
     """
     if not isinstance(node, MappingNode):
         example = f"{known[0]}: ..." if known else "name: value"
@@ -89,8 +89,8 @@ def entries(node: Node, where: str, known: tuple[str, ...] | None) -> Reading[di
 def _unknown_key(line: int, where: str, key: str, known: tuple[str, ...]) -> Finding:
     names = {name.lower(): name for name in known}
     near = get_close_matches(key.lower(), names, n=2, cutoff=0.6)
-    mend = f"write {' or '.join(repr(names[name]) for name in near)}" if near else "delete it"
-    return error(line, where, f"key {key!r} is unknown; known: {', '.join(known)}", mend)
+    fix = f"write {' or '.join(repr(names[name]) for name in near)}" if near else "delete it"
+    return error(line, where, f"key {key!r} is unknown; known: {', '.join(known)}", fix)
 
 
 def _no_yaml(line: int, said: str) -> Finding:

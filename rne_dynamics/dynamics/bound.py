@@ -322,11 +322,11 @@ _MOVING = ("base_motion",)
 #: What `bind` computes.
 QUANTITIES: Mapping[str, _Quantity] = MappingProxyType(
     {
-        "inverse_dynamics": _Quantity(inverse_dynamics, lambda _: INVERSE_DYNAMICS, _of_three, _vector, _MOVING),
+        "inverse_dynamics": _Quantity(inverse_dynamics, INVERSE_DYNAMICS.function, _of_three, _vector, _MOVING),
         "forward_dynamics": _Quantity(forward_dynamics, forward_function, _of_three, _vector, _MOVING),
-        "mass_matrix": _Quantity(mass_matrix, lambda _: MASS_MATRIX, _of_one, _square),
-        "bias_torque": _Quantity(bias_torque, lambda _: BIAS_TORQUE, _of_two, _vector),
-        "gravity_torque": _Quantity(gravity_torque, lambda _: GRAVITY_TORQUE, _of_one, _vector),
+        "mass_matrix": _Quantity(mass_matrix, MASS_MATRIX.function, _of_one, _square),
+        "bias_torque": _Quantity(bias_torque, BIAS_TORQUE.function, _of_two, _vector),
+        "gravity_torque": _Quantity(gravity_torque, GRAVITY_TORQUE.function, _of_one, _vector),
         "coriolis_matrix": _Quantity(coriolis_matrix, lambda _: CORIOLIS_MATRIX, _of_two, _square),
         "jacobian": _Quantity(jacobian, lambda _: JACOBIAN, _of_one, _six_rows, ("link",)),
         "jacobian_rate": _Quantity(jacobian_rate, lambda _: JACOBIAN_RATE, _of_two, _six_rows, ("link",)),

@@ -33,7 +33,7 @@ An arm holds the work memory of its functions: two threads must not use one at t
 
 from __future__ import annotations
 
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_packed as mass_matrix
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.derivatives.coriolis import coriolis_matrix_packed as coriolis_matrix
 from rne_dynamics.dynamics.derivatives.forward_derivatives import (
@@ -48,9 +48,8 @@ from rne_dynamics.dynamics.kinematics.configuration import integrate_configurati
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_packed as jacobian
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate_packed as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics_packed as forward_kinematics
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_packed as gravity_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import bias_torque_packed as bias_torque
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_packed as inverse_dynamics
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (
@@ -61,7 +60,6 @@ from rne_dynamics.model.packed_arm import (
     OK,
     OVERLAPPING,
     WRONG_SHAPE,
-    packed,
 )
 from rne_dynamics.model.robot import RobotModel
 
@@ -88,6 +86,10 @@ __all__ = [
     "pack",
     "regressor",
 ]
+
+
+bias_torque, gravity_torque = BIAS_TORQUE.packed, GRAVITY_TORQUE.packed
+inverse_dynamics, mass_matrix = INVERSE_DYNAMICS.packed, MASS_MATRIX.packed
 
 
 def pack(robot: RobotModel, *, base_motion: BaseMotion | None = None, checked: bool = False) -> Array:
@@ -120,4 +122,4 @@ def pack(robot: RobotModel, *, base_motion: BaseMotion | None = None, checked: b
             "rne.inverse_dynamics and its like take mechanisms too"
         )
     base = packed_base(robot, base_motion, ())
-    return packed(robot, base[0], checked=checked)
+    return robot.pack(base[0], checked=checked)

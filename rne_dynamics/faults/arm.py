@@ -11,7 +11,7 @@ import numpy as np
 
 from rne_dynamics.description.share import share_file
 from rne_dynamics.description.urdf import load_urdf
-from rne_dynamics.faults.judge import Promise
+from rne_dynamics.faults.effort_checks import PromisedLimits
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.runs.drive_faults import felt_inertia
@@ -88,9 +88,9 @@ class Arm:
         return np.array(self.effort) if self.effort else np.array(self.robot.effort_limit)
 
     @property
-    def promise(self) -> Promise:
-        """What every effort keeps."""
-        return Promise(self.robot.joint_names, self.limits, RATE * self.limits)
+    def promised(self) -> PromisedLimits:
+        """Limits that every effort must keep."""
+        return PromisedLimits(self.robot.joint_names, self.limits, RATE * self.limits)
 
     def parameters(self, node: str) -> dict[str, Any]:
         """The controller's, for every fault."""

@@ -1,4 +1,4 @@
-"""All faults, and how they are run: several controllers beside each other, one fault after the other on each."""
+"""All faults, and how they are run: several controllers in parallel, one fault after the other on each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rclpy.context import Context
 from rne_dynamics.advice import rne
 from rne_dynamics.errors import ArgumentError, RneDynamicsError
 from rne_dynamics.faults import (
-    arms,
+    arm_faults,
     clocks,
     drives,
     gate,
@@ -25,43 +25,45 @@ from rne_dynamics.faults import (
     live_changes,
     motors,
     other_nodes,
+    parameters,
     processes,
+    requests,
     simulation,
     storms,
     trajectories,
     walls,
-    wishes,
 )
 from rne_dynamics.faults.fault import Fault
+from rne_dynamics.faults.fault_run import FaultRun
 from rne_dynamics.faults.rig import Rig
 from rne_dynamics.faults.robots import arm_named
 
 #: Every fault, grouped by kind.
 FAULTS: tuple[Fault, ...] = (
-    *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arms.FAULTS, *walls.FAULTS, *drives.FAULTS,
-    *motors.FAULTS, *hands.FAULTS, *wishes.PARAMETERS, *live_changes.FAULTS, *wishes.WISHES, *storms.FAULTS,
+    *joint_states.FAULTS, *clocks.FAULTS, *trajectories.FAULTS, *arm_faults.FAULTS, *walls.FAULTS, *drives.FAULTS,
+    *motors.FAULTS, *hands.FAULTS, *parameters.FAULTS, *live_changes.FAULTS, *requests.FAULTS, *storms.FAULTS,
     *other_nodes.FAULTS, *simulation.FAULTS, *processes.FAULTS, *gate.FAULTS,
 )
 #: In place of an arm's name: every arm.
 ALL = "all"
-#: Controllers that run beside each other.
+#: Controllers that run in parallel.
 WORKERS = 3
 
 
 @dataclass(frozen=True)
 class Result:
-    """How the controller reacted to a fault.
+    """The reaction of a controller to a fault.
 
     Parameters
     ----------
     fault
         The fault.
     failure
-        What was seen instead of the reaction that is promised; empty where that was seen.
+        What was observed instead of the promised reaction; empty where that was observed.
     efforts
-        How many efforts were judged.
+        Number of efforts that were checked.
     seconds
-        How long it took.
+        Duration, s.
     """
 
     fault: Fault
@@ -71,7 +73,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether the reaction was the one that is promised."""
+        """Whether the promised reaction was observed."""
         return not self.failure
 
 
@@ -92,12 +94,12 @@ def chosen(words: Sequence[str]) -> tuple[Fault, ...]:
 
 
 def tried(faults: Iterable[Fault], arm: str = "") -> tuple[Fault, ...]:
-    """The faults as they are run: one for each of their controllers, and for each arm that is asked for.
+    """The cases to run: each fault on each of its controllers, and on each requested arm.
 
     Parameters
     ----------
     faults
-        What to try.
+        The faults.
     arm
         Name of an arm, `ALL`, or empty for the usual arm of each fault.
 
@@ -124,15 +126,15 @@ def _case(fault: Fault, arm: str, node: str) -> str:
 class Campaign:
     """Runs faults in the background, in threads of this process with a controller process each.
 
-    Faults that leave the controller alive share one; after a failure a new one is started, so that one failure is not
-    the cause of others. Leaving the context ends everything.
+    Faults that leave the controller usable share one. After a failure a new one is started, so that no failure causes
+    others. Leaving the context ends everything.
 
     Parameters
     ----------
     faults
         What to run, each on its first arm and controller; see `tried`.
     workers
-        How many controllers run beside each other.
+        Number of controllers that run in parallel.
     """
 
     def __init__(self, faults: Iterable[Fault], workers: int = WORKERS) -> None:
@@ -164,58 +166,58 @@ class Campaign:
             thread.join()
         rclpy.try_shutdown(context=self._context)
 
-    def _next(self, alone_first: bool, rig: Rig | None) -> Fault | None:
+    def _next(self, alone_first: bool, shared: FaultRun | None) -> Fault | None:
         """The next fault: one for the controller at hand, if there is any, else one of the largest group."""
         with self._choice:
-            queues = (self._alone, self._shared) if alone_first and rig is None else (self._shared, self._alone)
+            queues = (self._alone, self._shared) if alone_first and shared is None else (self._shared, self._alone)
             for queue in queues:
                 if queue:
                     groups = [_group(fault) for fault in queue]
-                    here = None if rig is None else (rig.arm.name, rig.module)
+                    here = None if shared is None else shared.group
                     group = here if here in groups else max(groups, key=groups.count)
                     return queue.pop(groups.index(group))
         return None
 
     def _work(self, alone_first: bool) -> None:
         """Run faults until there are none left."""
-        shared: Rig | None = None
+        shared: FaultRun | None = None
         try:
             while not self._halt.is_set() and (fault := self._next(alone_first, shared)) is not None:
                 if fault.own:
                     self._run(fault, None)
                     continue
-                if shared is not None and _group(fault) != (shared.arm.name, shared.module):
-                    shared.close()
+                if shared is not None and _group(fault) != shared.group:
+                    shared.rig.close()
                     shared = None
                 shared = self._run(fault, shared)
         finally:
             if shared is not None:
-                shared.close()
+                shared.rig.close()
 
-    def _run(self, fault: Fault, rig: Rig | None) -> Rig | None:
-        """Run one fault; the controller if it is fit for more."""
+    def _run(self, fault: Fault, run: FaultRun | None) -> FaultRun | None:
+        """Run one fault; returns the controller if other faults can use it."""
         began, failure = time.monotonic(), ""
         try:
-            if rig is None:
-                rig = self._started(fault)
-            rig.begin(fault)
-            fault.inject(rig)
-            rig.end(fault)
+            if run is None:
+                run = FaultRun(self._started(fault))
+            run.begin(fault)
+            fault.inject(run.rig)
+            run.end(fault)
         except RneDynamicsError as error:
             failure = str(error)
-            if rig is not None:
-                failure = "; ".join(dict.fromkeys((failure, *rig.broken())))
+            if run is not None:
+                failure = "; ".join(dict.fromkeys((failure, *run.rig.violations())))
         except Exception as error:  # noqa: BLE001 raised where the result is asked for; the processes end here
             failure = repr(error)
             self.results[fault.name].set_exception(error)
             return None
         finally:
-            efforts = len(rig.driver.heard) if rig is not None else 0
-            if rig is not None and (failure or fault.own or self._halt.is_set()):
-                rig.close()
-                rig = None
+            efforts = len(run.rig.driver.log) if run is not None else 0
+            if run is not None and (failure or fault.own or self._halt.is_set()):
+                run.rig.close()
+                run = None
         self.results[fault.name].set_result(Result(fault, failure, efforts, time.monotonic() - began))
-        return rig
+        return run
 
     def _started(self, fault: Fault) -> Rig:
         """A controller for a fault; the very first one alone, since it may have to compile kernels for all."""
@@ -228,7 +230,7 @@ class Campaign:
                 try:
                     rig.configure()
                 except BaseException:
-                    rig.close()  # nobody else knows of it yet
+                    rig.close()  # nothing else closes it yet
                     raise
                 self._warm.set()
             return rig
@@ -240,13 +242,13 @@ def _group(fault: Fault) -> tuple[str, str]:
 
 
 def run(
-    faults: Sequence[Fault], told: Callable[[Result], None], workers: int = WORKERS
+    faults: Sequence[Fault], on_result: Callable[[Result], None], workers: int = WORKERS
 ) -> tuple[Result, ...]:
-    """Run faults; `told` hears each result as it comes. The results are in the order of `faults`."""
+    """Run faults; `on_result` is called with each result as it comes. Returns the results in the order of `faults`."""
     with Campaign(faults, workers) as campaign:
         waiting = dict(campaign.results)
         while waiting:
             for name in [name for name, future in waiting.items() if future.done()]:
-                told(waiting.pop(name).result())
+                on_result(waiting.pop(name).result())
             time.sleep(0.05)
         return tuple(campaign.results[fault.name].result() for fault in faults)

@@ -20,13 +20,11 @@ from rclpy.client import Client
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.parameter import parameter_value_to_python
-from rclpy.qos import QoSProfile
-from rclpy.subscription import Subscription
 
 from rne_dynamics.errors import RneDynamicsError
-from rne_dynamics.faults.fault import ReactionError
+from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.processes import NodeProcess
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: Longest wait for what should come at once, s.
 PATIENCE = 20.0
@@ -70,7 +68,7 @@ class Controller:
         self._stack.callback(self._executor.shutdown)
         self._executor.add_node(self.caller)
         self._clients: dict[str, Client] = {}
-        self._diagnostics = self._heard(node, DiagnosticArray, "/diagnostics", QoSProfile(depth=100))
+        self._diagnostics = polled_subscription(node, DiagnosticArray, "/diagnostics", 100)
         folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory()))
         file = folder / "parameters.yaml"
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": dict(parameters)}}), encoding="utf-8")
@@ -79,10 +77,6 @@ class Controller:
             "-r", f"/clock:={node.get_namespace()}/clock",
         ]
         self.process = self._stack.enter_context(NodeProcess(module, arguments))
-
-    def _heard(self, node: Node, kind: type, topic: str, profile: QoSProfile) -> Subscription:
-        """A subscription whose messages `listen` takes."""
-        return node.create_subscription(kind, topic, lambda message: None, profile, callback_group=TakenByHand())
 
     def close(self) -> None:
         """End it."""

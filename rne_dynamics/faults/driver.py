@@ -1,4 +1,4 @@
-"""The hardware, played in lock-step: an arm with drives behind the topics of a real one; its reports can be falsified.
+"""Simulated hardware in lock-step: an arm with drives behind the topics of a real one; joint states can be falsified.
 
 A turn is one period: physics, the new time, the joint state.
 """
@@ -13,7 +13,7 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
-from rne_dynamics.faults.judge import Heard
+from rne_dynamics.faults.effort_checks import EffortLog
 from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -26,19 +26,19 @@ from rne_dynamics.simulation.runs.drive_faults import DriveFaults, FaultySimulat
 RATE, SUBSTEPS = 250.0, 2
 #: One period, ns.
 PERIOD = round(NANOSECONDS / RATE)
-#: Age at which the drives let a command go and the brakes bite, simulated s.
+#: Age of a command at which the drives drop it and the brakes close, simulated s.
 COMMAND_TIMEOUT = 0.2
-#: Makes of the true joint state the messages that go out instead; none for silence.
+#: Turns the true joint state into the messages that are sent in its place; none for silence.
 Falsify = Callable[[JointState], Iterable[JointState]]
 
 
 def honest(message: JointState) -> Iterable[JointState]:
-    """The joint state as it is."""
+    """Return the true joint state."""
     return (message,)
 
 
 class Driver(Lockstep):
-    """An arm and its drives, moved on by whoever calls `turn`.
+    """An arm and its drives, advanced by calls of `turn`.
 
     The brakes hold the arm until the first command, and again once the last one is older than `COMMAND_TIMEOUT`.
 
@@ -55,9 +55,10 @@ class Driver(Lockstep):
     def __init__(self, node: Node, controller: str, robot: RobotModel, home: Array) -> None:
         super().__init__(node, controller)
         self.robot, self.home = robot, home
-        self.heard = Heard()
+        #: The efforts that reached the topic.
+        self.log = EffortLog()
         self.on_effort = self._follow
-        #: Gives each effort that another controller sends to the gate; None for nothing.
+        #: Computes each effort that an upstream controller sends to the gate; None for nothing.
         self.feed: Callable[[], Iterable[float] | None] = lambda: None
         self._fed = node.create_publisher(Float64MultiArray, f"{controller}/commands", OFFERED)
         self._turns = 0
@@ -74,9 +75,10 @@ class Driver(Lockstep):
     def restart(
         self, plant: RobotModel | None = None, home: Array | None = None, stop_stiffness: Array | None = None
     ) -> None:
-        """Back home, or elsewhere, at rest, brakes on, honest; `plant` is the arm as it truly is, if not the model.
+        """Reset the arm to its home or another posture: at rest, brakes on, reports true.
 
-        Time goes on. For `stop_stiffness` see `FaultySimulator`.
+        Simulated time goes on. `plant` is the true arm where it differs from the model. For `stop_stiffness` see
+        `FaultySimulator`.
         """
         truth = plant or self.robot
         self.simulator = FaultySimulator(
@@ -84,13 +86,13 @@ class Driver(Lockstep):
             command_timeout=COMMAND_TIMEOUT, on_timeout="brake", stop_stiffness=stop_stiffness,
         )
         self.restart_reports()
-        #: Positions, speeds and what the motors truly gave, after each turn; (n,) each.
-        self.way: list[Array] = []
+        #: True positions and velocities after each turn, and the efforts of the motors in it; (n,) each.
+        self.positions: list[Array] = []
         self.speeds: list[Array] = []
-        self.given: list[Array] = []
+        self.motor_efforts: list[Array] = []
 
     def restart_reports(self) -> None:
-        """Honest again, and nobody pushes."""
+        """Reports are true again; no pushes, no drive faults."""
         self.falsify: Falsify = honest
         self.wrenches: dict[str, Array] = {}
         self.simulator.push = None
@@ -98,26 +100,26 @@ class Driver(Lockstep):
 
     @property
     def time(self) -> float:
-        """Simulated time that has passed since the beginning, s, wherever the clock was set meanwhile."""
+        """Simulated time since the beginning, s, not affected by setting the clock."""
         return self._turns / RATE
 
     @property
     def q(self) -> Array:
-        """Where the arm truly is, (n,)."""
+        """True position, (n,)."""
         return self.simulator.state.q
 
     @property
     def qd(self) -> Array:
-        """How fast it truly moves, (n,)."""
+        """True velocity, (n,)."""
         return self.simulator.state.qd
 
     @property
     def driven(self) -> bool:
-        """Whether a command that is not too old drives the arm, and not only with zeros."""
+        """Whether a command that is not too old, and not zero, drives the arm."""
         return not self.simulator.braked and bool(self.simulator.applied_effort.any())
 
     def weight(self) -> Array:
-        """What it takes to hold the arm of the model where it is, N·m or N; (n,)."""
+        """Gravity torque of the model at the present position, N·m or N; (n,)."""
         return gravity_torque(self.robot, self.q)
 
     # -- time ---------------------------------------------------------------------------------------------------------
@@ -125,15 +127,15 @@ class Driver(Lockstep):
     def turn(self) -> None:
         """One period: the physics under the last command, the new time, a joint state."""
         self.listen()
-        self.given.append(self.simulator.given_effort)
+        self.motor_efforts.append(self.simulator.given_effort)
         self.simulator.advance(SUBSTEPS, self.wrenches or None)
-        self.way.append(self.q)
+        self.positions.append(self.q)
         self.speeds.append(self.qd)
         self.stamp += PERIOD
         self._turns += 1
-        if not self.linked:  # what is frozen finds only the last messages, which `link` and the next turn send
+        if not self.linked:  # a frozen controller finds only the last messages, sent by `link` and the next turn
             return
-        self.tell_time()
+        self.publish_time()
         if (command := self.feed()) is not None:
             self.publish(self._fed, Float64MultiArray(data=[float(effort) for effort in command]))
         for message in self.falsify(self.report()):
@@ -141,8 +143,8 @@ class Driver(Lockstep):
 
     def _follow(self, number: int, effort: list[float]) -> None:
         """The drives follow the last command."""
-        self.heard.add(self.time, number, effort)
-        if len(effort) == self.robot.n and np.isfinite(effort).all():  # as drives do; the judge sees all
+        self.log.add(self.time, number, effort)
+        if len(effort) == self.robot.n and np.isfinite(effort).all():  # as drives do; the log has all efforts
             self.simulator.command(effort)
 
     def report(self, q: Array | None = None) -> JointState:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.robot import RobotModel
 
 if TYPE_CHECKING:
@@ -17,10 +16,6 @@ Inject = Callable[["Rig"], None]
 Plant = Callable[[RobotModel], RobotModel]
 Before = Literal["unconfigured", "inactive", "holding"]
 NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-class ReactionError(RneDynamicsError):
-    """A fault whose reaction was not the one that is promised; the text tells what was seen."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +31,7 @@ class Fault:
     injected, reaction
         One line each, for tables.
     inject
-        Does it to an arm that is held, and raises `ReactionError` where the reaction is another one.
+        Does it to an arm that is held, and raises `reaction.ReactionError` where the reaction is another one.
     parameters
         Of the controller, which other faults do not have; set while it is inactive.
     plant

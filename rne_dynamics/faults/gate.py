@@ -175,8 +175,8 @@ def gate_holds(rig: Rig) -> None:
     rig.reach("stopping", seconds=0.1)
     rig.mark()
     rig.run(0.9)
-    strayed, weight = rig.strayed(), gravity_torque(rig.robot, rig.driver.q)
-    rig.check(strayed < SUNK, f"the arm has sunk by {strayed:.3f} rad")
+    deviation, weight = rig.deviation(), gravity_torque(rig.robot, rig.driver.q)
+    rig.check(deviation < SUNK, f"the arm has sunk by {deviation:.3f} rad")
     rig.check(np.abs(rig.efforts[-1] - weight).max() < 0.05 * rig.arm.limits.max(), "its weight is not held")
 
 

@@ -15,7 +15,7 @@ FAULTS = Faults("live change")
 fault = FAULTS.fault
 
 #: An arm whose parameter is changed while it is held strays no further, rad.
-STRAYED = 0.05
+DEVIATION = 0.05
 
 
 def live(module: str) -> tuple[Parameter, ...]:
@@ -51,10 +51,10 @@ def every_live_parameter(rig: Rig) -> None:
             rig.run(0.02)
             rig.controller.set_back()
             rig.run(0.02)
-            strayed = rig.strayed()
+            deviation = rig.deviation()
             now = rig.controller.state
-            if strayed > STRAYED or now != rig.steady:
-                found.append(f"{name} from {before} to {value} and back: {now}, {strayed:.3g} rad away")
+            if deviation > DEVIATION or now != rig.steady:
+                found.append(f"{name} from {before} to {value} and back: {now}, {deviation:.3g} rad away")
                 rig.rest()
                 rig.driver.restart()
                 rig.activate()

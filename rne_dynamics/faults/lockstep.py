@@ -1,4 +1,4 @@
-"""Simulated time that goes on only as far as a controller has followed it: a pause of any process changes nothing."""
+"""Simulated time in lock-step with a controller: a pause of any process changes nothing."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, Int64MultiArray
 
-from rne_dynamics.faults.fault import ReactionError
+from rne_dynamics.faults.reaction import ReactionError
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, number_of
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.messages import EFFORT_TOPIC
-from rne_dynamics.ros.topic_wait import TakenByHand, TopicWait, take
+from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
 
 #: Where the simulated time begins, ns: far from zero, which is no stamp.
 BEGIN = 1_000_000 * NANOSECONDS
-#: Longest wait for a controller that is alive, s: a machine may be busy, but not for ever.
+#: Longest wait for a controller that is alive, s: the computer may be busy.
 LONGEST_WAIT = 60.0
-#: How often a time is published again that nobody has acknowledged, s.
+#: Period at which a time that is not acknowledged is published again, s.
 AGAIN = 0.5
-#: Every effort must be heard, so that every step between two is known.
+#: No effort may be lost, so that every step between two is known.
 EVERYTHING = QoSProfile(depth=5000, reliability=ReliabilityPolicy.RELIABLE)
 #: Before the first acknowledgement.
 NOTHING = ClockSeen(0, 0, 0, 0, 0, 0, 0)
@@ -36,7 +36,7 @@ NOTHING = ClockSeen(0, 0, 0, 0, 0, 0, 0)
 class Lockstep:
     """Publishes times and joint states; waits with each until the controller has dealt with it, see `ros.clock_seen`.
 
-    All efforts that it has sent until then have been heard by then.
+    All efforts that it has sent until then have been received by then.
 
     Parameters
     ----------
@@ -52,56 +52,51 @@ class Lockstep:
         self._clock = node.create_publisher(Clock, "clock", OFFERED)
         self._commands: Subscription | None = None
         self.start_listening()
-        self._acknowledgements = node.create_subscription(
-            Int64MultiArray, f"{self._clock.topic_name}_seen", lambda message: None, EVERYTHING,
-            callback_group=TakenByHand(node.context),
-        )
+        seen = f"{self._clock.topic_name}_seen"
+        self._acknowledgements = polled_subscription(node, Int64MultiArray, seen, EVERYTHING)
         self._controller = number_of(node.resolve_topic_name(controller))
-        self._news = TopicWait(node, self._acknowledgements)
-        #: Whether there is a controller that acknowledges, so that it is waited for.
+        self._acknowledged = TopicWait(node, self._acknowledgements)
+        #: Whether a controller acknowledges and is waited for.
         self.linked = False
-        #: Asked while it is waited for; it may raise, or end the wait by unlinking.
+        #: Called while it is waited for; may raise, or end the wait by unlinking.
         self.watch: Callable[[], None] = lambda: None
-        #: Told each acknowledgement: the controller's mode.
+        #: Called with the controller's mode at each acknowledgement.
         self.on_mode: Callable[[str], None] = lambda mode: None
-        #: Told each effort: its number since the controller was configured, and the command.
+        #: Called with each effort: its number since the controller was configured, and the command.
         self.on_effort: Callable[[int, list[float]], None] = lambda number, effort: None
-        #: What the clock says, ns.
+        #: Simulated time, ns.
         self.stamp = BEGIN
         self._last_effort = 0
         self._seen = NOTHING
 
     def start_listening(self) -> None:
-        """Listen to efforts; none is waited for before the first one has come."""
-        self._hears = False
-        self._commands = self.node.create_subscription(
-            Float64MultiArray, EFFORT_TOPIC, lambda message: None, EVERYTHING,
-            callback_group=TakenByHand(self.node.context),
-        )
+        """Subscribe to efforts; none is waited for before the first one has come."""
+        self._effort_received = False
+        self._commands = polled_subscription(self.node, Float64MultiArray, EFFORT_TOPIC, EVERYTHING)
 
     def stop_listening(self) -> None:
-        """Take no efforts any more."""
+        """Unsubscribe from efforts."""
         self.node.destroy_subscription(self._commands)
-        self._commands, self._hears = None, False
+        self._commands, self._effort_received = None, False
 
     def link(self, *, anew: bool = True) -> None:
-        """Wait until the controller acknowledges the present time, and from now on for each message.
+        """Wait until the controller acknowledges the present time, and from now on after each message.
 
-        `anew` where it has been configured since it was waited for last, so that it counts from zero.
+        `anew` if it has been configured since then, so that it counts from zero.
         """
         self.linked = True
         self._seen = NOTHING
         if anew:
-            self._last_effort, self._hears = 0, False
-        self.tell_time()
+            self._last_effort, self._effort_received = 0, False
+        self.publish_time()
         self._seen = self._seen._replace(time=0)
-        self.tell_time()  # the second answer comes after all messages that waited before the first
+        self.publish_time()  # the second acknowledgement comes after all messages that waited before the first
 
     def unlink(self) -> None:
-        """From now on time goes on without the controller: it is gone, or cannot act."""
+        """Advance time without the controller from now on: it has ended, or cannot act."""
         self.linked = False
 
-    def tell_time(self) -> None:
+    def publish_time(self) -> None:
         """Publish the present time, and wait until it is acknowledged."""
         self._take_acknowledgements()
         self._seen = self._seen._replace(time=-1)
@@ -111,8 +106,7 @@ class Lockstep:
     def publish(self, publisher: Publisher, message: JointState | Float64MultiArray) -> None:
         """Publish a joint state or a command, and wait until it is acknowledged; again where it was lost on the way.
 
-        It is taken right after a time if it waits then. Two times that are acknowledged without it show that there is
-        none.
+        A waiting message is taken right after a time. If two times are acknowledged without it, it was lost.
         """
         before = self._seen.states
         while self.linked and self._seen.states == before:
@@ -120,7 +114,7 @@ class Lockstep:
             self._await(lambda: self._seen.states > before, "a message", AGAIN)
             for _ in range(2):
                 if self._seen.states == before:
-                    self.tell_time()
+                    self.publish_time()
 
     def _publish_time(self) -> None:
         message = Clock()
@@ -129,22 +123,22 @@ class Lockstep:
 
     def _await(self, done: Callable[[], bool], what: str, seconds: float = np.inf) -> None:
         """Wait for an acknowledgement and for the efforts that were sent before it, `seconds` at most."""
-        began = told = time.monotonic()
+        began = published = time.monotonic()
         while self.linked:
             self._take_acknowledgements()
             self.listen()
-            if done() and not (self._hears and self._last_effort < self._seen.efforts):
+            if done() and not (self._effort_received and self._last_effort < self._seen.efforts):
                 return
             self.watch()
             now = time.monotonic()
             if now - began > seconds:
                 return
-            if now - told > AGAIN:  # the same time again changes nothing and is acknowledged again
+            if now - published > AGAIN:  # the same time again changes nothing and is acknowledged again
                 self._publish_time()
-                told = now
+                published = now
             if now - began > LONGEST_WAIT:
                 raise ReactionError(f"the controller has not acknowledged {what} within {LONGEST_WAIT:g} s")
-            self._news.wait(0.01)
+            self._acknowledged.wait(0.01)
 
     def _take_acknowledgements(self) -> None:
         while (taken := take(self._acknowledgements, Int64MultiArray)) is not None:
@@ -157,7 +151,7 @@ class Lockstep:
         """Take the commands that have come."""
         while self._commands is not None and (taken := take(self._commands, Float64MultiArray)) is not None:
             message, info = taken
-            self._last_effort, self._hears = info["publication_sequence_number"], True
+            self._last_effort, self._effort_received = info["publication_sequence_number"], True
             self.on_effort(self._last_effort, list(message.data))
 
     @property

@@ -86,10 +86,10 @@ def _detected(rig: Rig) -> bool:
 
 def judge_cut(rig: Rig, first: int, swap: int | None) -> None:
     """What follows the detection in turn `first`; motors `swap` and the next one are exchanged."""
-    rate = np.array(rig.arm.promise.rate)
+    rate = np.array(rig.arm.promised.rate)
     if swap is not None:  # each is driven at the rate of the other
         rate[swap : swap + 2] = rate[swap : swap + 2].min()
-    speeds, given = np.array(rig.driver.speeds[first:]), np.array(rig.driver.given[first:])
+    speeds, given = np.array(rig.driver.speeds[first:]), np.array(rig.driver.motor_efforts[first:])
     limit, names = rig.robot.velocity_limit, rig.robot.joint_names
     fast = np.abs(speeds) > limit
     adding = (given * speeds > 0.0) & fast & (np.abs(given) > NOTHING * rig.arm.limits)

@@ -117,7 +117,7 @@ def no_arm(name: str, injected: str, text: str) -> None:
         rig.check(rig.controller.lifecycle_state() == "unconfigured", "it is configured")
         rig.check(rig.controller.process.exit_code is None, "the process has ended")
         rig.check("cannot configure" in rig.controller.process.output(), "no line says why")
-        rig.check(not len(rig.driver.heard), "efforts came")
+        rig.check(not len(rig.driver.log), "efforts came")
 
     FAULTS.add(
         name, injected, "not configured, one line says why; silent", inject, start={"robot_description": text},

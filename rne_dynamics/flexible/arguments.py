@@ -16,10 +16,10 @@ _MODAL = ("delta", "deltad", "deltadd")
 
 def check_flexible(arm: FlexibleArm) -> None:
     """`ModelError` for a rigid robot or a mechanism, which callers without type checkers may hand over."""
-    if not isinstance(arm, FlexibleArm):
+    if not getattr(arm, "flexible_links", ()):
         name = getattr(arm, "name", type(arm).__name__)
         raise ModelError(
-            f"robot {name!r} has no flexible links, and what was asked of it is for arms that have some; take the "
+            f"robot {name!r} has no flexible links, and this function is for arms that have some; take the "
             "functions of rne_dynamics itself, or describe how its links bend in a model file (flexible: ...)"
         )
 

@@ -77,7 +77,8 @@ def flexible_moving_base_energies(
     arm
         The arm.
     position, rotation, base
-        The root link's origin and axes in the world, and its packed motion; shapes (B, 3), (B, 3, 3), (B, 12).
+        The root link's origin and axes in the world, and its motion as `BaseMotion.packed` gives it; shapes (B, 3),
+        (B, 3, 3), (B, 12).
     z, zd
         Joints and modes, and their rates; shape (B, n + modes).
     """
@@ -103,12 +104,9 @@ def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
 def flexible_kinetic_energy(
     arm: FlexibleArm, q: ArrayLike, delta: ArrayLike, qd: ArrayLike, deltad: ArrayLike
 ) -> Array:
-    """Kinetic energy of links, beams and rotors, ½ żᵀ J ż, J; shape (…). Parameters as for `equations_of_motion`.
+    """Kinetic energy of links, beams and rotors, ½ żᵀ J ż, J; shape (…).
 
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    Parameters and errors as for `equations_of_motion`.
     """
     lead, rows = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     zd = np.hstack(rows[2:])
@@ -119,17 +117,7 @@ def flexible_kinetic_energy(
 def flexible_center_of_mass(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> Array:
     """Mass centre of everything, the base included, where the links are bent, in the base's axes, m; shape (…, 3).
 
-    Parameters
-    ----------
-    arm
-        The arm.
-    q, delta
-        Joint positions, rad or m, shape (…, n), and amplitudes of the modes, shape (…, modes).
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    Parameters and errors as for `equations_of_motion`.
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     center: Array = _first_moment(arm, positions, amplitudes) / arm.mass
@@ -139,12 +127,8 @@ def flexible_center_of_mass(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) ->
 def flexible_potential_energy(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike) -> Array:
     """Energy in the gravity field (50) and in the bent links (46), J; shape (…).
 
-    Zero where nothing bends and the mass centre is at the world's origin, as for a rigid arm.
-
-    Raises
-    ------
-    ArgumentError
-        A wrong shape, NaN or infinity.
+    Zero where nothing bends and the mass centre is at the world's origin, as for a rigid arm. Parameters and errors as
+    for `equations_of_motion`.
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
     gravity = -_first_moment(arm, positions, amplitudes) @ arm.gravity

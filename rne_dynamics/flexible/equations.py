@@ -46,7 +46,7 @@ def flexible_terms_kernel(
     packed, work
         See `packed.py`.
     base
-        Packed base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
+        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
     z, zd
         Shape (n + modes,).
     wrenches

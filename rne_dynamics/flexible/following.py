@@ -1,4 +1,4 @@
-"""What joint efforts a motion takes while the links vibrate as they will: inverse dynamics along a whole motion."""
+"""Inverse dynamics along a whole motion: joint efforts while the links vibrate freely."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class JointMotion(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """What happens while the joints move as prescribed, one row a time.
+    """Efforts and deflections while the joints move as prescribed, one row for each time.
 
     Parameters
     ----------
     times
         s; shape (rows,).
     tau
-        The efforts that it takes, N·m or N; shape (rows, n).
+        Joint efforts, N·m or N; shape (rows, n).
     delta, deltad
         Amplitudes of the modes and their rates; shape (rows, modes).
     findings
-        What left the range of the theory on the way, see `range_findings`; empty where nothing did.
+        Violations of the theory's range on the way, see `range_findings`.
     """
 
     times: Array

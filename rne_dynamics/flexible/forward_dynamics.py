@@ -79,10 +79,8 @@ def flexible_forward_dynamics(
 
     Raises
     ------
-    ArgumentError
-        Wrong shapes, NaN or infinity.
-    ModelError
-        An unknown link in `wrenches`.
+    ArgumentError, ModelError
+        As for `equations_of_motion`.
     SingularInertiaError
         A joint or mode that moves no inertia; names it.
     """

@@ -16,7 +16,7 @@ from rne_dynamics.model.inertia import Array
 
 
 class JointEffort(NamedTuple):
-    """Joint efforts, N·m or N, shape (…, n), and what the modes do meanwhile, shape (…, modes)."""
+    """Joint efforts, N·m or N, shape (…, n), and accelerations of the modes, shape (…, modes)."""
 
     tau: Array
     deltadd: Array
@@ -33,7 +33,7 @@ def flexible_inverse_dynamics(
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
 ) -> JointEffort:
-    """Efforts that give the joints the accelerations `qdd`, the deflections moving as they must.
+    """Efforts that give the joints the accelerations `qdd`, the deflections moving freely.
 
     No effort acts on a deflection, so its acceleration follows from its own equation: J_δδ δ̈ = −bias_δ − J_δq q̈.
     `follow` (following.py) goes on from there along a whole motion.
@@ -41,16 +41,9 @@ def flexible_inverse_dynamics(
     Parameters
     ----------
     arm, q, delta, qd, deltad, wrenches, base_motion
-        As for `equations_of_motion`.
+        As for `equations_of_motion`, and so are the errors.
     qdd
         Joint accelerations; shape (…, n).
-
-    Raises
-    ------
-    ArgumentError
-        Wrong shapes, NaN or infinity.
-    ModelError
-        An unknown link in `wrenches`.
     """
     lead, (q, delta, qd, deltad, wanted) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad, qdd=qdd)
     n = arm.n

@@ -126,7 +126,7 @@ def _vibrations(M: Array, K: Array, D: Array) -> tuple[Array, Array, Array]:
     inverse = np.linalg.inv(M)
     A = np.block([[np.zeros((m, m)), np.eye(m)], [-inverse @ K, -inverse @ D]])
     values, vectors = np.linalg.eig(A)
-    # one of each conjugate pair; real ones, where nothing swings, stand alone
+    # one of each conjugate pair; real ones, of overdamped motion, have no partner
     chosen = values.imag >= 0.0
     values, vectors = values[chosen], vectors[:m, chosen]
     order = np.argsort(np.abs(values), kind="stable")

@@ -1,4 +1,4 @@
-"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and what each mode moves.
+"""Kinematics of flexible arms (sections 2 and 5.1 of document 003): W, its rates, and its derivatives by the modes.
 
 The arrays are those of `Work`; W and its derivatives are kept as `packed.py` says.
 """
@@ -148,12 +148,12 @@ def motion_kernel(packed: Packed, work: Work, base: Array, z: Array, zd: Array, 
     Parameters
     ----------
     base
-        Packed base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes. So gravity enters as the base's acceleration, and
+        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes. So gravity enters as the base's acceleration, and
         (89), (90) need no sums of their own.
     z, zd
         Coordinates and rates; shape (n + modes,).
     zdd
-        Their accelerations, which then count in `ddW`: (10), (15) as they stand. None leaves them out: (64), (65).
+        Their accelerations, which `ddW` then includes: (10), (15) as written. None leaves them out: (64), (65).
     """
     root, droot, ddroot = work.Y, work.T, work.Q[0]  # until the bodies below the base are done they are free
     for i in range(packed.topology.shape[0]):

@@ -1,4 +1,4 @@
-"""What the kernels of flexible arms take: the arm as plain arrays, and the memory they work in.
+"""A flexible arm as plain arrays for the kernels, and their work memory.
 
 A homogeneous transformation W of document 003 (the homogeneous coordinate first) is kept as four 3-vectors, shape
 (4, 3): its translation and the three columns of its rotation, all in the base's axes. That is Wᵀ without its constant
@@ -100,7 +100,7 @@ class Work(NamedTuple):
     lever
         ∂W_i/∂δ_λk (4, 3) for the modes k of the parent; shape (bodies, width, 4, 3).
     G
-        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of all that body i carries.
+        G_i (37), completed; shape (bodies, 4, 4). After the masses have been summed, those of the subtree of body i.
     D
         D_ik (36); shape (modes, 4, 3).
     Q
@@ -124,10 +124,10 @@ class Work(NamedTuple):
 @lru_cache(maxsize=16)
 def pack(arm: FlexibleArm) -> Packed:
     """The arrays of an arm; kept for the last few arms."""
-    robot, flexible = arm.body_model, {link.link: link for link in arm.links}
+    robot, flexible = arm.body_model, {link.link: link for link in arm.flexible_links}
     joints = {joint.name: joint for joint in robot.tree.joints}
     parameters = robot.parameters
-    width, modes = max(link.modes for link in arm.links), arm.modes
+    width, modes = max(link.modes for link in arm.flexible_links), arm.modes
     topology = np.zeros((robot.bodies, 5), dtype=np.int64)
     first, second = np.zeros((modes, 4, 3)), np.zeros((modes, width, 3, 3))
     shortening = np.zeros((modes, width, 4, 3))
@@ -136,8 +136,8 @@ def pack(arm: FlexibleArm) -> Packed:
     translation, turn = np.zeros((robot.bodies, width, 3)), np.zeros((robot.bodies, width, 3))
     bend = np.zeros((robot.bodies, width, width, 3))
     moments = np.empty((robot.bodies, 4, 4))
-    starts = np.cumsum([0, *(link.modes for link in arm.links)])
-    for link, start in zip(arm.links, starts.tolist(), strict=False):
+    starts = np.cumsum([0, *(link.modes for link in arm.flexible_links)])
+    for link, start in zip(arm.flexible_links, starts.tolist(), strict=False):
         frame, m = robot.links[link.link], slice(start, start + link.modes)
         topology[frame.body, FIRST_MODE], topology[frame.body, MODES] = start, link.modes
         _turned_integrals(link, frame.rotation, first[m], second[m], shortening[m])
@@ -202,10 +202,10 @@ def workspace(packed: Packed) -> Work:
 
 def _nonlinear(arm: FlexibleArm, width: int) -> Array:
     """`Packed.nonlinear`: equal products of amplitudes are counted once, with the sum of their coefficients."""
-    if not any(link.coupling.any() or link.hardening.any() for link in arm.links):
+    if not any(link.coupling.any() or link.hardening.any() for link in arm.flexible_links):
         return np.zeros((arm.modes, 0))
     out = np.zeros((arm.modes, math.comb(width + 1, 2) + math.comb(width + 2, 3)))
-    for link in arm.links:
+    for link in arm.flexible_links:
         rows, m, column = out[arm.mode_slice(link.link)], link.modes, 0
         for j in range(m):
             for k in range(j, m):

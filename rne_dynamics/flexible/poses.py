@@ -1,4 +1,4 @@
-"""Where the links of a bent arm are, and how far their ends are from where stiff ones would have them."""
+"""Forward kinematics of a bent arm, and the deflections of its links' ends."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def tip_deflections(arm: FlexibleArm, delta: ArrayLike) -> Array:
     Parameters
     ----------
     arm
-        The arm; the links are in the order of `arm.links`.
+        The arm; the links are in the order of `arm.flexible_links`.
     delta
         Amplitudes of the modes; shape (…, modes).
 
@@ -81,10 +81,10 @@ def tip_deflections(arm: FlexibleArm, delta: ArrayLike) -> Array:
         A wrong shape, NaN or infinity.
     """
     lead, (amplitudes,) = coordinates(arm, delta=delta)
-    out, start = np.zeros((len(amplitudes), len(arm.links), 6)), 0
-    for k, link in enumerate(arm.links):
+    out, start = np.zeros((len(amplitudes), len(arm.flexible_links), 6)), 0
+    for k, link in enumerate(arm.flexible_links):
         there, own = link.at(link.tip), amplitudes[:, start : start + link.modes]
         out[:, k, :3] = own @ there.translation - 0.5 * np.einsum("bk,bl,klx->bx", own, own, there.shortening)
         out[:, k, 3:] = own @ there.rotation
         start += link.modes
-    return out.reshape((*lead, len(arm.links), 6))
+    return out.reshape((*lead, len(arm.flexible_links), 6))

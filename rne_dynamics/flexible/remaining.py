@@ -61,6 +61,19 @@ def bias_kernel(
 
 
 @in_place_helper
+def _changed_by(work: Work, first: int, m: int, rates: Array, start: int) -> None:
+    """`work.T` = Σ rates_k D_k over the m modes of a body, the first of them at `first` in D and `start` in `rates`."""
+    S = work.T
+    for r in range(4):
+        for s in range(3):
+            S[r, s] = 0.0
+    for k in range(m):
+        for r in range(4):
+            for s in range(3):
+                S[r, s] += rates[start + k] * work.D[first + k, r, s]
+
+
+@in_place_helper
 def _own_terms(packed: Packed, work: Work, i: int, zd: Array, zdd: Array | None) -> None:
     """Q of body i alone (87): G Ẅᵀ + 2 (Σ δ̇ D) Ẇᵀ, and −(Σ Σ δ̇ δ̇ shortening) Wᵀ; with accelerations (Σ δ̈ D) Wᵀ."""
     G, W, dW, ddW, Q = work.G[i], work.W[i], work.dW[i], work.ddW[i], work.Q[i]
@@ -72,24 +85,12 @@ def _own_terms(packed: Packed, work: Work, i: int, zd: Array, zdd: Array | None)
     if m == 0:
         return
     S = work.T
-    for r in range(4):
-        for s in range(3):
-            S[r, s] = 0.0
-    for k in range(m):
-        for r in range(4):
-            for s in range(3):
-                S[r, s] += zd[start + k] * work.D[first + k, r, s]
+    _changed_by(work, first, m, zd, start)
     for r in range(4):
         for x in range(3):
             Q[r, x] += 2.0 * (S[r, 0] * dW[1, x] + S[r, 1] * dW[2, x] + S[r, 2] * dW[3, x])
     if zdd is not None:
-        for r in range(4):
-            for s in range(3):
-                S[r, s] = 0.0
-        for k in range(m):
-            for r in range(4):
-                for s in range(3):
-                    S[r, s] += zdd[start + k] * work.D[first + k, r, s]
+        _changed_by(work, first, m, zdd, start)
         for r in range(4):
             for x in range(3):
                 Q[r, x] += S[r, 0] * W[1, x] + S[r, 1] * W[2, x] + S[r, 2] * W[3, x]

@@ -1,4 +1,4 @@
-"""Deflections in which a flexible arm does not vibrate: under gravity at rest, or while its joints move."""
+"""Quasi-static deflections of a flexible arm: under gravity at rest, or while its joints move."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def quasi_static(
     ArgumentError
         Wrong shapes, NaN or infinity.
     ModelError
-        An unknown link in `wrenches`; an arm that does not settle: what it carries is more than its links can hold.
+        An unknown link in `wrenches`; an arm that does not settle: its links cannot hold the load.
 
     Warns
     -----
@@ -120,7 +120,7 @@ def _settle(arm: FlexibleArm, q: Array, qd: Array, qdd: Array, wrenches: Wrenche
             break  # balanced as a pencil on its tip
         delta = delta - np.linalg.solve(slope, total[n:])
     raise ModelError(
-        f"arm {arm.name!r} does not settle at q = {q.tolist()}: what its links carry there bends them without end, or "
+        f"arm {arm.name!r} does not settle at q = {q.tolist()}: the load bends its links without limit there, or "
         "they turn faster than they vibrate; make them stiffer (EI), the load lighter, the motion slower"
     )
 

@@ -12,18 +12,18 @@ from rne_dynamics.model.inertia import Array
 
 def elastic_matrix(arm: FlexibleArm) -> Array:
     """K (42) of all modes, one block a link; shape (modes, modes)."""
-    return _blocks(arm, [link.stiffness for link in arm.links])
+    return _blocks(arm, [link.stiffness for link in arm.flexible_links])
 
 
 def damping_matrix(arm: FlexibleArm) -> Array:
     """The links' own damping, one block a link; shape (modes, modes)."""
-    return _blocks(arm, [link.damping for link in arm.links])
+    return _blocks(arm, [link.damping for link in arm.flexible_links])
 
 
 def elastic_energy(arm: FlexibleArm, delta: Array) -> Array:
     """Energy in the bent links (46), J, with its third and fourth order if they are stiffened; δ (rows, modes)."""
     energy: Array = 0.5 * np.einsum("bi,ij,bj->b", delta, elastic_matrix(arm), delta)
-    for link in arm.links:
+    for link in arm.flexible_links:
         own = delta[:, arm.mode_slice(link.link)]
         energy = energy + np.einsum("bi,bj,bk,ijk->b", own, own, own, link.coupling, optimize=True) / 3.0
         energy = energy + 0.25 * np.einsum("bi,bj,bk,bl,ijkl->b", own, own, own, own, link.hardening, optimize=True)

@@ -1,4 +1,4 @@
-"""Whether the bending of a flexible arm is one that its theory can compute, and what to say where it is not.
+"""Range of validity of the bending theory: checks of deflections and speeds, and their messages.
 
 The plain theory of document 003 takes a deflection d (as a part of the length) to first order: a beam gets longer by
 0.6 d², 0.6 % of its length at 10 %. With stiffening the error of the tip under a load is 0.28 d⁴, 0.03 % at 18 %. Both
@@ -49,7 +49,7 @@ class _End(NamedTuple):
 @lru_cache(maxsize=16)
 def _ends(arm: FlexibleArm) -> tuple[_End, ...]:
     found = []
-    for link in arm.links:
+    for link in arm.flexible_links:
         there = link.at(link.tip)
         line = link.tip if not isinstance(link.field, BeamField) else link.field.beam.length * link.field.beam.axis
         length = float(np.linalg.norm(line)) or 1.0
@@ -67,13 +67,13 @@ def deflections(arm: FlexibleArm, delta: Array) -> Array:
 
 def largest_deflection(arm: FlexibleArm, link: str) -> float:
     """How far the end of a flexible link may be deflected, as a part of its length: `STIFFENED` or `PLAIN`."""
-    return STIFFENED if _ends(arm)[arm.links.index(arm.flexible_link(link))].stiffened else PLAIN
+    return STIFFENED if _ends(arm)[arm.flexible_links.index(arm.flexible_link(link))].stiffened else PLAIN
 
 
 def range_findings(
     arm: FlexibleArm, q: Array, delta: Array, qd: Array, times: ArrayLike | None = None
 ) -> tuple[str, ...]:
-    """What left the range of the theory in some states, one sentence a link and cause; empty where nothing did.
+    """Violations of the theory's range in some states, one sentence for each link and cause.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def range_findings(
     """
     found = []
     at = None if times is None else np.asarray(times, dtype=np.float64)
-    for k, (link, part) in enumerate(zip(arm.links, deflections(arm, delta).T, strict=True)):
+    for k, (link, part) in enumerate(zip(arm.flexible_links, deflections(arm, delta).T, strict=True)):
         full = _ends(arm)[k].stiffened
         worst, limit = int(np.argmax(part)), largest_deflection(arm, link.link)
         if part[worst] > limit:
@@ -112,21 +112,21 @@ def reported_findings(
 
 
 def divergence(arm: FlexibleArm, delta: Array) -> str:
-    """What to say where a link is deflected by its length and more, for δ (modes,)."""
+    """The message for a link that is deflected by its length or more, for δ (modes,)."""
     part = deflections(arm, delta)
     k = int(np.argmax(part))
-    mend = "move more gently, or make the link stiffer"
+    fix = "move more gently, or make the link stiffer"
     if not _ends(arm)[k].stiffened:
-        mend += "; without stiffening a link that turns as fast as it vibrates diverges (stiffening: true)"
+        fix += "; without stiffening a link that turns as fast as it vibrates diverges (stiffening: true)"
     return (
-        f"the deflection of flexible link {arm.links[k].link!r} diverges: it has come to {part[k]:.3g} of the link's "
-        f"length, far beyond the theory of small bending; {mend}"
+        f"the deflection of flexible link {arm.flexible_links[k].link!r} diverges: it has come to {part[k]:.3g} of the "
+        f"link's length, far beyond the theory of small bending; {fix}"
     )
 
 
 def _spin(arm: FlexibleArm, k: int, q: Array, qd: Array, at: Array | None) -> list[str]:
     """Whether a link without stiffening turns, across its own axis, near its first frequency."""
-    link = arm.links[k]
+    link = arm.flexible_links[k]
     axis = forward_kinematics(arm.robot, q).rotation[:, arm.robot.link_names.index(link.link)] @ _ends(arm)[k].axis
     turn = np.einsum("bij,bj->bi", jacobian(arm.robot, q, link.link)[:, 3:], qd)
     rate = np.linalg.norm(np.cross(axis, turn), axis=-1)

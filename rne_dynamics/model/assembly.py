@@ -1,65 +1,18 @@
-"""From a tree of links and joints to the frozen, packed model.
-
-Fixed joints are merged into their parent, every joint frame is turned until its axis is z, planar joints
-become three joints, mimic joints share their leader's coordinate.
-"""
+"""Models of trees, and models with a payload or locked joints."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from types import MappingProxyType
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping
+from typing import TypeVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import ModelError
-from rne_dynamics.model import layout
-from rne_dynamics.model.inertia import Array, Inertia, frozen_array
-from rne_dynamics.model.robot import Base, LinkFrame, RobotModel
-from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, Payload, TreeJoint
+from rne_dynamics.model.bodies import Base
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.tree import KinematicTree, Payload
 
-_KIND = {
-    JointKind.REVOLUTE: layout.REVOLUTE,
-    JointKind.CONTINUOUS: layout.REVOLUTE,
-    JointKind.PRISMATIC: layout.PRISMATIC,
-    JointKind.FLOATING: layout.FLOATING,
-}
-_UPPER = np.triu_indices(3)
-_FLOATING_NAMES = ("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z")
-
-
-class _Body(NamedTuple):
-    """One moving body while the model is being put together."""
-
-    name: str
-    parent: int
-    kind: int
-    rotation: Array
-    position: Array
-    leads: Mimic
-    limits: Limits
-    friction: Friction
-    rotor: float
-
-
-def align_z(axis: ArrayLike) -> Array:
-    """The rotation whose z column is the unit vector `axis` and whose turn is smallest; shape (3, 3).
-
-    The identity for z, a half turn about x for −z.
-
-    Notes
-    -----
-    Rodrigues about (−y, x, 0) has the factor 1/(1 + z) = (1 − z)/(x² + y²). The first form loses all digits near −z,
-    the second near z. The second is taken for z < 0, with the direction (x, y)/√(x² + y²), which no tilt is too small
-    for.
-    """
-    x, y, z = np.asarray(axis, dtype=np.float64)
-    across = np.hypot(x, y)
-    if across < 1e-300:  # numbers so small have too few digits to give a direction
-        return np.diag([1.0, 1.0, 1.0] if z > 0.0 else [1.0, -1.0, -1.0])
-    s, a, b = (1.0 / (1.0 + z), x, y) if z >= 0.0 else (1.0 - z, x / across, y / across)
-    return np.array([[1.0 - s * a * a, -s * a * b, x], [-s * a * b, 1.0 - s * b * b, y], [-x, -y, z]])
+_Robot = TypeVar("_Robot", bound=Robot)
 
 
 def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = (0.0, 0.0, -9.81)) -> RobotModel:
@@ -79,177 +32,14 @@ def assemble(tree: KinematicTree, *, base: Base = "fixed", gravity: ArrayLike = 
     ModelError
         An unknown `base` or a gravity that is not three finite numbers.
     """
-    if base not in ("fixed", "floating"):
-        raise ModelError(f"base is {base!r}; it must be 'fixed' or 'floating'")
-    bodies: list[_Body] = []
-    frames: dict[str, LinkFrame] = {}
-    root = LinkFrame(tree.root, -1, np.eye(3), np.zeros(3))
-    if base == "floating":
-        bodies.append(_floating_base(tree))
-        root = LinkFrame(tree.root, 0, np.eye(3), np.zeros(3))
-    frames[tree.root] = root
-    for joint in tree.depth_first:
-        parent = frames[joint.parent]
-        R = parent.rotation @ joint.rotation
-        p = parent.position + parent.rotation @ joint.position
-        if joint.kind is JointKind.FIXED:
-            frames[joint.child] = LinkFrame(joint.child, parent.body, R, p)
-            continue
-        back = np.eye(3)
-        for body, turn in _bodies_of(tree, joint, parent.body, len(bodies), R, p):
-            bodies.append(body)
-            back = turn
-        frames[joint.child] = LinkFrame(joint.child, len(bodies) - 1, back, np.zeros(3))
-    return _pack(tree, base, frozen_array(gravity, (3,), "gravity"), bodies, frames)
+    return RobotModel.of(tree, base=base, gravity=gravity)
 
 
-def with_payload(robot: RobotModel, payload: Payload) -> RobotModel:
-    """A new model in which `payload` is part of its link; raises `ModelError` for an unknown link."""
-    return assemble(robot.tree.with_payload(payload), base=robot.base, gravity=robot.gravity)
+def with_payload(robot: _Robot, payload: Payload) -> _Robot:
+    """`robot.with_payload(payload)`: a new robot in which `payload` is part of its link."""
+    return robot.with_payload(payload)
 
 
-def with_lock(robot: RobotModel, lock: Mapping[str, float]) -> RobotModel:
-    """A new model in which the named joints are fixed at the given values (rad or m).
-
-    Joints that mimic a locked one are fixed with it. Raises `ModelError` for unknown, dependent or fixed joints.
-    """
-    return assemble(robot.tree.with_locked(lock), base=robot.base, gravity=robot.gravity)
-
-
-def _floating_base(tree: KinematicTree) -> _Body:
-    name = tree.root
-    return _Body(name, -1, layout.FLOATING, np.eye(3), np.zeros(3), Mimic(name), Limits(), Friction(), 0.0)
-
-
-def _bodies_of(
-    tree: KinematicTree, joint: TreeJoint, parent: int, number: int, R: Array, p: Array
-) -> Iterator[tuple[_Body, Array]]:
-    """The bodies a joint makes, each with the rotation of the child link's frame in the body's frame."""
-    if joint.kind is JointKind.FLOATING:
-        yield (
-            _Body(joint.name, parent, layout.FLOATING, R, p, Mimic(joint.name), joint.limits, Friction(), 0.0),
-            np.eye(3),
-        )
-        return
-    turn = align_z(joint.axis)
-    if joint.kind is not JointKind.PLANAR:
-        led = tree.leader(joint)
-        yield (
-            _Body(
-                joint.name,
-                parent,
-                _KIND[joint.kind],
-                R @ turn,
-                p,
-                led,
-                joint.limits,
-                joint.friction,
-                joint.rotor_inertia,
-            ),
-            turn.T,
-        )
-        return
-    # a planar joint: translate along the plane's two directions, then turn about its normal
-    x_first, y_then, z_last = turn[:, 0], turn[:, 1], turn[:, 2]
-    along_x, along_y = align_z(x_first), align_z(y_then)
-    steps = (
-        ("x", layout.PRISMATIC, R @ along_x, along_x),
-        ("y", layout.PRISMATIC, along_x.T @ along_y, along_y),
-        ("theta", layout.REVOLUTE, along_y.T @ align_z(z_last), align_z(z_last)),
-    )
-    for k, (suffix, kind, rotation, frame) in enumerate(steps):
-        name = f"{joint.name}/{suffix}"
-        yield (
-            _Body(
-                name,
-                parent if k == 0 else number + k - 1,
-                kind,
-                rotation,
-                p if k == 0 else np.zeros(3),
-                Mimic(name),
-                Limits(velocity=joint.limits.velocity, effort=joint.limits.effort),
-                joint.friction,
-                joint.rotor_inertia,
-            ),
-            frame.T,
-        )
-
-
-def _pack(
-    tree: KinematicTree, base: Base, gravity: Array, bodies: list[_Body], frames: Mapping[str, LinkFrame]
-) -> RobotModel:
-    nothing = Inertia()
-    inertia = [nothing] * len(bodies)
-    root_inertia = nothing
-    for link in tree.links:
-        if link.inertia is None:
-            continue
-        frame = frames[link.name]
-        there = link.inertia.moved(frame.rotation, frame.position)
-        if frame.body < 0:
-            root_inertia = there if root_inertia is nothing else root_inertia + there
-        else:
-            first = inertia[frame.body] is nothing
-            inertia[frame.body] = there if first else inertia[frame.body] + there
-
-    names: list[str] = []
-    limits: list[Limits] = []
-    where: dict[str, tuple[int, int]] = {}
-    nq = 0
-    for body in bodies:
-        if body.leads.joint != body.name:
-            continue
-        where[body.name] = (nq, len(names))
-        if body.kind == layout.FLOATING:
-            names.extend(f"{body.name}/{suffix}" for suffix in _FLOATING_NAMES)
-            limits.extend([Limits()] * 6)
-            nq += 7
-        else:
-            names.append(body.name)
-            limits.append(body.limits)
-            nq += 1
-
-    topology = np.zeros((len(bodies), layout.TOPOLOGY_COLUMNS), dtype=np.int64)
-    parameters = np.zeros((len(bodies), layout.COLUMNS))
-    for i, body in enumerate(bodies):
-        topology[i] = (body.parent, body.kind, *where[body.leads.joint])
-        about = inertia[i].about_origin
-        row = parameters[i]
-        row[layout.ROTATION : layout.ROTATION + 9] = body.rotation.ravel()
-        row[layout.PLACEMENT : layout.PLACEMENT + 3] = body.position
-        row[layout.MASS] = inertia[i].mass
-        row[layout.MOMENT : layout.MOMENT + 3] = inertia[i].first_moment
-        row[layout.INERTIA : layout.INERTIA + 6] = about[_UPPER]
-        row[layout.ROTOR] = body.rotor
-        row[layout.MULTIPLIER] = body.leads.multiplier
-        row[layout.OFFSET] = body.leads.offset
-        row[layout.VISCOUS] = body.friction.viscous
-        row[layout.COULOMB_FORWARD] = body.friction.coulomb_forward
-        row[layout.COULOMB_BACKWARD] = body.friction.coulomb_backward
-
-    return RobotModel(
-        name=tree.name,
-        tree=tree,
-        base=base,
-        gravity=gravity,
-        n=len(names),
-        nq=nq,
-        joint_names=tuple(names),
-        body_names=tuple(b.name for b in bodies),
-        links=MappingProxyType({x.name: frames[x.name] for x in tree.links}),
-        lower=_readonly(np.array([x.lower for x in limits], dtype=np.float64)),
-        upper=_readonly(np.array([x.upper for x in limits], dtype=np.float64)),
-        velocity_limit=_readonly(np.array([x.velocity for x in limits], dtype=np.float64)),
-        effort_limit=_readonly(np.array([x.effort for x in limits], dtype=np.float64)),
-        topology=_readonly(topology),
-        parameters=_readonly(parameters),
-        root_inertia=root_inertia,
-    )
-
-
-_T = TypeVar("_T", Array, NDArray[np.int64])
-
-
-def _readonly(array: _T) -> _T:
-    array.flags.writeable = False
-    return array
+def with_lock(robot: _Robot, lock: Mapping[str, float]) -> _Robot:
+    """`robot.with_lock(lock)`: a new robot in which the named joints are fixed at the given values (rad or m)."""
+    return robot.with_lock(lock)

@@ -10,7 +10,7 @@ from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array, Inertia, skew
 from rne_dynamics.model.principal import check_physical
 
-_MEND = "a hole must lie within the material, and be given with that material's density"
+_FIX = "a hole must lie within the material, and be given with that material's density"
 
 
 def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inertia:
@@ -32,7 +32,7 @@ def composite(parts: Iterable[Inertia], holes: Iterable[Inertia] = ()) -> Inerti
     Notes
     -----
     Parts that overlap count twice where they do, and a hole that reaches out of the material takes out what was not
-    there; the inertia tells only when that leaves an impossible body.
+    there; the inertia shows it only when that leaves an impossible body.
     """
     whole: Inertia | None = None
     for part in parts:
@@ -48,7 +48,7 @@ def without(body: Inertia, hole: Inertia) -> Inertia:
     """The body less what a hole took out of it; both in the same frame. Errors as for `composite`."""
     mass = body.mass - hole.mass
     if mass <= 1e-12 * body.mass:
-        raise ModelError(f"a hole of {hole.mass:g} kg in a body of {body.mass:g} kg; some mass must be left; {_MEND}")
+        raise ModelError(f"a hole of {hole.mass:g} kg in a body of {body.mass:g} kg; some mass must be left; {_FIX}")
     com = (body.first_moment - hole.first_moment) / mass
     total: Array = np.zeros((3, 3))
     for sign, part in ((1.0, body), (-1.0, hole)):
@@ -57,4 +57,4 @@ def without(body: Inertia, hole: Inertia) -> Inertia:
     rest = Inertia(mass, com, 0.5 * (total + total.T))
     # round-off is as large as what was subtracted, not as what is left
     scale = np.abs(body.about(com)).max() / max(np.abs(rest.inertia).max(), np.finfo(float).tiny)
-    return check_physical(rest, f"what a hole of {hole.mass:g} kg leaves", mend=_MEND, tolerance=1e-12 * scale + 1e-9)
+    return check_physical(rest, f"what a hole of {hole.mass:g} kg leaves", fix=_FIX, tolerance=1e-12 * scale + 1e-9)

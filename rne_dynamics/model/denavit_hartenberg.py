@@ -22,8 +22,9 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.bodies import Base
 from rne_dynamics.model.inertia import Array, Inertia, rotation_matrix
-from rne_dynamics.model.robot import Base, RobotModel
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, TreeJoint, TreeLink
 
 Convention = Literal["standard", "modified"]

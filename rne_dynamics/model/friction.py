@@ -1,4 +1,4 @@
-"""Joint friction gathered per independent coordinate, for loops that cannot walk over bodies."""
+"""Joint friction for each independent coordinate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from rne_dynamics.model.layout import (
     VELOCITY_INDEX,
     VISCOUS,
 )
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.protocol import Robot
 
 
 class JointFriction(NamedTuple):
@@ -35,19 +36,15 @@ class JointFriction(NamedTuple):
     coulomb_backward: Array
 
 
-def joint_friction(robot: Machine) -> JointFriction:
+def joint_friction(robot: Robot) -> JointFriction:
     """The friction of a robot's coordinates, or of a mechanism's actuated joints; floating joints have none.
 
     By virtual work a body with q_i = k q + offset adds k² times its viscous coefficient and |k| times its Coulomb
     torque; a negative k swaps the directions.
     """
-    if isinstance(robot, Mechanism):
-        rows = [column[robot.actuated] for column in joint_friction(robot.robot)]
-        for row in rows:
-            row.flags.writeable = False
-        return JointFriction(*rows)
-    friction = JointFriction(np.zeros(robot.n), np.zeros(robot.n), np.zeros(robot.n))
-    for (kind, j), row in zip(robot.topology[:, [KIND, VELOCITY_INDEX]].tolist(), robot.parameters, strict=True):
+    tree = robot.open_tree
+    friction = JointFriction(np.zeros(tree.n), np.zeros(tree.n), np.zeros(tree.n))
+    for (kind, j), row in zip(tree.topology[:, [KIND, VELOCITY_INDEX]].tolist(), tree.parameters, strict=True):
         if kind == FLOATING:
             continue
         k = row[MULTIPLIER]
@@ -55,6 +52,7 @@ def joint_friction(robot: Machine) -> JointFriction:
         friction.viscous[j] += k * k * row[VISCOUS]
         friction.coulomb_forward[j] += abs(k) * row[ahead]
         friction.coulomb_backward[j] += abs(k) * row[back]
+    friction = JointFriction(*(column[robot.actuated] for column in friction))
     for array in friction:
         array.flags.writeable = False
     return friction

@@ -1,4 +1,4 @@
-"""Generated chains, trees and combs of any size, for counts, times over n, and tests at sizes that no robot has."""
+"""Generated chains, trees and combs of any size, for operation counts, times over n, and tests."""
 
 from __future__ import annotations
 

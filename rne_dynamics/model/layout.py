@@ -1,4 +1,4 @@
-"""The packed arrays behind a model: which column holds what.
+"""Columns of the arrays `topology` and `parameters` of a model.
 
 `topology` is int64 of shape (bodies, 4), `parameters` float64 of shape (bodies, COLUMNS). A body is a
 moving link with everything fixed to it; its frame is the joint's frame, whose z is the joint axis.
@@ -6,6 +6,9 @@ Bodies are numbered so that a parent comes before its children.
 """
 
 from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.spatial.columns import columns
 
@@ -35,3 +38,8 @@ FLOATING = 2
     COULOMB_BACKWARD,
     COLUMNS,
 ) = columns(9, 3, 1, 3, 6, 1, 1, 1, 1, 1, 1)
+
+
+def has_mimic(topology: NDArray[np.int64]) -> bool:
+    """Whether several bodies of a robot move with the same coordinate."""
+    return len(topology) != len(set(topology[:, VELOCITY_INDEX].tolist()))

@@ -1,4 +1,4 @@
-"""A closed loop of a mechanism: two frames on two links, and which of their relative motions its joint blocks."""
+"""A closed loop of a mechanism: two frames on two links, and the relative motions that its joint blocks."""
 
 from __future__ import annotations
 

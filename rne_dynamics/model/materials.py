@@ -1,7 +1,7 @@
-"""Densities and elastic moduli of what robots are made of, with where each figure comes from.
+"""Densities and elastic moduli of materials of robots, with sources.
 
 Typical values: an alloy's density varies by a percent or so, a plastic's by a few, a printed part's by its infill.
-Weigh the part where it matters. Moduli vary more: alloys by some percent, plastics by a tenth and more with
+Weigh the part where it matters. Moduli vary more: alloys by some percent, plastics by 10 % and more with
 temperature, moisture and the speed of loading, and a printed part is softer across its layers. Bend the part where it
 matters. """
 
@@ -114,6 +114,6 @@ def elastic(material: str) -> Elastic:
 def _key(material: str, otherwise: str) -> str:
     key = {"aluminum": "aluminium"}.get(material.lower(), material.lower().replace("-", "_").replace(" ", "_"))
     if key not in MATERIALS:
-        told = unknown_name("material", material, MATERIALS, "the table of materials")
-        raise ArgumentError(f"{told}; or {otherwise}")
+        unknown_material = unknown_name("material", material, MATERIALS, "the table of materials")
+        raise ArgumentError(f"{unknown_material}; or {otherwise}")
     return key

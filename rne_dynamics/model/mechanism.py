@@ -1,33 +1,32 @@
-"""A robot with closed loops: the tree that is left when they are cut, the loops, and what is driven."""
+"""A robot with closed loops: its tree with the loops cut, the loops, and the actuated joints."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import ModelError, unknown_name
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.loop import Loop
+from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Payload
 from rne_dynamics.spatial.columns import columns
 
 #: One row a loop: for each of the two frames its rotation and position in its body's frame, then six flags.
 ROTATION_A, POSITION_A, ROTATION_B, POSITION_B, BLOCKED, LOOP_COLUMNS = columns(9, 3, 9, 3, 6)
 
 
-@dataclass(frozen=True, eq=False)
-class Mechanism:
+@dataclass(frozen=True, eq=False, repr=False)
+class Mechanism(OnTree):
     """A mechanism ready for computation; never changed afterwards.
 
     Its joint vectors, in the order of `joint_names`, hold the actuated joints only: they are its coordinates, as for an
-    open arm. All joints of the tree stand in `robot.joint_names`; where a vector holds those, it is said.
+    open arm. All joints of the tree are in `robot.joint_names`; the text says where a vector holds those.
 
     Parameters
     ----------
@@ -59,15 +58,26 @@ class Mechanism:
     effort_weights: Mapping[str, float] = field(default_factory=dict)
     preload: Mapping[str, float] = field(default_factory=dict)
     #: `effort_weights` and `preload` of the actuated joints; shape (n,)
-    weights: Array = field(init=False, repr=False)
-    preloads: Array = field(init=False, repr=False)
+    weights: Array = field(init=False)
+    preloads: Array = field(init=False)
     #: bodies of each loop's frames A and B, −1 for the base; shape (loops, 2)
-    loop_bodies: NDArray[np.int64] = field(init=False, repr=False)
+    loop_bodies: NDArray[np.int64] = field(init=False)
     #: packed loops; shape (loops, LOOP_COLUMNS)
-    loop_frames: Array = field(init=False, repr=False)
+    loop_frames: Array = field(init=False)
     #: places of the actuated and of the other joints among the tree's coordinates
-    actuated: NDArray[np.int64] = field(init=False, repr=False)
-    passive: NDArray[np.int64] = field(init=False, repr=False)
+    actuated: NDArray[np.int64] = field(init=False)
+    passive: NDArray[np.int64] = field(init=False)
+
+    kind: ClassVar[Literal["mechanism"]] = "mechanism"
+    flexible_links: ClassVar[tuple[()]] = ()
+    mode_names: ClassVar[tuple[()]] = ()
+    modes: ClassVar[int] = 0
+    nz = OnTree.n
+    _called, _joint = "mechanism", "actuated joint"
+    _instead = (
+        "has closed loops, and this function is for open robots; take its open tree, mechanism.robot, with all "
+        "joints' positions from closed_chain.assembly.assemble"
+    )
 
     def __post_init__(self) -> None:
         robot = self.robot
@@ -130,21 +140,6 @@ class Mechanism:
         return np.array([given.get(joint, default) for joint in self.joint_names], dtype=np.float64)
 
     @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.robot.name
-
-    @property
-    def n(self) -> int:
-        """Number of actuated joints."""
-        return len(self.joint_names)
-
-    @property
-    def nq(self) -> int:
-        """Length of position vectors; the same as `n`."""
-        return self.n
-
-    @property
     def passive_names(self) -> tuple[str, ...]:
         """The joints that no motor drives."""
         return tuple(self.robot.joint_names[k] for k in self.passive)
@@ -155,66 +150,23 @@ class Mechanism:
         return int(self.loop_frames[:, BLOCKED:].sum())
 
     @property
-    def gravity(self) -> Array:
-        """In world axes, m/s²; shape (3,)."""
-        return self.robot.gravity
-
-    @property
-    def mass(self) -> float:
-        """Total mass, kg."""
-        return self.robot.mass
-
-    @property
     def neutral(self) -> Array:
         """Positions of the actuated joints in the posture; shape (n,)."""
-        neutral: Array = self.posture[self.actuated]
-        return neutral
+        return self._of_joints(self.posture)
 
     @property
-    def lower(self) -> Array:
-        """Lower position limits of the actuated joints; shape (n,)."""
-        lower: Array = self.robot.lower[self.actuated]
-        return lower
+    def rigid(self) -> Mechanism:
+        """The mechanism itself: nothing bends."""
+        return self
 
     @property
-    def upper(self) -> Array:
-        """Upper position limits of the actuated joints; shape (n,)."""
-        upper: Array = self.robot.upper[self.actuated]
-        return upper
+    def body_model(self) -> RobotModel:
+        """The open tree."""
+        return self.robot
 
-    @property
-    def velocity_limit(self) -> Array:
-        """Velocity limits of the actuated joints; shape (n,)."""
-        limit: Array = self.robot.velocity_limit[self.actuated]
-        return limit
-
-    @property
-    def effort_limit(self) -> Array:
-        """Effort limits of the actuated joints; shape (n,)."""
-        limit: Array = self.robot.effort_limit[self.actuated]
-        return limit
-
-    if not TYPE_CHECKING:  # mypy shall go on to refuse what is not there
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """What an open robot has and a mechanism has not: say what to do instead."""
-            if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
-                raise ModelError(
-                    f"mechanism {self.name!r} has closed loops, and what was asked of it is for open robots; take "
-                    "its open tree, mechanism.robot, with all joints' positions from closed_chain.assembly.assemble"
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def joint_index(self, name: str) -> int:
-        """Place of an actuated joint in every joint vector; `ModelError` with the nearest names if there is none."""
-        try:
-            return self.joint_names.index(name)
-        except ValueError:
-            raise unknown_name("actuated joint", name, self.joint_names, f"mechanism {self.name!r}") from None
-
-    def with_payload(self, payload: Payload) -> Mechanism:
-        """The same mechanism carrying a payload; `ModelError` for an unknown link."""
-        return replace(self, robot=with_payload(self.robot, payload))
+    def _of_joints(self, values: Array) -> Array:
+        driven: Array = values[self.actuated]
+        return driven
 
     def on_tree(self, robot: RobotModel) -> Mechanism:
         """The same loops, motors and posture on another tree, in which joints may have been locked."""
@@ -233,10 +185,11 @@ class Mechanism:
         return replace(self, posture=np.asarray(posture, dtype=np.float64))
 
 
-#: What control and simulation take: an open arm in its joint coordinates, or a mechanism in its actuated ones.
-Machine = RobotModel | Mechanism
+#: What control takes: an open arm in its joint coordinates, or a mechanism in its actuated ones.
+RigidRobot = RobotModel | Mechanism
+Machine = RigidRobot
 
 
-def open_tree(machine: Machine) -> RobotModel:
+def open_tree(machine: RigidRobot) -> RobotModel:
     """The robot itself, or a mechanism's tree with its loops cut."""
-    return machine.robot if isinstance(machine, Mechanism) else machine
+    return machine.open_tree

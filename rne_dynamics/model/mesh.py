@@ -77,7 +77,7 @@ class TriangleMesh:
         return sides
 
     def doubts(self) -> tuple[str, ...]:
-        """What can be computed and yet looks wrong: a sentence each, with its mend."""
+        """Warnings about a mesh that can be computed but looks wrong, one sentence each, with the fix."""
         largest = float(self.extent.max())
         if largest > _VAST:
             return (f"{self.name} is {largest:.4g} m across; if the file is in millimetres, give scale 0.001",)
@@ -174,7 +174,7 @@ def mesh_inertia(mesh: TriangleMesh, *, mass: float | None = None, density: floa
     centred = second - volume * np.outer(com, com)
     tensor = rho * (np.trace(centred) * np.eye(3) - centred)
     body = Inertia(rho * volume, mesh.vertices[mesh.triangles[0, 0]] + com, 0.5 * (tensor + tensor.T))
-    return check_physical(body, mesh.name, mend=_REPAIR, tolerance=1e-6)
+    return check_physical(body, mesh.name, fix=_REPAIR, tolerance=1e-6)
 
 
 def _volume_moments(mesh: TriangleMesh) -> tuple[float, Array, Array]:
@@ -188,7 +188,7 @@ def _volume_moments(mesh: TriangleMesh) -> tuple[float, Array, Array]:
 
 
 def _check_closed(mesh: TriangleMesh) -> None:
-    """Refuse a mesh unless every edge is walked as often one way as the other."""
+    """Refuse a mesh unless every edge is used as often in one direction as in the other."""
     count = len(mesh.vertices)
     start = mesh.triangles
     end = np.roll(mesh.triangles, -1, axis=1)

@@ -1,4 +1,4 @@
-"""What an inertia tells of its body: principal axes, symmetry, and whether a body could have it at all.
+"""Principal axes and symmetry of an inertia, and whether a body can have it.
 
 Sections 4.2.3.2 and 4.2.3.4 of the textbook chapter on Newton–Euler formulations.
 """
@@ -103,7 +103,7 @@ def _in_plane(normal: Array) -> Array:
 
 
 def symmetry_planes(body: Inertia, *, tolerance: float = 1e-9) -> tuple[str, ...]:
-    """Coordinate planes (of "xy", "yz", "zx") that can be planes of symmetry of the body, as far as its inertia tells.
+    """Coordinate planes (of "xy", "yz", "zx") that can be planes of symmetry of the body, as far as its inertia shows.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ def triangle_margin(moments: ArrayLike) -> float:
     return float(low + middle - high)
 
 
-def check_physical(body: Inertia, what: str, *, mend: str, tolerance: float = 1e-9) -> Inertia:
+def check_physical(body: Inertia, what: str, *, fix: str, tolerance: float = 1e-9) -> Inertia:
     """The body itself, if one can exist: positive mass, no negative moment, the triangle inequality.
 
     Parameters
@@ -149,7 +149,7 @@ def check_physical(body: Inertia, what: str, *, mend: str, tolerance: float = 1e
         Inertia in any frame.
     what
         What the body is, for the message.
-    mend
+    fix
         What to do about it, for the message.
     tolerance
         What is broken by less than this share of the largest moment is round-off.
@@ -160,15 +160,15 @@ def check_physical(body: Inertia, what: str, *, mend: str, tolerance: float = 1e
         No body is like that.
     """
     if body.mass <= 0.0:
-        raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {mend}")
+        raise ModelError(f"{what}: mass is {body.mass:g} kg; it must be above 0; {fix}")
     moments = principal_moments(body.inertia)
     shown = ", ".join(f"{x:.4g}" for x in moments)
     allowed = -tolerance * float(np.abs(moments).max())
     if moments[0] < allowed:
-        raise ModelError(f"{what}: principal moments are {shown} kg m^2; none may be negative; {mend}")
+        raise ModelError(f"{what}: principal moments are {shown} kg m^2; none may be negative; {fix}")
     if triangle_margin(moments) < allowed:
         raise ModelError(
-            f"{what}: principal moments are {shown} kg m^2; the largest must not exceed the sum of the others; {mend}"
+            f"{what}: principal moments are {shown} kg m^2; the largest must not exceed the sum of the others; {fix}"
         )
     return body
 

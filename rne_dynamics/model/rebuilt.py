@@ -1,4 +1,4 @@
-"""How frozen objects go to another process and come back frozen."""
+"""Pickling of frozen objects whose arrays stay read-only."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 class Rebuilt:
     """A dataclass that is pickled as the arguments it was made of.
 
-    NumPy forgets in a pickle which arrays are read-only. Made anew the object is checked and frozen again, and kernels,
-    which are compiled for one or the other kind of array, meet the kind that they know.
+    NumPy forgets in a pickle which arrays are read-only. Construction checks and
+    freezes the object again, so that kernels, which are compiled for read-only arrays, are not compiled anew.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -3,50 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.errors import unknown_name
+from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model import layout
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.model.bodies import Base, Bodies, LinkFrame, merged_bodies
+from rne_dynamics.model.inertia import Array, Inertia, frozen_array
 from rne_dynamics.model.packed_arm import packed
-from rne_dynamics.model.tree import KinematicTree
-
-Base = Literal["fixed", "floating"]
-
-
-@dataclass(frozen=True, eq=False)
-class LinkFrame:
-    """Where a link of the description sits.
-
-    Parameters
-    ----------
-    name
-        The link's name.
-    body
-        Number of the body it is part of; −1 where it is fixed to the base.
-    rotation, position
-        ``R_BL`` (3, 3) and ``p_BL`` (3,) of the link's frame in the body's frame; m. For body −1 the body's
-        frame is the root link's frame.
-    """
-
-    name: str
-    body: int
-    rotation: Array
-    position: Array
+from rne_dynamics.model.table import RobotTable
+from rne_dynamics.model.tree import KinematicTree, Payload
 
 
-@dataclass(frozen=True, eq=False)
-class RobotModel:
+@dataclass(frozen=True, eq=False, repr=False)
+class RobotModel(Bodies, RobotTable):
     """A rigid robot ready for computation. Made by `load_urdf` or `assemble`; never changed afterwards.
 
-    All joint vectors are in the order of `joint_names`. The model is frozen; `with_payload` and `with_lock`
-    (model/assembly.py) give new ones in about a millisecond and recompile nothing.
+    All joint vectors are in the order of `joint_names`. The model is frozen; `with_payload`, `with_lock`,
+    `with_gravity` and `with_effort_limit` give new ones in about a millisecond and recompile nothing. What all kinds of
+    robots have is in `Robot` (model/protocol.py).
 
     Parameters
     ----------
@@ -70,7 +50,7 @@ class RobotModel:
     lower, upper, velocity_limit, effort_limit
         Limits in the order of `joint_names`, infinite where the description gives none; shape (n,).
     topology, parameters
-        The packed arrays of `rne_dynamics.model.layout`.
+        The arrays that `rne_dynamics.model.layout` describes.
     root_inertia
         Inertia of what is fixed to the base, in the root link's frame; empty for a floating base.
     """
@@ -79,18 +59,20 @@ class RobotModel:
     tree: KinematicTree
     base: Base
     gravity: Array
-    n: int
-    nq: int
-    joint_names: tuple[str, ...]
-    body_names: tuple[str, ...]
-    links: Mapping[str, LinkFrame] = field(repr=False)
-    lower: Array = field(repr=False)
-    upper: Array = field(repr=False)
-    velocity_limit: Array = field(repr=False)
-    effort_limit: Array = field(repr=False)
-    topology: NDArray[np.int64] = field(repr=False)
-    parameters: Array = field(repr=False)
-    root_inertia: Inertia = field(repr=False)
+
+    kind: ClassVar[Literal["arm"]] = "arm"
+    posture: ClassVar[None] = None
+    loops: ClassVar[tuple[()]] = ()
+    flexible_links: ClassVar[tuple[()]] = ()
+    mode_names: ClassVar[tuple[()]] = ()
+    modes: ClassVar[int] = 0
+    passive_names: ClassVar[tuple[()]] = ()
+
+    @classmethod
+    def of(cls, tree: KinematicTree, *, base: Base, gravity: ArrayLike) -> RobotModel:
+        """The model of a tree; see `assemble`."""
+        bodies = vars(merged_bodies(tree, base))
+        return cls(**bodies, name=tree.name, tree=tree, base=base, gravity=frozen_array(gravity, (3,), "gravity"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         given = {f.name: getattr(self, f.name) for f in fields(self)}
@@ -102,6 +84,28 @@ class RobotModel:
         return tuple(self.links)
 
     @property
+    def open_tree(self) -> RobotModel:
+        """The robot itself: it has no loops to cut."""
+        return self
+
+    rigid = body_model = open_tree
+
+    @property
+    def nz(self) -> int:
+        """Number of generalised coordinates, the same as `n`: nothing bends."""
+        return self.n
+
+    @cached_property
+    def actuated(self) -> NDArray[np.int64]:
+        """Places of the driven joints, all of them; shape (n,)."""
+        return _readonly(np.arange(self.n))
+
+    @cached_property
+    def passive(self) -> NDArray[np.int64]:
+        """Places of the undriven joints; empty."""
+        return _readonly(np.arange(0))
+
+    @property
     def bodies(self) -> int:
         """Number of moving bodies, dependent ones included."""
         return len(self.topology)
@@ -109,7 +113,7 @@ class RobotModel:
     @cached_property
     def has_mimic(self) -> bool:
         """Whether some joints are dependent coordinates."""
-        return self.bodies != len(set(self.topology[:, layout.VELOCITY_INDEX].tolist()))
+        return layout.has_mimic(self.topology)
 
     @cached_property
     def mass(self) -> float:
@@ -161,7 +165,11 @@ class RobotModel:
 
         They hold the interpreter's lock while they use it, so threads of Python may share the robot.
         """
-        return packed(self, self.base_at_rest, checked=True)
+        return self.pack(self.base_at_rest, checked=True)
+
+    def pack(self, base: Array, *, checked: bool) -> Array:
+        """A new array of the model with a base motion (12,); `checked`: functions look for NaN and infinity."""
+        return packed(self, base, checked=checked)
 
     def link(self, name: str) -> LinkFrame:
         """The link of that name.
@@ -194,6 +202,40 @@ class RobotModel:
         except ValueError:
             raise unknown_name("joint", name, self.joint_names, f"robot {self.name!r}") from None
 
+    def on_tree(self, robot: RobotModel) -> RobotModel:
+        """The other model itself: an open robot is nothing besides its tree."""
+        return robot
+
+    def with_payload(self, payload: Payload | None) -> RobotModel:
+        """The model with `payload` as part of its link, itself for `None`; `ModelError` for an unknown link."""
+        return self if payload is None else self._with_tree(self.tree.with_payload(payload))
+
+    def with_lock(self, lock: Mapping[str, float]) -> RobotModel:
+        """The model with the named joints fixed at the given values, rad or m.
+
+        Joints that mimic a locked one are fixed with it. Raises `ModelError` for unknown, dependent or fixed joints.
+        """
+        return self._with_tree(self.tree.with_locked(lock))
+
+    def with_gravity(self, gravity: ArrayLike) -> RobotModel:
+        """The model in another gravity, in world axes, m/s², shape (3,); `ModelError` where it is not finite."""
+        return replace(self, gravity=frozen_array(gravity, (3,), "gravity"))
+
+    def with_effort_limit(self, limit: ArrayLike) -> RobotModel:
+        """The model with other effort limits, N·m or N, shape (n,); `ModelError` for NaN and limits below 0."""
+        return replace(self, effort_limit=effort_limits(self.name, self.n, limit))
+
+    def _with_tree(self, tree: KinematicTree) -> RobotModel:
+        return RobotModel.of(tree, base=self.base, gravity=self.gravity)
+
+
+def effort_limits(name: str, n: int, limit: ArrayLike) -> Array:
+    """Effort limits of `n` joints of the robot of that name; `ModelError` for another number, NaN and below 0."""
+    limits = np.array(limit, dtype=np.float64)
+    if limits.shape != (n,) or not (limits >= 0.0).all():
+        raise ModelError(f"effort limits of {name!r} are {limits.tolist()}; give {n}, none below 0")
+    return _readonly(limits)
+
 
 def _from_pickle(kind: type[RobotModel], given: dict[str, Any]) -> RobotModel:
     """A model as it was: NumPy forgets in a pickle which arrays are read-only, and kernels are compiled for these."""
@@ -203,3 +245,8 @@ def _from_pickle(kind: type[RobotModel], given: dict[str, Any]) -> RobotModel:
     for frame in given["links"].values():
         frame.rotation.flags.writeable = frame.position.flags.writeable = False
     return kind(**{**given, "links": MappingProxyType(given["links"])})
+
+
+def _readonly(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array

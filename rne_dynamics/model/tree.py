@@ -1,4 +1,4 @@
-"""A robot as its description tells it: links and joints in their own frames, nothing merged or packed.
+"""A robot as described: links and joints in their own frames, nothing merged.
 
 `KinematicTree` is what parsers produce and what `assemble` turns into a `RobotModel`. Payloads and
 locked joints are changes of the tree.

@@ -13,7 +13,7 @@ from rne_dynamics.errors import StateError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.lifecycle import NEWEST, ArmNode
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: Time without usable messages after which the base rests, s: one that goes on accelerating would throw the arm.
 TIMEOUT = 0.5
@@ -38,9 +38,7 @@ class BaseListener:
         self._filter = BaseFilter(BaseSensor(timeout=TIMEOUT), gravity)
         self._motion = BaseMotion()
         self.refused = 0
-        self._subscription = node.keep(
-            node.create_subscription(Imu, topic, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True)
-        )
+        self._subscription = node.keep(polled_subscription(node, Imu, topic, NEWEST, raw=True))
 
     def update(self) -> None:
         """Take what has come."""

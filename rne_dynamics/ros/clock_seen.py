@@ -11,7 +11,7 @@ from typing import NamedTuple
 from rclpy.node import Node
 from std_msgs.msg import Int64MultiArray
 
-from rne_dynamics.control.gate_settings import GateMode
+from rne_dynamics.control.gate.settings import GateMode
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.ros.lifecycle import OFFERED, ArmNode
 

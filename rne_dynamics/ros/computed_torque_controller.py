@@ -18,6 +18,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.loop_limits import check_loops
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
@@ -47,14 +48,14 @@ from rne_dynamics.ros.controller_parameters import (
 )
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode, Loop
 from rne_dynamics.ros.follow_action import Begin, FollowAction, follow_action
-from rne_dynamics.ros.jtc_names import JTC
-from rne_dynamics.ros.latest import Latest
+from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.loop_messages import Ended, Follow, Present, Snapshot
 from rne_dynamics.ros.loop_process import control_process
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint
 from rne_dynamics.ros.process import run
 from rne_dynamics.ros.speed_unit import FULL_SPEED, SpeedUnit
+from rne_dynamics.ros.throttle import Throttle
 from rne_dynamics.ros.trajectory_message import (
     MotionLimits,
     accept,
@@ -116,7 +117,7 @@ class ComputedTorqueController(EffortNode):
 
     _action: FollowAction | None = None
     _snapshot: Snapshot | None = None
-    foreign = JTC
+    aliases = JTC
 
     def __init__(self, control: Loop) -> None:
         super().__init__("computed_torque_controller", SCHEMA, control)
@@ -129,7 +130,7 @@ class ComputedTorqueController(EffortNode):
         self._refused, self._refusal = 0, ""
         self._followed: dict[int, OnEnd] = {}
         self._numbers = itertools.count(1)
-        self._speeds: Latest[float] = Latest(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
+        self._speeds: Throttle[float] = Throttle(lambda speed: self.control.tell("scale_speed", speed), SETTINGS_PERIOD)
         self._speed, self._unit = number(values, "speed_scaling"), SpeedUnit(str(values["speed_scaling_unit"]))
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
@@ -206,11 +207,9 @@ class ComputedTorqueController(EffortNode):
         present: Present = self.control.ask("present", start)
         robot, posture = self._robot, present.posture
         leading = leading_path(robot, posture) if isinstance(robot, Mechanism) and posture is not None else None
-        accepted = accept(
-            message, self._limits.joints, present.stamp, lambda at: present.followed, self._limits,
-            blend_time=self._blend_time, rate=present.rate, slope=present.slope, demand=self._demand(),
-            leading=leading, moving_end=self._moving_end,
-        )
+        moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
+        rules = Rules(self._limits, self._blend_time, self._demand(), leading, self._moving_end)
+        accepted = accept(message, moving, rules)
         if isinstance(robot, Mechanism) and posture is not None:
             check_loops(accepted.path, robot, posture, accepted.begin)
         motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
@@ -260,8 +259,8 @@ class ComputedTorqueController(EffortNode):
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits that leave no place to rest: the kernels are loaded all the same
             accept(
-                JointTrajectory(joint_names=list(robot.joint_names), points=[point]), robot.joint_names, 0,
-                lambda at: rest, self._limits, blend_time=self._blend_time, demand=self._demand(),
+                JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
+                CurrentMotion(0, lambda at: rest), Rules(self._limits, self._blend_time, self._demand()),
             )
 
     def _demand(self) -> EffortDemand | None:

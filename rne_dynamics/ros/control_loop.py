@@ -47,7 +47,7 @@ from rne_dynamics.ros.messages import EffortPublisher, TermsPublisher
 from rne_dynamics.ros.scheduling import settle
 from rne_dynamics.ros.setpoint_reader import SetpointReader
 from rne_dynamics.ros.state_reader import StateReader
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 # reading a member off its class is slow in Python 3.11
 FOREIGN, NO_VELOCITY = Reading.FOREIGN, Reading.NO_VELOCITY
@@ -164,18 +164,14 @@ class ControlLoop:
         self._seen = SeenPublisher(node, CLOCK_SEEN) if self.clock.simulated else None
         self._target = number_of(self.efforts.topic)
         self._drives = [
-            node.create_subscription(Bool, DRIVES, lambda message: None, profile, callback_group=TakenByHand())
+            polled_subscription(node, Bool, DRIVES, profile)
             for profile in (LATCHED, NEWEST)  # a latched publisher's last message, and publishers that latch nothing
         ] if setup.drives else []
         if self._drives:
             self.supervisor.drives(self.clock.now(), False)  # until they say that they do
-        self._base = [
-            node.create_subscription(Imu, BASE, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True)
-        ] if setup.base else []
+        self._base = [polled_subscription(node, Imu, BASE, NEWEST, raw=True)] if setup.base else []
         self._setpoints = [
-            node.create_subscription(
-                JointState, SETPOINTS, lambda message: None, NEWEST, callback_group=TakenByHand(), raw=True
-            )
+            polled_subscription(node, JointState, SETPOINTS, NEWEST, raw=True)
         ] if setup.settings.tracking is not None else []
         self._setpoint_reader, self._refusal_at = SetpointReader(robot.joint_names), -math.inf
         self.hot = HotLoop(
@@ -302,7 +298,7 @@ class ControlLoop:
     def turn(self) -> None:
         """Wait for one state or deadline, for 10 ms at most, and answer it; check the age of the state."""
         assert self.hot is not None
-        self.hot.turn(longest=BLIND_PERIOD if self.supervisor.blind else LONGEST_WAIT)
+        self.hot.turn(longest=BLIND_PERIOD if self.supervisor.dead_reckoning else LONGEST_WAIT)
         if not self.clock.simulated or self.clock.running_on:
             self._watch(self.clock.now())
 
@@ -446,7 +442,7 @@ class ControlLoop:
         if effort is not None:
             self._publish(effort)
             self.statistics.sent()
-        self._watch_at = now + (BLIND_PERIOD if self.supervisor.blind else WATCH_PERIOD)
+        self._watch_at = now + (BLIND_PERIOD if self.supervisor.dead_reckoning else WATCH_PERIOD)
         for subscription in self._drives:
             taken = take(subscription, Bool)
             if taken is not None:

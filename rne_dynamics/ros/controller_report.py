@@ -33,7 +33,7 @@ class ControllerReport:
         self._refused, self._clamped = refused, clamped
         clamp = s.clamp_text()
         level, message = OK, f"{s.mode.value}: {s.cause}" if s.cause else s.mode.value
-        if s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.blind) or s.gate.failed:
+        if s.mode is Mode.FAULT or (s.mode is Mode.STOPPING and s.dead_reckoning) or s.gate.failed:
             level = ERROR
         elif s.obstacle:
             level, message = ERROR, f"no motion is allowed: {s.obstacle}"
@@ -54,7 +54,7 @@ class ControllerReport:
             **{f"refused: {problem.value}": c.refused[problem] for problem in StateProblem},
             "last refusal": c.refusal, "estimated velocities": ", ".join(s.estimated),
             "foreign joint states": c.foreign, "time jumps": c.time_jumps, "held anew": c.held_anew,
-            "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.blind,
+            "clamped efforts": clamped, "last clamp": clamp, "blind efforts": c.dead_reckoned,
             "refused base motions": c.base_refused, "last base refusal": c.base_refusal,
             "lost streams": c.lost, "stops": c.stops, "faults": c.faults,
         }

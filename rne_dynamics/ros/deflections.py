@@ -58,7 +58,7 @@ class DeflectionsPublisher:
 
     def __init__(self, node: ArmNode, arm: FlexibleArm, divisor: int) -> None:
         self._arm, self._divisor, self._count = arm, divisor, 0
-        names = [f"{link.link}/{component}" for link in arm.links for component in COMPONENTS]
+        names = [f"{link.link}/{component}" for link in arm.flexible_links for component in COMPONENTS]
         zeros = [0.0] * len(names)
         self._message = JointState(name=names, position=zeros, velocity=zeros)
         self._position, self._velocity = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)

@@ -22,11 +22,10 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros import parent
 from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.listening import PATIENCE, Ear, Recording, Taken
 from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.session_recorder import PATIENCE, RawRecording, Recording, SessionRecorder
 from rne_dynamics.ros.trajectory_message import duration_message
 
 #: Apart from any real arm: what the demo publishes stays in this namespace.
@@ -127,7 +126,7 @@ def run(session: Session, progress: Progress) -> tuple[Recording, ...]:
 
 
 def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tuple[Recording, ...]:
-    ear = Ear(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
+    recorder = SessionRecorder(node, NAMESPACE, SIMULATOR, CONTROLLER, session.joints, flexible=session.flexible)
     trajectories = node.create_publisher(JointTrajectory, f"{CONTROLLER}/joint_trajectory", OFFERED)
     progress("starting simulator and controller", 0.0)
     with contextlib.ExitStack() as stack:
@@ -139,7 +138,6 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
                 NodeProcess(
                     name, ["--ros-args", "--params-file", str(files[name]), "-r", f"__ns:={NAMESPACE}",
                            "-r", f"/clock:={NAMESPACE}/clock"],
-                    {parent.VARIABLE: "1"},
                 )
             )
             for name in (SIMULATOR, CONTROLLER)
@@ -154,25 +152,26 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
 
         wait_until(all_ready, START_PATIENCE, "both processes to be ready", processes)
         wait_until(lambda: trajectories.get_subscription_count() > 0, PATIENCE, "the controller's topic", processes)
-        wait_until(ear.hears_everything, PATIENCE, "joint states, torque terms and the simulator's report", processes)
-        wait_until(ear.may_move, PATIENCE, "the controller's start-up check", processes)
-        taken: list[Taken] = []
+        streams = "joint states, torque terms and the simulator's report"
+        wait_until(recorder.receives_everything, PATIENCE, streams, processes)
+        wait_until(recorder.may_move, PATIENCE, "the controller's start-up check", processes)
+        taken: list[RawRecording] = []
         total, done = sum(r.duration for r in session.runs), 0.0
         for r in session.runs:
             if taken:
                 _reset(node, processes)
-                ear.forget()
-                wait_until(ear.hears_everything, PATIENCE, "the arm at its start", processes)
-                wait_until(ear.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
+                recorder.forget()
+                wait_until(recorder.receives_everything, PATIENCE, "the arm at its start", processes)
+                wait_until(recorder.may_move, PATIENCE, "the controller to hold the arm at its start", processes)
             told = _part(progress, done / total, r.duration / total)
-            begins = tuple(_move(session.joints, r, ear, trajectories, processes, told))
-            taken.append(ear.take(begins, ear.account(processes)))
+            begins = tuple(_move(session.joints, r, recorder, trajectories, processes, told))
+            taken.append(recorder.take(begins, recorder.account(processes)))
             done += r.duration
         progress("setting the arm down", 1.0)
         for process in reversed(processes):
             if process.stop() != 0:
                 raise RneDynamicsError(f"the {process.module} process has not ended cleanly:\n{process.output()}")
-    return tuple(ear.recording(t, ready) for t in taken)
+    return tuple(recorder.recording(t, ready) for t in taken)
 
 
 def _part(progress: Progress, before: float, share: float) -> Progress:
@@ -200,21 +199,22 @@ def _reset(node: Node, processes: Sequence[NodeProcess]) -> None:
 
 
 def _move(
-    joints: Sequence[str], run: Run, ear: Ear, trajectories: Any, processes: Sequence[NodeProcess], progress: Progress
+    joints: Sequence[str], run: Run, recorder: SessionRecorder, trajectories: Any, processes: Sequence[NodeProcess],
+    progress: Progress,
 ) -> Iterator[int]:
     """Send one move after the other; yields when each begins, ns."""
     done = 0.0
     for number, move in enumerate(run.moves, 1):
-        begin = ear.newest_stamp() + int(NOTICE * NANOSECONDS)
+        begin = recorder.newest_stamp() + int(NOTICE * NANOSECONDS)
         trajectories.publish(move_message(joints, move, begin))
         end = begin + int((move.duration + run.settle) * NANOSECONDS)
 
-        while (now := ear.newest_stamp()) < end:  # however slowly simulated time passes, as long as it does
+        while (now := recorder.newest_stamp()) < end:  # however slowly simulated time passes, as long as it does
             passed = done + max(now - begin, 0) / NANOSECONDS
             progress(f"move {number} of {len(run.moves)}", passed / run.duration)
 
             def later(now: int = now) -> bool:
-                return ear.newest_stamp() > now
+                return recorder.newest_stamp() > now
 
             wait_until(later, LOCKSTEP_TIMEOUT + PATIENCE, "the next joint state", processes, period=0.02)
         done += move.duration + run.settle

@@ -19,8 +19,8 @@ from rclpy.publisher import Publisher
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from rne_dynamics.control.gate import DRIVE_PERIOD, EffortGate
-from rne_dynamics.control.gate_settings import (
+from rne_dynamics.control.gate.effort_gate import DRIVE_PERIOD, EffortGate
+from rne_dynamics.control.gate.settings import (
     FAULT,
     PASSING,
     STOPPING,
@@ -47,6 +47,7 @@ from rne_dynamics.ros.controller_parameters import (
     effort_scales,
     velocity_limits,
 )
+from rne_dynamics.ros.described_robot import endless, loaded, relocked
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE, effort_reader, effort_type
@@ -57,7 +58,6 @@ from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
 from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EffortPublisher
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values, number, per_joint

@@ -28,18 +28,18 @@ from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.control_loop import BASE, CLOCK_SEEN, DRIVES, SETPOINTS
 from rne_dynamics.ros.controller_parameters import effort_scales
+from rne_dynamics.ros.described_robot import endless, loaded, relocked
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_type
-from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.lifecycle import LATCHED, ArmNode, payload
-from rne_dynamics.ros.listeners import Listeners
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop_messages import Entered, Said, Setup
 from rne_dynamics.ros.loop_process import LoopEndedError
-from rne_dynamics.ros.machine import endless, loaded, relocked
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.ros.throttle import Throttle
+from rne_dynamics.ros.topic_peers import TopicPeers
 
 #: How long a stop may take beyond its plan before the efforts are brought to zero at once, and how long that may take
 #: before the loop's process is killed, s.
@@ -119,10 +119,10 @@ class EffortNode(ArmNode):
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
         self.control.ask("build", self._setup(robot, settings), seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
-        self._newest: Latest[Settings] = Latest(lambda newest: self.control.tell("adopt", newest), SETTINGS_PERIOD)
+        self._newest: Throttle[Settings] = Throttle(lambda newest: self.control.tell("adopt", newest), SETTINGS_PERIOD)
         self._modes = self.keep(self.create_publisher(String, "~/state", LATCHED))
         self.diagnostics = Diagnostics(self)
-        self._listeners = Listeners(self, EFFORT_TOPIC)
+        self._peers = TopicPeers(self, EFFORT_TOPIC)
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
             self.keep(self.create_service(Trigger, f"~/{name}", action))
         if self.locked:
@@ -336,7 +336,7 @@ class EffortNode(ArmNode):
         return {}
 
     def _report(self) -> None:
-        self._listeners.count()
+        self._peers.count()
         try:
             level, message, values, stamp = self.control.ask("report")
             if self._simulated:
@@ -345,11 +345,11 @@ class EffortNode(ArmNode):
             level, message, values = ERROR, str(error), {}
         if level == WARN:
             self.diagnostics.warn(message)
-        if self.is_active and level in (OK, WARN) and self._listeners.warning:
-            level, message = self._listeners.level, self._listeners.warning
+        if self.is_active and level in (OK, WARN) and self._peers.warning:
+            level, message = self._peers.level, self._peers.warning
             self.diagnostics.warn(message)
         self.diagnostics.publish(
             level, message, values | {"locked joints": self._others.report(time.monotonic())}
-            | self._listeners.values() | self.status(),
+            | self._peers.values() | self.status(),
         )
         self.collect_garbage()

@@ -7,7 +7,7 @@ from std_msgs.msg import Int64MultiArray
 
 from rne_dynamics.ros.clock_seen import ClockSeen, number_of, seen_topic
 from rne_dynamics.ros.lifecycle import ArmNode
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: No acknowledgement may be lost.
 EVERYTHING = QoSProfile(depth=1000, reliability=ReliabilityPolicy.RELIABLE)
@@ -28,10 +28,7 @@ class Followers:
     """
 
     def __init__(self, node: ArmNode, commands: str) -> None:
-        self._subscription = node.keep(node.create_subscription(
-            Int64MultiArray, seen_topic(node), lambda message: None, EVERYTHING,
-            callback_group=TakenByHand(node.context),
-        ))
+        self._subscription = node.keep(polled_subscription(node, Int64MultiArray, seen_topic(node), EVERYTHING))
         self._commands = number_of(commands)
         self._seen: dict[int, ClockSeen] = {}
         self._unseen: dict[int, int] = {}  # acknowledgements of the time without the state that belongs to it

@@ -10,14 +10,13 @@ import time
 from collections.abc import Callable
 
 from rclpy.node import Node
-from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD
 from rne_dynamics.ros.lifecycle import NEWEST
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.topic_wait import TakenByHand, TopicWait, take
+from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
 
 
 class GateLoop:
@@ -41,11 +40,8 @@ class GateLoop:
         self, node: Node, commands: str, kind: type, states: str, on_command: Callable[[bytes, int], None],
         on_state: Callable[[bytes, int | None], None], clock: LoopClock, on_time: Callable[[], None],
     ) -> None:
-        def subscribe(kind: type, topic: str) -> Subscription:
-            by_hand = TakenByHand(node.context)
-            return node.create_subscription(kind, topic, lambda _: None, NEWEST, callback_group=by_hand, raw=True)
-
-        self.commands, self.states = subscribe(kind, commands), subscribe(JointState, states)
+        self.commands = polled_subscription(node, kind, commands, NEWEST, raw=True)
+        self.states = polled_subscription(node, JointState, states, NEWEST, raw=True)
         self._kind, self._on_command, self._on_state = kind, on_command, on_state
         self.clock, self._on_time = clock, on_time
         ticks = () if clock.subscription is None else (clock.subscription,)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rne_dynamics.control.gate import EffortGate
-from rne_dynamics.control.gate_settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
+from rne_dynamics.control.gate.effort_gate import EffortGate
+from rne_dynamics.control.gate.settings import FAULT, PASSING, RELEASED, STOPPING, WAITING, CommandProblem
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN
 
 
@@ -72,7 +72,7 @@ class GateReport:
             "state": gate.mode.value, "cause": gate.cause, "commands": c.commands, "passed efforts": c.passed,
             **{f"refused: {problem.value}": c.refused[problem] for problem in CommandProblem},
             "last refusal": c.refusal, "efforts beyond limits": c.limited, "efforts beyond rate limits": c.stepped,
-            "last limit": clamp, "own efforts": c.own, "blind efforts": c.blind, "take-overs": c.takeovers,
+            "last limit": clamp, "own efforts": c.own, "blind efforts": c.dead_reckoned, "take-overs": c.takeovers,
             "joint states": gate.states.received, "refused joint states": gate.states.refused,
             "last refused joint state": gate.states.refusal, "last failure": c.failure,
             "publishers of commands": neighbours.commanders, "other publishers of efforts": neighbours.bypasses,

@@ -17,7 +17,7 @@ from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
 from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.topic_wait import TakenByHand, TopicWait, take
+from rne_dynamics.ros.topic_wait import TopicWait, polled_subscription, take
 
 if TYPE_CHECKING:
     from rne_dynamics.ros.loop_clock import LoopClock
@@ -65,9 +65,7 @@ class HotLoop:
         clock: LoopClock | None = None,
         on_time: Callable[[], None] = lambda: None,
     ) -> None:
-        self.subscription: Subscription = node.create_subscription(
-            kind, topic, on_message, profile, callback_group=TakenByHand(node.context), raw=raw
-        )
+        self.subscription = polled_subscription(node, kind, topic, profile, raw=raw)
         self._kind, self._on_message, self._raw = kind, on_message, raw
         self._period, self._on_deadline = period, on_deadline
         self._clock, self._on_time = clock, on_time
@@ -86,8 +84,7 @@ class HotLoop:
 
         For streams: the executor serves one message a turn, so that a stream of more than 20 Hz would lag behind.
         """
-        by_hand = TakenByHand(node.context)
-        subscription = node.create_subscription(kind, topic, on_message, depth, callback_group=by_hand)
+        subscription = polled_subscription(node, kind, topic, depth)
         self._beside.append((subscription, kind, on_message))
         return subscription
 

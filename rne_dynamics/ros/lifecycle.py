@@ -29,14 +29,14 @@ from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
 from rne_dynamics.model.mechanism import Machine, Mechanism
 from rne_dynamics.model.tree import Payload
-from rne_dynamics.ros.foreign_names import ForeignName
+from rne_dynamics.ros.described_robot import DescribedRobot, load_robot, loaded
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD, HotLoop
 from rne_dynamics.ros.loop_clock import LoopClock
-from rne_dynamics.ros.machine import Described, load_machine, loaded
 from rne_dynamics.ros.node_executor import NodeExecutor
+from rne_dynamics.ros.parameter_aliases import ParameterAlias
 from rne_dynamics.ros.parameter_service import make_strict
 from rne_dynamics.ros.parameters import Parameter, ParameterTable, Values, number, numbers
-from rne_dynamics.ros.process import seconds_since_start
+from rne_dynamics.ros.process_age import seconds_since_start
 from rne_dynamics.ros.scheduling import SCHEDULING, settle
 
 Entity = TypeVar("Entity")
@@ -108,11 +108,11 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     #: Whether parameters can be changed while the node runs, those that are not read-only.
     live = True
     #: Names that another controller has for this one's parameters.
-    foreign: Sequence[ForeignName] = ()
+    aliases: Sequence[ParameterAlias] = ()
 
     def __init__(self, name: str, schema: Sequence[Parameter], overrides: Sequence[RosParameter] = ()) -> None:
         super().__init__(name, parameter_overrides=list(overrides))
-        self.parameters = ParameterTable(self, self.all_parameters(schema), self.foreign, overrides)
+        self.parameters = ParameterTable(self, self.all_parameters(schema), self.aliases, overrides)
         make_strict(self)
         self.finished, self.exit_code = False, 0
         #: Whether an error in this package or in the control loop has ended it: exit code 1, whatever `exit_code` is.
@@ -317,15 +317,15 @@ class ArmNode(LifecycleNode, ABC):  # type: ignore[misc]  # rclpy may be absent 
     # -- the robot ----------------------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_machine`.
+        """Make `bare_robot`, the model of the controlled joints without payload, and `locked`; see `load_robot`.
 
         `described` is the same machine with its links as flexible as the model file says.
         """
-        self.take(load_machine(
+        self.take(load_robot(
             self.model, self.description, self.parameters.names("joints"), numbers(self.parameters.values, "gravity")
         ))  # fmt: skip
 
-    def take(self, found: Described) -> None:
+    def take(self, found: DescribedRobot) -> None:
         """Make `bare_robot`, `described` and `locked` of what was read, or of the same with joints locked elsewhere."""
         self.found, self.described, self.locked = found, found.machine, found.locked
         self.bare_robot = rigid(self.described)

@@ -12,7 +12,7 @@ from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.cdr import ENCAPSULATION, NANOSECONDS, stamp_in
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: The parameter that every ROS node has.
 USE_SIM_TIME = "use_sim_time"
@@ -54,9 +54,7 @@ class LoopClock:
         self.subscription: Subscription | None = None
         if self.simulated:
             end_time_source(node)
-            self.subscription = node.create_subscription(
-                Clock, "/clock", lambda data: None, PROFILE, callback_group=TakenByHand(), raw=True
-            )
+            self.subscription = polled_subscription(node, Clock, "/clock", PROFILE, raw=True)
 
     @property
     def started(self) -> bool:

@@ -28,7 +28,7 @@ from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.control_loop import NUMBER, ControlLoop
 from rne_dynamics.ros.link import Link, LinkClosedError
 from rne_dynamics.ros.loop_messages import Answer, Command, Said
-from rne_dynamics.ros.process import quiet_collector
+from rne_dynamics.ros.process import pause_garbage_collection
 
 #: How often the loop takes a command, s: none of them is urgent, and a storm of them must not matter.
 POLL_PERIOD = 0.004
@@ -85,7 +85,7 @@ class _Outbox:
 def serve(link: Link, arguments: Sequence[str] | None) -> int:
     """Run the loop until the other end closes the link; the exit code."""
     outbox = _Outbox(link)
-    loop = ControlLoop(outbox.send, quiet_collector, link.catch)
+    loop = ControlLoop(outbox.send, pause_garbage_collection, link.catch)
     alone_since: float | None = None  # when the controller's own node was found to be gone
     poll_at = 0.0
     try:

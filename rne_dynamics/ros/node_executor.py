@@ -11,9 +11,9 @@ from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutEx
 from rclpy.node import Node
 from rclpy.task import Task
 
-from rne_dynamics.ros.glance import Glance
+from rne_dynamics.ros.node_poll import NodePoll
 
-#: How often the executor itself polls, s: for what `Glance` leaves out. That takes about half a period at 1 kHz, so a
+#: How often the executor itself polls, s: for what `NodePoll` leaves out. That takes about half a period at 1 kHz, so a
 #: reply may be late.
 EXECUTOR_PERIOD = 0.5
 
@@ -31,18 +31,18 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
 
     def __init__(self, *, context: Context | None = None) -> None:
         super().__init__(context=context)
-        self.__glances: dict[Node, Glance] = {}
+        self.__polls: dict[Node, NodePoll] = {}
         self.__tasks: list[Task] = []
         self.__serving, self.__poll_at, self.__with_events = False, 0.0, True
 
     def add_node(self, node: Node) -> bool:
         """As rclpy's."""
-        self.__glances[node] = Glance(node)
+        self.__polls[node] = NodePoll(node)
         return bool(super().add_node(node))
 
     def remove_node(self, node: Node) -> None:
         """As rclpy's."""
-        self.__glances.pop(node, None)
+        self.__polls.pop(node, None)
         super().remove_node(node)
 
     def create_task(self, callback: Callable[..., Any], *args: Any, **kwargs: Any) -> Task:
@@ -61,22 +61,22 @@ class NodeExecutor(SingleThreadedExecutor):  # type: ignore[misc]  # rclpy is no
         """
         if not self.__serving:
             due = now >= self.__poll_at
-            if not due and not self.anything():
+            if not due and not self.ready():
                 return False
-            self.__with_events = due or Glance.possible
+            self.__with_events = due or NodePoll.possible
         self.__serving = self.step()
         if not self.__serving and self.__with_events:
             self.__poll_at = now + EXECUTOR_PERIOD
         return self.__serving
 
     def can_execute(self, entity: object) -> bool:
-        """As rclpy's; where each poll is the executor's own, most leave out what `Glance` leaves out."""
+        """As rclpy's; where each poll is the executor's own, most leave out what `NodePoll` leaves out."""
         return (self.__with_events or not isinstance(entity, EventHandler)) and bool(super().can_execute(entity))
 
-    def anything(self) -> bool:
+    def ready(self) -> bool:
         """Whether a message, request, answer, timer or coroutine waits."""
         self.__tasks = [task for task in self.__tasks if not (task.done() or task.cancelled())]
-        return bool(self.__tasks) or not Glance.possible or any(g.anything() for g in self.__glances.values())
+        return bool(self.__tasks) or not NodePoll.possible or any(poll.ready() for poll in self.__polls.values())
 
     def step(self) -> bool:
         """Do one thing of all that is ready; False after the last.

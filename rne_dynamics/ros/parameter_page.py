@@ -12,10 +12,10 @@ from pathlib import Path
 from rne_dynamics.ros import computed_torque_controller, effort_gate, gravity_compensation, move, simulator
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
-from rne_dynamics.ros.foreign_names import anything
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
-from rne_dynamics.ros.jtc_names import JTC
+from rne_dynamics.ros.jtc_aliases import JTC
 from rne_dynamics.ros.move import MoveNode
+from rne_dynamics.ros.parameter_aliases import any_value
 from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
 
@@ -83,21 +83,21 @@ INTRODUCTIONS = {
 
 def page() -> str:
     """The whole page."""
-    sections = [HEAD + "\n".join(foreign_rows()) + "\n"]
+    sections = [HEAD + "\n".join(alias_rows()) + "\n"]
     for title, parameters in grouped(NODES).items():
         lines = [f"## {title[0].upper()}{title[1:]}" if " " in title else f"## `{title}`"]
         sections.append("\n".join([*lines, "", INTRODUCTIONS[title], "", *table(parameters)]) + "\n")
     return "\n".join(sections)
 
 
-def foreign_rows() -> list[str]:
-    """Rows of a table: another controller's names, and what becomes of them."""
+def alias_rows() -> list[str]:
+    """Rows of a table: the parameter names of another controller and their meaning here."""
     rows = []
     for entry in JTC:
         if entry.ours:
             here = f"{'minus ' if entry.negated else ''}`{entry.ours.replace(JOINT, '<joint>')}`"
         else:
-            effect = "no effect" if entry.accepts is anything else "refused, unless it changes nothing"
+            effect = "no effect" if entry.accepts is any_value else "refused, unless it changes nothing"
             words = re.split(r"([\w.]*<joint>[\w.]*)", entry.does)
             here = f"{effect}: {''.join(f'`{word}`' if '<joint>' in word else text(word) for word in words)}"
         rows.append(f"| `{entry.name.replace(JOINT, '<joint>')}` | {here} |")

@@ -9,8 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from rne_dynamics.errors import ParameterError, RneDynamicsError
-from rne_dynamics.ros import foreign_names
-from rne_dynamics.ros.foreign_names import ForeignName, translate
+from rne_dynamics.ros.parameter_aliases import JOINT, ParameterAlias, translate
 from rne_dynamics.ros.unknown_parameters import given_to, plain, refusal, unclaimed
 
 if TYPE_CHECKING:
@@ -18,10 +17,13 @@ if TYPE_CHECKING:
     from rclpy.node import Node
     from rclpy.parameter import Parameter as RosParameter
 
+__all__ = [
+    "JOINT", "Parameter", "ParameterTable", "Value", "Values", "number", "numbers", "per_joint",
+]
+
 Value = bool | int | float | str | tuple[str, ...] | tuple[float, ...]
 Values = Mapping[str, Value]
 
-JOINT = foreign_names.JOINT
 _KINDS = {bool: "true or false", int: "an integer", float: "a number", str: "a string"}
 
 
@@ -163,7 +165,7 @@ class ParameterTable:
         The node that declares them.
     schema
         Declared at once, except for entries with ``{joint}``: `declare_joints` declares those.
-    foreign
+    aliases
         Names that another controller has for parameters.
     overrides
         Values that the node's maker gave it.
@@ -175,12 +177,12 @@ class ParameterTable:
     """
 
     def __init__(
-        self, node: Node, schema: Sequence[Parameter], foreign: Sequence[ForeignName] = (),
+        self, node: Node, schema: Sequence[Parameter], aliases: Sequence[ParameterAlias] = (),
         overrides: Sequence[RosParameter] = (),
     ) -> None:
         self._node = node
         self._schema = tuple(schema)
-        self._foreign = tuple(foreign)
+        self._aliases = tuple(aliases)
         self._given = given_to(node, overrides)
         self._declared: dict[str, Parameter] = {}
         self._known: dict[str, Parameter] = {}  # those whose value at the start was refused too
@@ -213,7 +215,7 @@ class ParameterTable:
     ) -> None:
         from rclpy.exceptions import InvalidParameterValueException
 
-        translated = translate(self._given, self._foreign, joints)
+        translated = translate(self._given, self._aliases, joints)
         self._translated |= translated.names
         faults = list(translated.faults)
         values = dict(self.values)
@@ -239,7 +241,7 @@ class ParameterTable:
                 faults.append(str(error))
         failed = [name for name in parameters if name not in self._declared]
         rest = [name for name in self._given if name not in self._translated and name not in failed]
-        patterns = [*(p.name for p in self._schema), *(p.name for p in self._foreign)]
+        patterns = [*(p.name for p in self._schema), *(p.name for p in self._aliases)]
         if unknown := unclaimed(self._node, rest, patterns, joints, left_out):
             faults.append(refusal(unknown, {*self._declared, *failed}))
         self.values = MappingProxyType(values)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gc
-import os
 import signal
 import sys
-import time
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -112,7 +110,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
             started = node.start()
             stop.defer()
             if started:
-                quiet_collector()
+                pause_garbage_collection()
                 node.settle()
                 while not stop.requested and not node.finished and rclpy.ok():
                     node.turn(executor)
@@ -129,7 +127,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
                 if node is not None and rclpy.ok():
                     node.stop()
                     if executor is not None:
-                        say_goodbye(executor)
+                        serve_last_requests(executor)
             except Exception:  # noqa: BLE001 logged, and the arm is stopped
                 log_error(node, "the arm could not be stopped as usual because of an error that should not be")
                 code = 1
@@ -151,13 +149,13 @@ def log_error(node: ArmNode | None, what: str) -> None:
         node.get_logger().fatal(text)
 
 
-def say_goodbye(executor: Executor) -> None:
+def serve_last_requests(executor: Executor) -> None:
     """Answer those who wait for what the stop has brought about, as for the result of an action's goal."""
     for _ in range(LAST_TURNS):
         executor.spin_once(timeout_sec=0.0)
 
 
-def quiet_collector() -> None:
+def pause_garbage_collection() -> None:
     """Keep garbage collection out of the control loop.
 
     Everything alive now is set aside for good; what arises later is collected by the node's diagnostics timer,
@@ -166,12 +164,3 @@ def quiet_collector() -> None:
     gc.collect()
     gc.freeze()
     gc.disable()
-
-
-def seconds_since_start() -> float:
-    """Age of this process, s, interpreter start and imports included; 0 where the system does not tell."""
-    try:
-        started = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
-    except (OSError, IndexError, ValueError):
-        return 0.0
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")

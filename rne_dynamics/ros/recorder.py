@@ -8,7 +8,7 @@ from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.serialization import deserialize_message
 
-from rne_dynamics.ros.topic_wait import TakenByHand, take
+from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 
 class Sample(NamedTuple):
@@ -41,9 +41,7 @@ class TopicRecorder:
         profile = QoSProfile(depth=depth, reliability=ReliabilityPolicy.BEST_EFFORT)
         if latched:
             profile.reliability, profile.durability = ReliabilityPolicy.RELIABLE, DurabilityPolicy.TRANSIENT_LOCAL
-        self._subscription = node.create_subscription(
-            kind, topic, lambda message: None, profile, callback_group=TakenByHand(node.context), raw=True
-        )
+        self._subscription = polled_subscription(node, kind, topic, profile, raw=True)
         self.topic = self._subscription.topic_name
         self.samples: list[Sample] = []
 

@@ -24,6 +24,7 @@ from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
+from rne_dynamics.ros.described_robot import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
@@ -32,7 +33,6 @@ from rne_dynamics.ros.followers import Followers
 from rne_dynamics.ros.histogram import Recent, percentile
 from rne_dynamics.ros.hot_loop import HotLoop
 from rne_dynamics.ros.lifecycle import LATCHED, NEWEST, OFFERED, ArmNode, payload
-from rne_dynamics.ros.machine import driven_first, loaded, with_effort_limit
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import Parameter, per_joint
 from rne_dynamics.ros.process import run

@@ -1,7 +1,7 @@
-"""Waiting for messages of a few topics, and taking them, without an executor's work for each message.
+"""Wait for messages of a few topics, and take them, without the cost of an executor for each message.
 
 Where the installed rclpy lacks what that takes (see `private_parts`), an executor does both, through rclpy's
-documented interface alone: it sees nothing but the topics that are waited for.
+documented interface alone: it serves nothing but these topics.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from rclpy.callback_groups import CallbackGroup
 from rclpy.context import Context
 from rclpy.executors import ShutdownException, SingleThreadedExecutor, TimeoutException
 from rclpy.node import Node
+from rclpy.qos import QoSProfile
 from rclpy.subscription import Subscription
 
 from rne_dynamics.ros.private_parts import handle_of, missing_from_implementation, take_message, wait_set
@@ -24,8 +25,8 @@ from rne_dynamics.ros.private_parts import handle_of, missing_from_implementatio
 BY_EXECUTOR = bool(missing_from_implementation())
 
 
-class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
-    """Subscriptions whose messages are taken by `take`, and by no executor that spins their node.
+class ManualCallbackGroup(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed the same everywhere
+    """For subscriptions whose messages are taken by `take`, and by no executor that spins their node.
 
     Parameters
     ----------
@@ -65,6 +66,14 @@ class TakenByHand(CallbackGroup):  # type: ignore[misc]  # rclpy is not typed th
         return self._own
 
 
+def polled_subscription(
+    node: Node, kind: type, topic: str, profile: QoSProfile | int, *, raw: bool = False
+) -> Subscription:
+    """A subscription in a `ManualCallbackGroup` of its own: messages of type `kind`, or their bytes if `raw`."""
+    group = ManualCallbackGroup(node.context)
+    return node.create_subscription(kind, topic, lambda message: None, profile, callback_group=group, raw=raw)
+
+
 class TopicWait:
     """Waits for a message of any of a few topics.
 
@@ -73,7 +82,7 @@ class TopicWait:
     node
         Of the subscriptions.
     subscriptions
-        All `TakenByHand`.
+        All `ManualCallbackGroup`.
     """
 
     def __init__(self, node: Node, *subscriptions: Subscription) -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from builtin_interfaces.msg import Duration, Time
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import Accepted, accept_points
-from rne_dynamics.control.motion.effort_demand import EffortDemand
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
-from rne_dynamics.control.motion.loop_path import Leading
 from rne_dynamics.control.motion.points import MOST_POINTS
-from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.cdr import NANOSECONDS, trajectory_points
 
@@ -73,27 +68,6 @@ def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTra
     return setpoint
 
 
-def accept(
-    message: JointTrajectory,
-    joints: tuple[str, ...],
-    stamp: int,
-    followed: Callable[[int], Reference],
-    limits: MotionLimits,
-    *,
-    blend_time: float,
-    rate: float = 1.0,
-    slope: float = 0.0,
-    demand: EffortDemand | None = None,
-    leading: Leading | None = None,
-    moving_end: bool = False,
-) -> Accepted:
-    """The trajectory of a message with at least one point, if it may be followed.
-
-    `joints` are the controller's, in the order of all vectors; the other parameters, and the errors, are those of
-    `accept_points`.
-    """
-    return accept_points(
-        message.joint_names, message.points, message.header.stamp, joints, stamp, followed, limits,
-        blend_time=blend_time, rate=rate, slope=slope, demand=demand, leading=leading,
-        moving_end=moving_end,
-    )
+def accept(message: JointTrajectory, motion: CurrentMotion, rules: Rules) -> Accepted:
+    """The trajectory of a message with at least one point, if it may be followed; see `accept_points`."""
+    return accept_points(message.joint_names, message.points, message.header.stamp, motion, rules)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
-from rne_dynamics.ros.foreign_names import JOINT
+from rne_dynamics.ros.parameter_aliases import JOINT
 
 if TYPE_CHECKING:
     from rclpy.node import Node

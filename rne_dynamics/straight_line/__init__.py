@@ -1,1 +1,1 @@
-"""Layer 3: the kernels written down once for one robot, without loops, as vector instructions."""
+"""Layer 3: kernels of one robot as vector instructions without loops, for batches."""

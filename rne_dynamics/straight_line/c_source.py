@@ -1,4 +1,4 @@
-"""A program as C text, one state after the other: what vector code is compared with in benchmarks."""
+"""A program as scalar C, for comparison with vector code in benchmarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs"}
 def c_source(program: Program, name: str = "run") -> str:
     """A function ``void name(long long rows, const double *a0, …, double *out)`` over row-major arrays.
 
-    Guards are left out: for states that the kernel treats otherwise than the sample, results mean nothing.
+    Guards are omitted: results are invalid for states that the kernel treats differently from the sample.
     """
     arguments = range(len(program.widths))
     parameters = [f"const double *restrict a{k}" for k in arguments]

@@ -1,9 +1,9 @@
-"""What a kernel computes, as a graph of operations: every term once, constants worked out.
+"""Graph of a kernel's operations, with common subexpressions merged and constants folded.
 
-A node is an operation and its operands, earlier nodes. It is made through `Graph`, which gives an existing node where
-the same is asked for again and simplifies by identities of real numbers: 0 x = 0, 1 x = x, x + 0 = x, signs drawn out
-of products. They hold for all finite numbers; a quotient becomes a product with the reciprocal, which costs half a unit
-in the last place and lets several quotients share one division.
+A node is an operation and its operands, earlier nodes. `Graph` returns the existing node of an equal operation and
+simplifies by identities of real numbers: 0 x = 0, 1 x = x, x + 0 = x, signs factored out of products. They hold for all
+finite numbers. A quotient becomes a product with the reciprocal, which costs half a unit in the last place and lets
+several quotients share one division.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import NamedTuple
 
 from rne_dynamics.errors import RneDynamicsError
 
-#: More nodes are not made: LLVM would take many seconds over them, and no processor's cache would hold the code.
+#: Largest number of nodes: more take LLVM many seconds, and the code exceeds the processor's cache.
 LARGEST = 30_000
 
 
 class TooLargeError(RneDynamicsError):
-    """A robot of too many links for a program without loops."""
+    """A robot with too many links for straight-line code."""
 
 
 class Node(NamedTuple):
-    """An operation: its name, the numbers of its operands, and for leaves the value or the place among the inputs."""
+    """An operation: its name, the indices of its operands, and for leaves the value or the index of the input."""
 
     name: str
     operands: tuple[int, ...] = ()
@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """A comparison that the kernel made on its way, and how it came out."""
+    """A comparison in the kernel, and its outcome for the sample."""
 
     name: str  # one of COMPARISONS
     left: int
@@ -41,7 +41,7 @@ class Guard(NamedTuple):
     outcome: bool
 
 
-#: What an operation does with numbers.
+#: The operations on numbers.
 OPERATIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
     {
         "add": operator.add,
@@ -67,7 +67,7 @@ _COMMUTATIVE = frozenset(("add", "mul"))
 
 
 class Graph:
-    """Nodes in the order in which they can be computed, and their values for one sample of the inputs."""
+    """Nodes in order of computation, and their values for one sample of the inputs."""
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
@@ -76,11 +76,11 @@ class Graph:
         self._numbers: dict[Node, int] = {}
 
     def constant(self, value: float) -> int:
-        """A number known beforehand."""
+        """The node of a constant."""
         return self._node(Node("constant", (), float(value) + 0.0), float(value))  # + 0.0: no negative zero
 
     def input(self, place: int, sample: float) -> int:
-        """Input number `place`, with the value it has in the sample."""
+        """The node of input number `place`, with its value in the sample."""
         return self._node(Node("input", (), float(place)), float(sample))
 
     def apply(self, name: str, *operands: int) -> int:
@@ -92,16 +92,16 @@ class Graph:
         return self.plain(name, *operands) if found is None else found
 
     def plain(self, name: str, *operands: int) -> int:
-        """The node of an operation as it stands."""
+        """The node of an operation, not simplified."""
         if name in _COMMUTATIVE:
             operands = tuple(sorted(operands))
         return self._node(Node(name, operands), OPERATIONS[name](*(self.values[x] for x in operands)))
 
     def compare(self, name: str, left: int, right: int) -> bool:
-        """How a comparison comes out in the sample; it is noted as a guard unless it is the same for all inputs.
+        """Outcome of a comparison in the sample; it becomes a guard unless it is the same for all inputs.
 
-        Two numbers are never taken to be equal where only the inputs could make them so: the kernels ask for equality
-        to leave out what would change nothing, and what cancels in Python does not where products and sums are fused.
+        Numbers that depend on inputs never count as equal: kernels compare for equality to skip terms without effect,
+        and terms that cancel in Python need not cancel with fused multiplication and addition.
         """
         if name in ("eq", "ne") and left != right and not (self.is_constant(left) and self.is_constant(right)):
             return name == "ne"
@@ -112,7 +112,7 @@ class Graph:
         return outcome
 
     def is_constant(self, x: int) -> bool:
-        """Whether a node's value is known beforehand."""
+        """Whether a node is a constant."""
         return self.nodes[x].name == "constant"
 
     def known(self, x: int) -> float | None:
@@ -120,11 +120,11 @@ class Graph:
         return self.values[x] if self.is_constant(x) else None
 
     def negated(self, x: int) -> int | None:
-        """y where x is −y; `None` otherwise."""
+        """y if x is −y; `None` otherwise."""
         return self.nodes[x].operands[0] if self.nodes[x].name == "neg" else None
 
     def exists(self, name: str, *operands: int) -> int | None:
-        """The node of an operation if there is one."""
+        """The node of an operation if it exists."""
         return self._numbers.get(Node(name, operands))
 
     def needed(self, results: Iterable[int]) -> list[int]:

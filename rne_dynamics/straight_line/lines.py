@@ -1,4 +1,4 @@
-"""LLVM assembly text of vector instructions, one lane a state."""
+"""LLVM assembly text of vector instructions, one state per lane."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ class Lines:
         self._count = 0
 
     def let(self, instruction: str) -> str:
-        """A new value; its name."""
+        """Append an instruction with a value; return the value's name."""
         self._count += 1
         name = f"%v{self._count}"
         self.text.append(f"  {name} = {instruction}")
         return name
 
     def do(self, instruction: str) -> None:
-        """An instruction without a value."""
+        """Append an instruction without a value."""
         self.text.append(f"  {instruction}")
 
     def splat(self, value: float) -> str:
@@ -38,11 +38,11 @@ class Lines:
         return f"<{', '.join([f'i64 {value}'] * self.width)}>"
 
     def arithmetic(self, name: str, *operands: str) -> str:
-        """`fadd`, `fsub`, `fmul`: a multiplication and an addition may become one fused instruction."""
+        """`fadd`, `fsub`, `fmul`; a multiplication and an addition may be fused."""
         return self.let(f"{name} contract {self.vector} {', '.join(operands)}")
 
     def exact(self, name: str, *operands: str) -> str:
-        """The same, each rounded by itself."""
+        """As `arithmetic`, without fusing."""
         return self.let(f"{name} {self.vector} {', '.join(operands)}")
 
     def integer(self, name: str, a: str, b: str) -> str:
@@ -71,7 +71,7 @@ class Lines:
         return self.let(f"select {self.mask} {mask}, {self.vector} {a}, {self.vector} {b}")
 
     def shuffle(self, a: str, b: str, lanes: Sequence[int]) -> str:
-        """Lanes of a, and beyond `width` of b."""
+        """Selected lanes of a (0 to `width` − 1) and b (from `width` on)."""
         chosen = ", ".join(f"i32 {lane}" for lane in lanes)
         return self.let(
             f"shufflevector {self.vector} {a}, {self.vector} {b}, <{len(lanes)} x i32> <{chosen}>"

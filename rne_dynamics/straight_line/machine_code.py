@@ -1,4 +1,4 @@
-"""Machine code for one quantity of one robot on this processor: compiled by LLVM, kept on disk, loaded."""
+"""Machine code of one quantity of one robot for this processor, compiled by LLVM and stored on disk."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ try:
 except ImportError:  # it comes with numba
     llvm = None
 
-#: Where relocations are checked and `ptr` is a type.
+#: Oldest LLVM that checks relocations and has the type `ptr`.
 _OLDEST_LLVM = 20
-#: Rooms whose sources decide what is compiled.
-_ROOMS = ("straight_line", "dynamics", "spatial", "model")
-#: Round-off is far smaller, whatever a forward dynamics' condition; damaged code is not.
+#: Packages whose sources the machine code depends on.
+_PACKAGES = ("straight_line", "dynamics", "spatial", "model", "compiling")
+#: Largest relative error of the check: far above round-off, far below the error of damaged code.
 _GROSS = 1e-6
 
 
@@ -44,17 +44,17 @@ class MachineCode:
     Attributes
     ----------
     run
-        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte a row, set
-        where the row's answer does not count. It holds no lock of Python's.
+        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row,
+        which is set if the row's result is invalid. It does not hold Python's lock.
     """
 
     run: Callable[..., None]
-    _keep: tuple[Any, ...]  # the memory that it lies in
+    _keep: tuple[Any, ...]  # keeps its memory alive
 
 
 @dataclass(frozen=True)
 class Processor:
-    """What is compiled for: name and features as LLVM has them, doubles in a vector register."""
+    """Target of compilation: LLVM's name and features, and doubles per vector register."""
 
     name: str
     features: str
@@ -63,7 +63,7 @@ class Processor:
 
 @cache
 def processor() -> Processor | None:
-    """This machine's; `None` where there is no LLVM, no fused multiplication and addition, or no system known here."""
+    """The processor of this computer; `None` without LLVM, without fused multiply-add, or on an unknown system."""
     if sys.platform != "linux" or llvm is None or llvm.llvm_version_info[0] < _OLDEST_LLVM:
         return None
     has = llvm.get_host_cpu_features()
@@ -79,10 +79,10 @@ def processor() -> Processor | None:
 
 
 def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
-    """Straight-line code, from disk or compiled now; `None` where this machine or the kernel offers none.
+    """Straight-line code, from disk or newly compiled; `None` if there is none.
 
-    The kernel offers none where it finds a joint that moves no inertia, where there are no joints, or too many (some
-    fifty, thirty for the mass matrix of a chain).
+    There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
+    (about 50, for the mass matrix of a chain 30).
     """
     target = processor()
     if target is None or robot.n == 0:
@@ -96,7 +96,7 @@ def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
 
 
 def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes:
-    """The sample state and what Python makes of it, then the object code; nothing where there is no program."""
+    """The sample state and its results in Python, followed by object code; empty if there is no program."""
     try:
         program = trace(robot, quantity)
     except TooLargeError:
@@ -110,7 +110,7 @@ def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes
 
 
 def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: bytes) -> MachineCode | None:
-    """The function, if it makes of the sample in every lane what Python made of it."""
+    """The function, if its results for the sample equal Python's in every lane."""
     sizes = widths(robot, quantity)
     inputs, results = sum(sizes), math.prod(row_shape(robot, quantity))
     numbers = np.frombuffer(content, count=inputs + results)
@@ -123,9 +123,8 @@ def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: b
     if not refused.any() and np.allclose(out, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS)):
         return code
     warnings.warn(
-        f"straight-line {quantity} of robot {robot.name!r} does not compute what it was made from: the general "
-        f"kernels take its place. Please report it, with the processor ({target.name}) and the versions of numba and "
-        "llvmlite",
+        f"straight-line {quantity} of robot {robot.name!r} differs from its kernel: the general kernels replace it. "
+        f"Please report it with the processor ({target.name}) and the versions of numba and llvmlite",
         RuntimeWarning,
         stacklevel=4,
     )
@@ -133,7 +132,7 @@ def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: b
 
 
 def object_code(program: Program, target: Processor) -> bytes:
-    """Compile. LLVM's passes over the module are left out: it is written as they would leave it."""
+    """Compile without LLVM's optimization passes: the module is already optimized."""
     machine = _machine(target)
     module = llvm.parse_assembly(module_text(program, target.width))
     module.verify()
@@ -142,7 +141,7 @@ def object_code(program: Program, target: Processor) -> bytes:
 
 
 def loaded(content: bytes, target: Processor, arguments: int) -> MachineCode:
-    """Object code as a function."""
+    """Load object code as a function."""
     linker = llvm.create_lljit_compiler(_machine(target))
     builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process().export_symbol("run")
     library = builder.link(linker, "straight_line")
@@ -151,7 +150,7 @@ def loaded(content: bytes, target: Processor, arguments: int) -> MachineCode:
 
 
 def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
-    """A name that is another one wherever the machine code would be."""
+    """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     for part in (_sources(), repr((quantity, robot.nq, robot.n, target, llvmlite.__version__))):
         digest.update(part.encode())
@@ -162,12 +161,16 @@ def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
 
 @cache
 def _sources() -> str:
-    package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for room in _ROOMS:
-        for path in sorted((package / room).glob("*.py")):
-            digest.update(path.name.encode() + path.read_bytes())
+    for path in source_files():
+        digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+def source_files() -> list[Path]:
+    """Files whose content is part of the key, those in subpackages included."""
+    package = Path(__file__).resolve().parents[1]
+    return sorted(path for name in _PACKAGES for path in (package / name).rglob("*.py"))
 
 
 @cache

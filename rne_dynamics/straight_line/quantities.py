@@ -11,10 +11,11 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
-from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_batch
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_batch
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_batch
+from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
+from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
+from rne_dynamics.dynamics.newton_euler.gravity import GRAVITY_TORQUE
+from rne_dynamics.dynamics.newton_euler.newton_euler import BIAS_TORQUE, INVERSE_DYNAMICS
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.robot import RobotModel
 
@@ -44,7 +45,7 @@ class Arm:
         Its motion, shape (1, 12).
     zeros
         Makes arrays of zeros of a shape.
-    geared
+    mimic
         Whether some joints follow others.
     """
 
@@ -52,7 +53,7 @@ class Arm:
     parameters: Any
     base: Any
     zeros: Callable[[tuple[int, ...]], Any]
-    geared: bool
+    mimic: bool
 
 
 #: Finds the function that runs a kernel: the kernel itself or its plain source.
@@ -83,24 +84,30 @@ def check(robot: RobotModel, fault: int) -> None:
 
 def _inverse_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, qdd: Any, out: Any) -> Any:
     unloaded = arm.zeros((1, 0, 6))
-    return run(inverse_dynamics_batch)(arm.topology, arm.parameters, arm.base, q, qd, qdd, unloaded, out)
+    return run(INVERSE_DYNAMICS.batch)(arm.topology, arm.parameters, arm.base, q, qd, qdd, unloaded, out)
 
 
 def _bias_torque(run: Runner, arm: Arm, q: Any, qd: Any, out: Any) -> Any:
-    return _inverse_dynamics(run, arm, q, qd, arm.zeros(qd.shape), out)
+    return run(BIAS_TORQUE.batch)(arm.topology, arm.parameters, arm.base, q, qd, arm.zeros((1, 0, 6)), out)
 
 
 def _forward_dynamics(run: Runner, arm: Arm, q: Any, qd: Any, tau: Any, out: Any) -> Any:
-    batch = geared_batch if arm.geared else nasser_batch
-    return run(batch)(arm.topology, arm.parameters, arm.base, q, qd, tau, arm.zeros((1, 0, 6)), out)
+    unloaded = arm.zeros((1, 0, 6))
+    if not arm.mimic:
+        return run(nasser_batch)(arm.topology, arm.parameters, arm.base, q, qd, tau, unloaded, out)
+    scale = arm.zeros(tau.shape)
+    run(inertia_scale_batch)(arm.topology, arm.parameters, q, scale)
+    return run(walker_orin_batch)(
+        arm.topology, arm.parameters, False, arm.base, q, qd, tau, unloaded, scale, out
+    )
 
 
 def _mass_matrix(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
-    return run(mass_matrix_batch)(arm.topology, arm.parameters, q, out)
+    return run(MASS_MATRIX.batch)(arm.topology, arm.parameters, arm.base, q, arm.zeros((1, 0, 6)), out)
 
 
 def _gravity_torque(run: Runner, arm: Arm, q: Any, out: Any) -> Any:
-    return run(gravity_torque_batch)(arm.topology, arm.parameters, arm.base, q, out)
+    return run(GRAVITY_TORQUE.batch)(arm.topology, arm.parameters, arm.base, q, arm.zeros((1, 0, 6)), out)
 
 
 _KERNELS: Mapping[Quantity, Callable[..., Any]] = MappingProxyType(

@@ -1,26 +1,26 @@
-"""Sine and cosine of a vector of angles together, to about one unit in the last place.
+"""Sine and cosine of a vector of angles, accurate to about one unit in the last place.
 
-Cody and Waite: n is the nearest whole number to 2x/π and r = x − n π/2, with π/2 as the sum of three doubles. The first
-product and difference are exact in a fused instruction; what the second product and difference lose by rounding, and
-the third, go to the tail c, so that r + c is good to twice the digits however much cancels. (The difference's loss is
-that of Dekker's fast two-sum. It needs |first| ≥ |second|, or that both are multiples of one number of which neither
-has more than 2^53: `first` is one of 2^-53, and `second` is below 2^-23.) On |r| ≤ π/4 the polynomials are those of
-Sun's fdlibm (k_sin.c, k_cos.c, 1993), minimax to below 2^-58; c enters them to first order. n mod 4 says which of the
-two is which, and their signs.
+Cody and Waite: n is the integer nearest to 2x/π and r = x − n π/2, with π/2 as the sum of three doubles. The first
+product and difference are exact in a fused instruction. The rounding errors of the second product and difference, and
+the third product, are the tail c, so that r + c has twice the digits despite cancellation. (The error of the difference
+is that of Dekker's fast two-sum. It needs |first| ≥ |second|, or that both are multiples, of at most 2^53, of the same
+number: `first` is a multiple of 2^-53, and `second` is below 2^-23.) On |r| ≤ π/4 the polynomials are those of Sun's
+fdlibm (k_sin.c, k_cos.c, 1993), minimax to below 2^-58; c enters them to first order. n mod 4 selects sine or cosine
+and the sign.
 """
 
 from __future__ import annotations
 
 from rne_dynamics.straight_line.lines import Lines
 
-#: Beyond, n and what it multiplies would lose digits; such angles are left to the general kernels.
+#: Larger angles would lose digits; the general kernels compute them.
 LARGEST_ANGLE = 2.0**30
 
-# π/2 as a sum: the nearest double, the nearest to the rest, and so on
+# π/2 as a sum of doubles: each is the nearest one to the remainder
 _HALF_PI = (float.fromhex("0x1.921fb54442d18p+0"), float.fromhex("0x1.1a62633145c07p-54"),
             float.fromhex("-0x1.f1976b7ed8fbcp-110"))  # fmt: skip
 _TWO_OVER_PI = 0.6366197723675814
-# added and taken away again, it leaves a whole number, which also stands in its lowest bits
+# adding and subtracting it rounds to an integer, which is also in the lowest bits of the sum
 _ROUNDER = 1.5 * 2.0**52
 _SIN = (
     -1.66666666666666324348e-01, 8.33333333332248946124e-03, -1.98412698298579493134e-04, 2.75573137070700676789e-06,
@@ -33,7 +33,7 @@ _COS = (
 
 
 def sin_cos(lines: Lines, x: str) -> tuple[str, str]:
-    """Write sine and cosine of x; NaN where x is not finite, and meaningless beyond `LARGEST_ANGLE`."""
+    """Write sine and cosine of x; NaN if x is not finite, invalid beyond `LARGEST_ANGLE`."""
     rounder = lines.splat(_ROUNDER)
     shifted = lines.intrinsic("fma", x, lines.splat(_TWO_OVER_PI), rounder)
     n = lines.exact("fsub", shifted, rounder)

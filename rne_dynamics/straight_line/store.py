@@ -1,4 +1,4 @@
-"""Machine code of straight-line programs on disk, beside that of the kernels."""
+"""Machine code of straight-line programs on disk, in the kernels' folder."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pathlib import Path
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.compiling.whole_files import read_whole, write_whole
 
-#: Whatever was not used for so many seconds is deleted when something is saved: every payload makes a file of its own.
+#: Files unused for this time, s, are deleted when a file is saved: every payload has a file of its own.
 KEPT = 30 * 86400.0
 _PATTERN = "straight_line-*.code"
 
 
 def folders() -> tuple[Path, ...]:
-    """Where kernels are looked for."""
+    """Folders that kernels are read from."""
     if not COMPILED:
         return ()
     from rne_dynamics.compiling import kernel_cache
@@ -27,7 +27,7 @@ def folders() -> tuple[Path, ...]:
 
 
 def target() -> Path | None:
-    """Where compiled kernels are kept; `None`, which has been said, where they cannot be."""
+    """Folder that kernels are written to; `None`, after a warning, if there is none."""
     if not COMPILED:
         return None
     from rne_dynamics.compiling import kernel_cache
@@ -36,7 +36,7 @@ def target() -> Path | None:
 
 
 def load(key: str) -> bytes | None:
-    """What was saved under a key; `None` where nothing was, or where it has been damaged or exchanged since."""
+    """The content saved under a key; `None` if there is none, or if it was damaged or exchanged."""
     mark = key.encode()
     for place in folders():
         path = _path(place, key)
@@ -49,7 +49,7 @@ def load(key: str) -> bytes | None:
 
 
 def save(key: str, payload: bytes) -> None:
-    """Keep `payload`; where that cannot be, say so once and go on."""
+    """Save `payload`; a failure causes one warning."""
     place = target()
     if place is None:
         return
@@ -57,7 +57,7 @@ def save(key: str, payload: bytes) -> None:
         write_whole(_path(place, key), key.encode() + payload)
         _sweep(place)
     except OSError as error:
-        _say_once(place, error.strerror)
+        _warn_once(place, error.strerror)
 
 
 def _sweep(place: Path) -> None:
@@ -69,10 +69,10 @@ def _sweep(place: Path) -> None:
 
 
 @cache
-def _say_once(place: Path, reason: str | None) -> None:
+def _warn_once(place: Path, reason: str | None) -> None:
     warnings.warn(
-        f"straight-line machine code cannot be kept in {place} ({reason}): it is compiled anew in every process. "
-        "Mend: set NUMBA_CACHE_DIR to a folder that can be written",
+        f"straight-line machine code cannot be kept in {place} ({reason}): it is compiled again in every process. "
+        "Fix: set NUMBA_CACHE_DIR to a folder that can be written",
         RuntimeWarning,
         stacklevel=4,
     )

@@ -1,4 +1,4 @@
-"""Numbers whose arithmetic is written down in a graph instead of being done."""
+"""Symbolic numbers: their arithmetic is recorded in a graph."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from rne_dynamics.straight_line.graph import Graph
 
 
 class Symbol:
-    """A node of a graph as a number. Comparisons come out as in the sample and are noted as guards."""
+    """A node of a graph as a number. Comparisons have their outcome in the sample and become guards."""
 
     __slots__ = ("graph", "node")
-    __array_ufunc__ = None  # numpy's numbers leave arithmetic to this class
+    __array_ufunc__ = None  # arithmetic with numpy's numbers is done by this class
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: Graph, node: int) -> None:
@@ -84,7 +84,7 @@ def node_of(graph: Graph, x: Any) -> int:
 
 
 def symbolic_kernels(graph: Graph) -> PlainKernels:
-    """What makes functions of symbols of kernels."""
+    """Converter of kernels to functions of symbols."""
 
     def function(name: str) -> Any:
         def call(x: Any) -> Symbol:
@@ -106,5 +106,5 @@ def symbolic_kernels(graph: Graph) -> PlainKernels:
 
 
 def zeros(shape: tuple[int, ...]) -> Any:
-    """An array that symbols can be put in."""
+    """An array of zeros that can hold symbols."""
     return np.full(shape, 0.0, dtype=object)

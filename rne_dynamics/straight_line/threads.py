@@ -1,4 +1,4 @@
-"""Rows of a batch dealt out over threads."""
+"""Distribution of a batch's rows over threads."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-#: So few rows are not worth another thread.
+#: Least number of rows for another thread.
 FEWEST = 512
-#: Parts for each thread, so that a core with other work to do does not keep all waiting.
+#: Parts per thread, so that a busy core does not delay the whole batch.
 _PARTS = 4
 
 
 def available() -> int:
-    """Processors that this process may use."""
+    """Number of processors that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)  # not on every system
     return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
 
 
 class Crew:
-    """Threads that stand ready from the first batch that is worth them."""
+    """Threads for batches, started with the first large batch."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
@@ -40,7 +40,7 @@ class Crew:
                 raise error
 
     def _executor(self) -> ThreadPoolExecutor:
-        if self._pool is None or self._process != os.getpid():  # a fork leaves its parent's threads behind
+        if self._pool is None or self._process != os.getpid():  # after a fork the parent's threads are missing
             self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="bind_batch")
             self._process = os.getpid()
         return self._pool

@@ -1,4 +1,4 @@
-"""The kernels of `dynamics/` run once on symbols: what is left is a `Program` without loops for one robot."""
+"""Symbolic execution of the kernels of `dynamics/`: straight-line code for one robot."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Program:
     graph
         The operations.
     widths
-        Numbers in a row of each argument; inputs are counted through all of them.
+        Numbers in a row of each argument; inputs are numbered across all arguments.
     results
-        The nodes of one row of the answer, flat.
+        The nodes of one row of the result, flat.
     regular
-        Whether the kernel found no fault with the sample; where it did, it has no answer for states like that.
+        Whether the kernel computed the sample without a fault; if not, the program is invalid.
     """
 
     graph: Graph
@@ -38,7 +38,7 @@ class Program:
 
 
 def trace(robot: RobotModel, quantity: Quantity) -> Program:
-    """Write down what the general kernel of a quantity does for one state of a robot, base at rest, no wrenches."""
+    """Record the operations of the general kernel of a quantity for one state, base at rest, no wrenches."""
     graph = Graph()
     sample, places, rows = _sample(robot, quantity), 0, []
     for values in sample:
@@ -53,14 +53,14 @@ def trace(robot: RobotModel, quantity: Quantity) -> Program:
 
 
 def _sample(robot: RobotModel, quantity: Quantity) -> list[list[float]]:
-    """A state like any other: whatever a kernel decides by a number it decides for almost all states as for this."""
+    """A generic state: comparisons in a kernel have the same outcome for almost all states."""
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
     return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in ARGUMENTS[quantity]]
 
 
 def _symbolic_arm(robot: RobotModel) -> Arm:
-    """The packed model; entries of rotations that differ from a zero or a one by round-off only are made that."""
+    """The model's arrays; entries of rotations within round-off of 0 or ±1 are rounded."""
     parameters = robot.parameters.copy()
     turns = parameters[:, ROTATION : ROTATION + 9]
     whole = np.rint(turns)

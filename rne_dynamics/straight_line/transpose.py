@@ -1,4 +1,4 @@
-"""Rows of memory to one vector a column and back: lane r of a vector is row r of a block of `width` states."""
+"""Transposition of rows in memory to one vector per column, and back; lane r is row r of a block of states."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ from rne_dynamics.straight_line.lines import Lines
 
 
 def load_columns(lines: Lines, pointer: str, columns: int, start: int) -> list[str]:
-    """Up to `width` columns from `start` on of a block of rows, each as one vector."""
+    """Load up to `width` columns of a block of rows from `start` on, one vector each."""
     count = min(lines.width, columns - start)
     rows = [_load(lines, _element(lines, pointer, r * columns + start), count) for r in range(lines.width)]
     return _transposed(lines, rows)[:count]
 
 
 def store_columns(lines: Lines, pointer: str, columns: int, start: int, vectors: list[str]) -> None:
-    """The reverse: at most `width` vectors into the columns from `start` on."""
+    """Store at most `width` vectors into the columns from `start` on."""
     padded = vectors + ["zeroinitializer"] * (lines.width - len(vectors))
     for r, row in enumerate(_transposed(lines, padded)):
         _store(lines, _element(lines, pointer, r * columns + start), row, len(vectors))
 
 
 def _transposed(lines: Lines, rows: list[str]) -> list[str]:
-    """Swap bit after bit of the row's number with the same bit of the lane's."""
+    """Transpose by swapping each bit of the row index with the same bit of the lane index."""
     width = lines.width
     bit = width // 2
     while bit:
@@ -48,7 +48,7 @@ def _some(lines: Lines, count: int) -> str:
 def _load(lines: Lines, pointer: str, count: int) -> str:
     if count == lines.width:
         return lines.let(f"load {lines.vector}, ptr {pointer}, align 8")
-    return lines.let(  # what lies behind the last row may not be touched
+    return lines.let(  # memory after the last row must not be read
         f"call {lines.vector} @llvm.masked.load.v{lines.width}f64.p0(ptr {pointer}, i32 8, "
         f"{_some(lines, count)}, {lines.vector} zeroinitializer)"
     )

@@ -1,4 +1,4 @@
-"""A program as LLVM assembly: a function over rows, which computes `width` of them at a time."""
+"""A program as LLVM assembly: a function over rows that computes `width` rows at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def module_text(program: Program, width: int) -> str:
 
 
 def _block(program: Program, width: int) -> str:
-    """A function for one block of rows."""
+    """The function for one block of rows."""
     writer = _BlockWriter(program, width)
     writer.write()
     parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
@@ -29,7 +29,7 @@ def _block(program: Program, width: int) -> str:
 
 
 class _BlockWriter:
-    """Writes nodes in order, inputs when they are first needed."""
+    """Writes nodes in order; inputs are loaded at their first use."""
 
     def __init__(self, program: Program, width: int) -> None:
         self.program = program
@@ -39,7 +39,7 @@ class _BlockWriter:
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
         self._good: list[str] = []
-        # of every argument its number, its first place among the inputs and how many it has
+        # of every argument: number, first input, count of inputs
         ends = list(accumulate(program.widths))
         self._owners = [(k, ends[k] - columns, columns) for k, columns in enumerate(program.widths)]
 
@@ -96,7 +96,7 @@ class _BlockWriter:
         return self._sin_cos[x]
 
     def _refuse(self) -> None:
-        """One byte a row: whether an input is not finite, an angle is too large or a guard does not hold."""
+        """Set the byte of rows with an infinite or NaN input, a too large angle, or a violated guard."""
         lines = self.lines
         good = lines.compare("oeq", self._finite, lines.splat(0.0))
         for mask in self._good:
@@ -125,7 +125,7 @@ def _declarations(width: int) -> str:
 
 
 def _loop_parts(program: Program, width: int) -> dict[str, object]:
-    """What the loop over blocks differs in from program to program."""
+    """The parts of the loop over blocks that depend on the program."""
     arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(program.widths)]
     arrays += [("%out", 8 * len(program.results)), ("%refused", 1)]
     here, scratch, copies_in, copies_out, passed, rest = [], [], [], [], [], []
@@ -152,7 +152,7 @@ def _loop_parts(program: Program, width: int) -> dict[str, object]:
     }
 
 
-#: Whole blocks in place; what is left goes through memory of a block's size.
+#: Whole blocks are computed in place, the remaining rows in a buffer of one block.
 _RUN = """
 define void @run(i64 %rows, {parameters}) nounwind {{
 entry:

@@ -1,1 +1,1 @@
-"""Layer 4: all formulations beside each other: agreement, operations, time."""
+"""Layer 4: all formulations compared: agreement, operations, time."""

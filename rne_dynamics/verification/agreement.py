@@ -1,4 +1,4 @@
-"""How far the formulations are apart on one robot or mechanism."""
+"""Largest differences of the formulations on one robot or mechanism."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
-from rne_dynamics.plants import mass_matrix
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine, Quantity
 from rne_dynamics.verification.states import Rows, bare_states, loaded_states
 
-#: What two engines may differ by: the O(n) recursions among themselves, and any two.
+#: Largest relative difference of two O(n) recursions, and of any two engines.
 TOLERANCE_LINEAR = 1e-11
 TOLERANCE = 1e-9
 
@@ -31,15 +31,14 @@ class Disagreement:
     Parameters
     ----------
     quantity, first, second
-        What was compared, and the engines' names.
+        The quantity, and the engines' names.
     relative
-        Relative to the size of the terms whose sum the quantity is: for accelerations what the efforts and bias forces
-        would give one by one, Σ|M⁻¹|(|τ| + |bias|), since near cancellation of large terms no solver can do
-        better; for everything else the largest entry of the state.
+        Relative to the size of the terms that the quantity is the sum of: for accelerations Σ|M⁻¹|(|τ| + |bias|),
+        since no solver is more accurate when large terms cancel; for other quantities the largest entry of the state.
     plain
         Relative to the largest entry of the state.
     tolerance
-        What `relative` may be.
+        Largest `relative` allowed.
     """
 
     quantity: Quantity
@@ -51,66 +50,66 @@ class Disagreement:
 
     @property
     def agrees(self) -> bool:
-        """Whether the two differ by round-off only; never where one is not a number."""
+        """Whether the two differ by round-off only; False for NaN."""
         return self.relative <= self.tolerance
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """All pairs on one robot, and whatever could not be compared, with the reason."""
+    """All pairs of engines on one robot, and remarks about engines that could not be compared."""
 
     disagreements: tuple[Disagreement, ...]
     remarks: tuple[str, ...]
 
     @property
     def agrees(self) -> bool:
-        """Whether every pair does."""
+        """Whether every pair agrees."""
         return all(d.agrees for d in self.disagreements)
 
     def worst(self, quantity: Quantity | None = None) -> Disagreement | None:
-        """The pair furthest apart, measured by its tolerance."""
+        """The pair with the largest difference relative to its tolerance."""
         chosen = [d for d in self.disagreements if quantity in (None, d.quantity)]
         return max(chosen, key=lambda d: _size(d.relative / d.tolerance), default=None)
 
 
 def compare(
-    robot: Machine, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
+    robot: RigidRobot, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
-    """Run every engine in `count` random states, bare and (where `loaded`) with loads and base motion.
+    """Run every engine in `count` random states, bare and (if `loaded`) with loads and base motion.
 
     Parameters
     ----------
     robot
         An open arm, or a mechanism in its actuated coordinates.
     count, seed
-        Number of states of each kind, and where the random numbers start.
+        Number of states of each kind, and seed of the random numbers.
     loaded
         Whether to compare with external loads and base motion too.
     progress
-        Called with what is being done and the fraction that is done.
+        Called with the current step and the finished fraction.
 
     Raises
     ------
     ArgumentError
-        A mechanism without random states to compare in, see `bare_states`.
+        A mechanism without random states, see `bare_states`.
     """
     engines = engines_of(robot)
     cases = [bare_states(robot, count, seed)]
     if loaded:
         cases.append(loaded_states(robot, count, seed))
-    tell = progress or (lambda what, done: None)
+    report = progress or (lambda what, done: None)
     jobs = [(rows, q) for rows in cases for q in QUANTITIES if q != "mass matrix" or rows is cases[0]]
     worst: dict[tuple[Quantity, str, str], tuple[float, float]] = {}
     remarks: list[str] = []
     total = sum(engine.offers(q) for _, q in jobs for engine in engines)
     done = 0
     for rows, quantity in jobs:
-        # the first engine, recursive Newton–Euler, has found the efforts from these accelerations: they are its answer
+        # the first engine, recursive Newton–Euler, computed the efforts of these accelerations: they are its answer
         answers: dict[str, Array] = {engines[0].name: rows.qdd} if quantity == "forward" else {}
         for engine in engines:
             if not engine.offers(quantity):
                 continue
-            tell(f"{quantity}: {engine.name}", done / total)
+            report(f"{quantity}: {engine.name}", done / total)
             done += 1
             try:
                 answers[engine.name] = engine.compute(quantity, robot, rows)
@@ -123,7 +122,7 @@ def compare(
             found = _difference(a, b, *sizes)
             key = (quantity, first, second)
             worst[key] = _larger(worst.get(key, (0.0, 0.0)), found)
-    tell("", 1.0)
+    report("", 1.0)
     linear = {engine.name for engine in engines if engine.linear}
     return Agreement(
         tuple(
@@ -136,13 +135,15 @@ def compare(
     )
 
 
-def engines_of(robot: Machine) -> tuple[Engine[Any], ...]:
-    """The formulations of an open arm, or those of a mechanism."""
-    return CLOSED_ENGINES if isinstance(robot, Mechanism) else ENGINES
+def engines_of(robot: RigidRobot) -> tuple[Engine[Any], ...]:
+    """The formulations of an open arm, or of a mechanism."""
+    if robot.loops:
+        return CLOSED_ENGINES
+    return tuple(engine for engine in ENGINES if engine.mimic or not robot.open_tree.has_mimic)
 
 
-def _sizes(quantity: Quantity, robot: Machine, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
-    """Per state: the size of the terms, and the largest entry of any engine's answer."""
+def _sizes(quantity: Quantity, robot: RigidRobot, rows: Rows, answers: Mapping[str, Array]) -> tuple[Array, Array]:
+    """Size of the terms, and largest entry of any engine's answer; shape (B,) each."""
     count = len(rows.q)
     if not answers or robot.n == 0:
         return np.ones(count), np.ones(count)
@@ -166,5 +167,5 @@ def _larger(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, floa
 
 
 def _size(x: float) -> float:
-    """A number that is not one is as large as can be."""
+    """Map NaN to infinity."""
     return float("inf") if np.isnan(x) else x

@@ -1,7 +1,7 @@
 """Operations of a mechanism's compiled formulations for one state, counted on the code that runs.
 
-Counted from the posture in which the loops are closed: assembly finds them so and is one evaluation of the constraints
-and one factorisation. On the way along a branch every step of Newton's method is as much again.
+Counted from a closed posture, where assembly is one evaluation of the constraints and one factorisation. Along a branch
+every step of Newton's method costs the same again.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.closed_chain.packed import pack, workspace
-from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, empty_rows, rows_kernel, run
+from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, States, empty_rows, rows_kernel, run
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.counting import Driven
@@ -22,7 +22,7 @@ from rne_dynamics.verification.states import bare_states
 def count_closed(engine: str, quantity: Driven, mechanism: Mechanism) -> Operations | None:
     """Operations of an engine of `CLOSED_ENGINES` for one state without external loads.
 
-    `None` where it does not compute the quantity, or runs through NumPy.
+    `None` if it does not compute the quantity, or uses NumPy.
     """
     n = mechanism.n
     if (engine, quantity) == ("cut_loops", "inverse"):
@@ -42,10 +42,10 @@ def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Oper
     for array in found:
         array[...] = 0.0
     start = run(mechanism, ASSEMBLE, states.q).postures
-    moved = (states.base, states.q, states.qd, states.qdd)
+    moved = States(start, states.base, states.q, states.qd, states.qdd, np.zeros((1, 0, 6)))
     counter.run(
-        rows_kernel, _counting(counter, packed), _counting(counter, workspace(packed)), task, False,
-        counter.array(start), *map(counter.array, moved), counter.zeros(1, 0, 6), _counting(counter, found),
+        rows_kernel, *(_counting(counter, x) for x in (packed, workspace(packed))), task, False,
+        *(_counting(counter, x) for x in (moved, found)),
     )  # fmt: skip
     return counter.operations
 

@@ -1,8 +1,7 @@
-"""The formulations of a mechanism's dynamics side by side: actuated coordinates, constraint forces, free bodies.
+"""Table of a mechanism's formulations: actuated coordinates, constraint forces, free bodies.
 
-They share the posture that assembly finds, and the constraints' Jacobian with its rates. What each makes of them is its
-own: the inertia (recursion, composite bodies, Lagrange's W, every body's own) and the way the loops enter (cut and
-loaded, projected away, multipliers, unknown reactions).
+They share assembly, and the constraints' Jacobian with its rates. They differ in inertia (recursion, composite bodies,
+Lagrange's W, single bodies) and in the treatment of loops (cut and loaded, projected, multipliers, unknown reactions).
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class _Loops(NamedTuple):
             place = p[b] + R[b] @ frame[POSITION_B : POSITION_B + 3]
             force, moment = work.rows[rows, :3], work.rows[rows, 3:]
             for body, sign in ((b, 1.0), (a, -1.0)):
-                if body >= 0:  # the base takes none
+                if body >= 0:  # the base is not loaded
                     there = moment + np.cross(place - p[body], force)
                     on_bodies[rows, body] += sign * np.hstack([force @ R[body], there @ R[body]])
             first = rows.stop
@@ -107,10 +106,10 @@ class _Loops(NamedTuple):
 def _bordered(
     A: Array, right: Array, rows: Array, columns: Array, drives: NDArray[np.int64], qdd: Array | None
 ) -> Array:
-    """Solve [A, −rowsᵀ; columns, 0] (x, λ) = right, in which the drives' efforts or their accelerations are known.
+    """Solve [A, −rowsᵀ; columns, 0] (x, λ) = right for known efforts or known accelerations of the drives.
 
-    `drives` are the numbers in A of the actuated joints' equations and of their accelerations. Given these as `qdd`,
-    their efforts are found in their place. One step of refinement.
+    `drives` are the indices in A of the actuated joints' equations and accelerations. If these are given as `qdd`, the
+    solution has their efforts instead. One step of refinement.
     """
     n, m = len(A), len(rows)
     whole = np.zeros((n + m, n + m))
@@ -162,7 +161,7 @@ def _free_bodies(
 ) -> tuple[Array, Array]:
     """Euler's laws of every body, with the reactions of joints and loops unknown: document 001, section 4.6.1.
 
-    Returns what was not given of the actuated joints, (B, n), and F of every joint of the tree, (B, bodies, 6).
+    Returns efforts or accelerations of the actuated joints, (B, n), and F of every tree joint, (B, bodies, 6).
     """
     system = MaximalSystem.of(mechanism.robot)
     pattern = system.pattern
@@ -176,7 +175,7 @@ def _free_bodies(
         on_bodies = loops.independent @ loops.on_bodies.reshape(
             mechanism.constraints, -1
         )  # G, bodies' components in a row
-        # what accelerations of the bodies give r̈ besides: r̈ = G a + drift − G a where q̈ = 0
+        # r̈ = G a + drift', where drift' is the drift less G a at q̈ = 0
         still = np.linalg.solve(system.constraint_matrix(blocks.transfer).toarray(), blocks.drift.ravel())
         drift = loops.drift - on_bodies @ still
         efforts = np.zeros(mechanism.robot.n)
@@ -227,7 +226,7 @@ def _row(rows: Array, b: int) -> Array:
     return row
 
 
-#: Those of a mechanism; `ENGINES` has those of an open arm.
+#: Formulations of mechanisms; `ENGINES` has those of open arms.
 CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
     Engine(
         "cut_loops",

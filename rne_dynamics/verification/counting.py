@@ -1,7 +1,7 @@
 """Operations of every engine for one state of a robot, counted on the code that runs.
 
-Compiled recursions are run on counting numbers. What the two engines of document 001 leave to sparse or block solves is
-counted on the structure of what is solved, by functions beside those engines.
+Compiled recursions are run on counting numbers. Sparse and block solves of the two engines of document 001 are counted
+on the structure of their matrices, by functions next to those engines.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from rne_dynamics.dynamics.articulated.nasser import nasser_batch
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
 from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.operations import OperationCounter, Operations
@@ -29,19 +28,19 @@ Driven = Literal["inverse", "forward"]
 
 
 def published(n: int) -> Operations:
-    """What document 000, section 3.3, gives for its forward dynamics with `n` links."""
+    """Operations that document 000, section 3.3, gives for its forward dynamics with `n` links."""
     return Operations(multiplications=258 * n - 119, additions=191 * n - 83)
 
 
 def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operations | None:
-    """Operations of an engine for one state without external loads; `None` where it does not compute the quantity.
+    """Operations of an engine for one state without external loads; `None` if it does not compute the quantity.
 
     Parameters
     ----------
     engine
         Its name in `ENGINES`.
     quantity
-        Efforts from accelerations, or the other way.
+        ``"inverse"`` or ``"forward"`` dynamics.
     robot
         The model. The count depends on its tree and kinds of joints, hardly on its numbers.
     """
@@ -50,7 +49,7 @@ def count_operations(engine: str, quantity: Driven, robot: RobotModel) -> Operat
 
 
 class _State:
-    """One state of a robot as counting numbers, and what has been counted so far."""
+    """One state of a robot as counting numbers, with their counter."""
 
     def __init__(self, robot: RobotModel) -> None:
         self.robot = robot
@@ -72,17 +71,17 @@ class _State:
 
 def _newton_euler(state: _State) -> Operations:
     state.counter.run(
-        inverse_dynamics_batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
+        INVERSE_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.qdd, state.unloaded,
         state.zeros(1, state.robot.n),
     )  # fmt: skip
     return state.operations
 
 
 def _nasser(state: _State) -> Operations:
-    batch = geared_batch if state.robot.has_mimic else nasser_batch
     state.counter.run(
-        batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded, state.zeros(1, state.robot.n)
-    )
+        nasser_batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
+        state.zeros(1, state.robot.n),
+    )  # fmt: skip
     return state.operations
 
 

@@ -1,4 +1,4 @@
-"""The formulations side by side: what each computes, and by which function."""
+"""Table of the formulations: quantities that each computes, and by which function."""
 
 from __future__ import annotations
 
@@ -26,58 +26,61 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equation
 from rne_dynamics.dynamics.lagrange.engines import lagrange_forward, lagrange_inverse
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.verification.states import Rows
 
 Quantity = Literal["inverse", "forward", "mass matrix", "reactions"]
 QUANTITIES: tuple[Quantity, ...] = ("inverse", "forward", "mass matrix", "reactions")
 
-_Machine = TypeVar("_Machine", bound=Machine)
-#: (machine, base, q, qd, tau or qdd, wrenches) to rows.
-_OverRows = Callable[[_Machine, Array, Array, Array, Array, Array], Array]
+_Robot = TypeVar("_Robot", bound=RigidRobot)
+#: (robot, base, q, qd, tau or qdd, wrenches) to rows.
+_OverRows = Callable[[_Robot, Array, Array, Array, Array, Array], Array]
 
 
 @dataclass(frozen=True)
-class Engine(Generic[_Machine]):
+class Engine(Generic[_Robot]):
     """One formulation, of open arms or of mechanisms.
 
     Parameters
     ----------
     name
-        Its name here; where it can be chosen, the `method` of `forward_dynamics`.
+        Its name; also the `method` of `forward_dynamics`, if that has it.
     title
-        What it is, in a few words.
+        Short description.
     document
-        The number of the document (docs/formulations.md) it comes from.
+        Number of its document (docs/formulations.md).
     linear
-        Whether it costs O(n) in every quantity it offers.
+        Whether all of its quantities cost O(n).
+    mimic
+        Whether it takes robots with mimic joints.
     inverse, forward, mass, reactions
-        What it computes: efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body
-        at the body frame's origin in body axes; `None` where it does not.
+        Functions for efforts, accelerations, the mass matrix, and the (force, moment) of every joint on its body at the
+        body frame's origin in body axes; `None` for quantities that it does not compute.
     """
 
     name: str
     title: str
     document: str
     linear: bool = False
-    inverse: _OverRows[_Machine] | None = None
-    forward: _OverRows[_Machine] | None = None
-    mass: Callable[[_Machine, Array], Array] | None = None
-    reactions: _OverRows[_Machine] | None = None
+    mimic: bool = True
+    inverse: _OverRows[_Robot] | None = None
+    forward: _OverRows[_Robot] | None = None
+    mass: Callable[[_Robot, Array], Array] | None = None
+    reactions: _OverRows[_Robot] | None = None
 
     def offers(self, quantity: Quantity) -> bool:
         """Whether the engine computes it."""
         return self._function(quantity) is not None
 
-    def compute(self, quantity: Quantity, robot: _Machine, rows: Rows) -> Array:
-        """The quantity in every state; shape (B, …). `SingularInertiaError` where motions carry no inertia."""
+    def compute(self, quantity: Quantity, robot: _Robot, rows: Rows) -> Array:
+        """The quantity in every state; shape (B, …). `SingularInertiaError` for motions without inertia."""
         if quantity == "mass matrix":
             assert self.mass is not None
             return self.mass(robot, rows.q)
-        function: _OverRows[_Machine] | None = self._function(quantity)
+        function: _OverRows[_Robot] | None = self._function(quantity)
         assert function is not None
         driven = rows.tau if quantity == "forward" else rows.qdd
         return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
@@ -89,14 +92,6 @@ class Engine(Generic[_Machine]):
             "mass matrix": self.mass,
             "reactions": self.reactions,
         }[quantity]
-
-
-def _newton_euler_inverse(
-    robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array
-) -> Array:
-    tau = np.empty_like(qdd)
-    inverse_dynamics_batch(robot.topology, robot.parameters, base, q, qd, qdd, wrenches, tau)
-    return tau
 
 
 def _columns_mass(robot: RobotModel, q: Array) -> Array:
@@ -122,10 +117,10 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         "recursive Newton-Euler",
         "000, 001",
         linear=True,
-        inverse=_newton_euler_inverse,
+        inverse=INVERSE_DYNAMICS.compute,
         reactions=joint_reactions_bodies,
     ),
-    Engine("nasser", "articulated links, Nasser", "000", linear=True, forward=nasser_forward),
+    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=nasser_forward),
     Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
     Engine(
         "walker_orin_columns",

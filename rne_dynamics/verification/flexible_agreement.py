@@ -1,9 +1,7 @@
-"""Arms with flexible links: the recursions of document 003, the derivation from energies, and chains of segments."""
+"""Comparison of flexible arms: recursion of document 003, derivation from energies, chains of rigid segments."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,23 +21,22 @@ from rne_dynamics.verification.engines import Quantity
 from rne_dynamics.verification.flexible_energy import energy_equations
 from rne_dynamics.verification.particles import arm_particles
 from rne_dynamics.verification.segments import held_frequencies, segmented
+from rne_dynamics.verification.timing import smallest_time
 
-#: What the two derivations may differ by, relative to the terms that are summed.
+#: Largest difference of the two derivations, relative to the terms that are summed.
 TOLERANCE = 1e-11
 RECURSION, ENERGY = "book_recursion", "energy"
-#: External loads act on so many links at most.
+#: Largest number of links with external loads.
 _LOADED_LINKS = 5
 #: Deflections of tips in random states, as a part of the distance from root to tip.
 _DEFLECTED = 0.02
-#: Springs a link for each direction, in the chains from which the limit is worked out.
+#: Springs per link and direction, in the chains from which the limit is extrapolated.
 SEGMENTS = (10, 20)
-#: Repeats go on for so long at least; s.
-_ENOUGH = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class FlexibleRows:
-    """B states of a flexible arm: (B, n) and (B, modes), accelerations (B, n + modes), and what acts besides."""
+    """B states of a flexible arm: (B, n) and (B, modes), accelerations (B, n + modes), and loads."""
 
     q: Array
     delta: Array
@@ -55,13 +52,13 @@ class FlexibleRows:
 
 
 def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = False) -> FlexibleRows:
-    """Random positions inside the limits, tips deflected by some hundredths of their links, normal joint rates.
+    """Random positions inside the limits, tips deflected by a few percent of their links, normal joint rates.
 
-    Where `loaded`, with loads on some links, a tenth of the arm's weight at an arm of 0.1 m, and on a base that moves.
+    If `loaded`, with loads on some links, about 10 % of the arm's weight and a lever of 0.1 m, and base motion.
     """
     rng = np.random.default_rng(seed)
     q = random_configuration(arm.robot, rng, count)
-    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.links))])
+    scale = np.concatenate([_amplitudes(arm, k) for k in range(len(arm.flexible_links))])
     qd, qdd = rng.normal(size=(2, count, arm.n))
     delta, deltad, deltadd = scale * rng.normal(size=(3, count, arm.modes)) * np.array([1.0, 5.0, 25.0])[:, None, None]
     loads: dict[str, Any] = {}
@@ -81,12 +78,12 @@ def flexible_states(arm: FlexibleArm, count: int, seed: int, *, loaded: bool = F
 def compare_flexible(
     arm: FlexibleArm, count: int = 200, seed: int = 0, *, loaded: bool = True, progress: Progress | None = None
 ) -> Agreement:
-    """Both derivations in `count` random states, bare and (where `loaded`) with loads on a moving base.
+    """Compare both derivations in `count` random states, bare and (if `loaded`) with loads and base motion.
 
     Compared are J (``mass matrix``), the joints' efforts and the modes' forces for given accelerations (``inverse``),
-    and the accelerations (``forward``). An arm with links that are no beams has no particles: a remark says so.
+    and the accelerations (``forward``). Links that are not beams have no particles; a remark reports it.
     """
-    tell = progress or (lambda what, done: None)
+    report = progress or (lambda what, done: None)
     try:
         particles = arm_particles(arm)
     except ModelError as error:
@@ -95,15 +92,15 @@ def compare_flexible(
     cases = (False, True) if loaded else (False,)
     for k, case in enumerate(cases):
         rows = flexible_states(arm, count, seed + k, loaded=case)
-        tell("recursion", k / len(cases))
+        report("recursion", k / len(cases))
         found = equations_of_motion(arm, *rows.state, **rows.loads)
-        tell("energies of particles", k / len(cases))
+        report("energies of particles", k / len(cases))
         expected = energy_equations(arm, particles, *rows.state, **rows.loads)
         for quantity, apart, size, plain in _differences(found, expected, rows.zdd):
             here = float((apart / size).max()), float((apart / plain).max())
             before = worst.get(quantity, (0.0, 0.0))
             worst[quantity] = max(before[0], here[0]), max(before[1], here[1])
-    tell("", 1.0)
+    report("", 1.0)
     return Agreement(
         tuple(Disagreement(q, RECURSION, ENERGY, *apart, TOLERANCE) for q, apart in worst.items()), ()
     )
@@ -118,7 +115,7 @@ class SegmentFrequencies:
     q
         The posture.
     modal, coarse, fine
-        Of the arm's modes, and of chains with the two numbers of `SEGMENTS` in each link.
+        Of the arm's modes, and of chains with either number of `SEGMENTS` in each link.
     """
 
     q: list[float]
@@ -128,15 +125,15 @@ class SegmentFrequencies:
 
     @property
     def limit(self) -> list[float]:
-        """Of a chain without end: the error of the chains is of second order."""
+        """Limit for infinitely many segments: the chains' error is of second order."""
         ratio = (SEGMENTS[1] / SEGMENTS[0]) ** 2
         return [(ratio * b - a) / (ratio - 1.0) for a, b in zip(self.coarse, self.fine, strict=True)]
 
 
 def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> SegmentFrequencies:
-    """The arm's modes beside chains of rigid segments, in a random posture.
+    """Frequencies of the arm's modes and of chains of rigid segments, in a random posture.
 
-    Without gravity, for the modes feel its pull along a beam only with stiffening.
+    Without gravity, whose component along a beam acts on the modes only with stiffening.
 
     Raises
     ------
@@ -144,7 +141,7 @@ def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> Segm
         A flexible link that is not a beam.
     """
     q = random_configuration(arm.robot, np.random.default_rng(seed), 1)[0]
-    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.links)
+    floating = FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.flexible_links)
     count = min(count, arm.modes)
     modal = linearised(floating, q, delta=np.zeros(arm.modes)).frequencies
     chains = [held_frequencies(segmented(floating, segments), q) for segments in SEGMENTS]
@@ -152,40 +149,26 @@ def segment_frequencies(arm: FlexibleArm, count: int = 3, seed: int = 0) -> Segm
 
 
 def seconds_per_state(arm: FlexibleArm, formulation: str, rows: FlexibleRows) -> float | None:
-    """Smallest time of several repeats for J and R, by the rows; s. `None` for particles of links that are no beams.
-
-    The recursion's rows go through in one call: what Python costs at each call is shared between them.
-    """
+    """Smallest time for J and R over the number of rows, s; `None` for particles of links that are not beams."""
     if formulation == RECURSION:
-        return _best(lambda: equations_of_motion(arm, *rows.state)) / len(rows.q)
+        return smallest_time(lambda: equations_of_motion(arm, *rows.state)) / len(rows.q)
     try:
         particles = arm_particles(arm)
     except ModelError:
         return None
-    return _best(lambda: energy_equations(arm, particles, *rows.state)) / len(rows.q)
+    return smallest_time(lambda: energy_equations(arm, particles, *rows.state)) / len(rows.q)
 
 
 def forward_seconds_per_state(arm: FlexibleArm, rows: FlexibleRows) -> float:
-    """The same for accelerations by the recursion."""
+    """As `seconds_per_state`, for accelerations by the recursion."""
     tau = np.zeros(arm.n)
-    return _best(lambda: flexible_forward_dynamics(arm, *rows.state, tau)) / len(rows.q)
-
-
-def _best(call: Callable[[], object]) -> float:
-    call()  # compiled, allocated, warm
-    best, spent = float("inf"), 0.0
-    while spent < _ENOUGH:
-        start = time.perf_counter()
-        call()
-        took = time.perf_counter() - start
-        best, spent = min(best, took), spent + took
-    return best
+    return smallest_time(lambda: flexible_forward_dynamics(arm, *rows.state, tau)) / len(rows.q)
 
 
 def _differences(
     found: EquationsOfMotion, expected: EquationsOfMotion, zdd: Array
 ) -> list[tuple[Quantity, Array, Array, Array]]:
-    """For each quantity and state: how far apart, the size of the terms, and the largest entry; shapes (B,)."""
+    """For each quantity: difference, size of the terms, and largest entry in each state; shapes (B,)."""
     rows = len(zdd)
 
     def largest(x: Array) -> Array:
@@ -194,7 +177,7 @@ def _differences(
     J, size = found.J, largest(found.J)
     efforts, others = (np.einsum("bij,bj->bi", x.J, zdd) + x.bias for x in (found, expected))
     terms = largest(np.einsum("bij,bj->bi", np.abs(J), np.abs(zdd)) + np.abs(found.bias))
-    # both accelerate under the efforts of the recursion
+    # both with the efforts of the recursion
     under = np.linalg.solve(J, (efforts - found.bias)[..., None])[..., 0]
     other = np.linalg.solve(expected.J, (efforts - expected.bias)[..., None])[..., 0]
     inverse = np.abs(np.linalg.inv(J))
@@ -207,8 +190,8 @@ def _differences(
 
 
 def _amplitudes(arm: FlexibleArm, k: int) -> Array:
-    """Of each mode of a flexible link, that which deflects its tip as `_DEFLECTED` says."""
-    link = arm.links[k]
+    """Amplitude of each mode of a flexible link that deflects its tip by `_DEFLECTED`."""
+    link = arm.flexible_links[k]
     there, reach = link.at(link.tip), float(np.linalg.norm(link.tip)) or 1.0
     moved = np.linalg.norm(there.translation, axis=1) + reach * np.linalg.norm(there.rotation, axis=1)
     return np.asarray(_DEFLECTED * reach / np.where(moved > 0.0, moved, 1.0))

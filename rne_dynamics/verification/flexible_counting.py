@@ -1,4 +1,4 @@
-"""Operations of the equations of flexible arms, counted on the code that runs, beside those that document 003 gives."""
+"""Operations of the equations of flexible arms, counted on the code that runs; those of document 003 for comparison."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from rne_dynamics.spatial.cholesky import cholesky_solve
 from rne_dynamics.verification.counting import count_operations
 from rne_dynamics.verification.operations import OperationCounter, Operations
 
-#: What document 003, section 6, quotes for its example: 6 joints, two flexible links with three modes each.
+#: Quoted by document 003, section 6, for its example: 6 joints, two flexible links with three modes each.
 QUOTED_MULTIPLICATIONS = 12_009
-#: What it quotes for Walker and Orin's method 3 on a rigid arm of as many coordinates, 12, and the ratio of the two.
+#: Quoted for Walker and Orin's method 3 on a rigid arm with as many coordinates, 12, and the ratio of the two.
 WALKER_MULTIPLICATIONS = 4_491
 QUOTED_RATIO = 2.67
-#: So many rigid joints, 15 imaginary ones and 6 real, it expects of Walker's method for the same multiplications.
+#: Rigid joints, 15 imaginary and 6 real, for which it expects as many multiplications with Walker's method.
 RIGID_JOINTS = 21
 
 
 def published_flexible(n: int, nf: int, m: int) -> Operations:
-    """What document 003, section 6, gives for J and R: n joints, nf flexible links with m modes each.
+    """Operations that document 003, section 6, gives for J and R: n joints, nf flexible links with m modes each.
 
     The formulas as scanned. For its own example, (6, 2, 3), that of the multiplications gives 11,361, not the 12,009
     that the text quotes. They are meant for a flexible first and a rigid last link and modal integrals of any kind.
@@ -64,7 +64,7 @@ class FlexibleOperations(NamedTuple):
 
     @property
     def forward(self) -> Operations:
-        """All that accelerations take."""
+        """J, R and the accelerations."""
         return self.equations + self.solution
 
 
@@ -79,7 +79,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
     arm
         The arm.
     stiffening
-        False leaves the arm's stiffening out, as document 003 does.
+        False leaves out stiffening, as document 003 does.
     """
     rng, counter, exact = np.random.default_rng(0), OperationCounter(), pack(arm)
     if not stiffening:
@@ -91,7 +91,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
     z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))
     J, bias, base = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz), counter.array(arm.robot.base_at_rest)
     parts = []
-    # as `flexible_terms_kernel` runs them, and the solution of `flexible_forward_batch`
+    # in the order of `flexible_terms_kernel`, then the solution of `flexible_forward_batch`
     for kernel, arguments in (
         (motion_kernel, (packed, work, base, z, zd, None)),
         (modal_terms_kernel, (packed, work, z)),
@@ -136,7 +136,7 @@ class CountedArm:
 
 
 def counted_arms(sizes: Sequence[tuple[int, int, int]], *, orthogonal: bool = False) -> list[CountedArm]:
-    """Counts for joints, flexible links and modes of each, without stiffening; as `flexible_chain` makes the arms."""
+    """Counts for (joints, flexible links, modes of each) of `flexible_chain`, without stiffening."""
     return [
         CountedArm(
             n, nf, m, count_flexible(flexible_chain(n, nf, m, orthogonal=orthogonal), stiffening=False),
@@ -195,7 +195,7 @@ _Arrays = TypeVar("_Arrays", Packed, Work)
 
 
 def _counting(arrays: _Arrays, counter: OperationCounter) -> _Arrays:
-    """The same with counting numbers in its arrays of floats."""
+    """The same arrays with counting numbers in place of floats."""
     fields = arrays._asdict()
     floats = {k: counter.array(v) for k, v in fields.items() if isinstance(v, np.ndarray) and v.dtype == np.float64}
     return arrays._replace(**floats)

@@ -12,27 +12,23 @@ what is left out is small of third order. That is the energy of document 003, (2
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import EquationsOfMotion
-from rne_dynamics.model.assembly import align_z
 from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.flexible.modal import Attachment
 from rne_dynamics.model.inertia import Array, Inertia
-from rne_dynamics.model.tree import JointKind, TreeJoint
+from rne_dynamics.model.tree import JointKind
+from rne_dynamics.verification.joint_placement import Complex, Step, cross, joint_matrix, placement
 from rne_dynamics.verification.particles import Particles
 
-#: Step into the complex plane: its square is nothing beside 1.
+#: Step into the complex plane; its square is negligible compared with 1.
 _STEP = 1e-30
-
-Complex = NDArray[np.complex128]
 
 
 class Energies(NamedTuple):
@@ -53,7 +49,7 @@ def energy_equations(
     wrenches: Wrenches | None = None,
     base_motion: BaseMotion | None = None,
 ) -> EquationsOfMotion:
-    """What `equations_of_motion` computes, by Lagrange's equations with derivatives taken of the energies themselves.
+    """The equations of motion by Lagrange's equations with derivatives of the energies, as `equations_of_motion`.
 
     Parameters
     ----------
@@ -62,7 +58,7 @@ def energy_equations(
     particles
         Of every flexible link, by its name.
     base_motion
-        As there, but one for all states: vectors of shape (3,).
+        As there, but the same for all states: vectors of shape (3,).
 
     Raises
     ------
@@ -88,7 +84,7 @@ def particle_energies(
     qd: ArrayLike,
     deltad: ArrayLike,
 ) -> Energies:
-    """The energies that `energy_equations` derives; parameters and errors as there."""
+    """The energies of `energy_equations`; parameters and errors as there."""
     lead, (positions, amplitudes, velocities, rates) = coordinates(arm, q=q, delta=delta, qd=qd, deltad=deltad)
     z, zd = np.hstack([positions, amplitudes]), np.hstack([velocities, rates])
     system = _System(arm, particles, None)
@@ -100,23 +96,12 @@ def particle_energies(
     return Energies(kinetic.reshape(lead), potential.reshape(lead))
 
 
-@dataclass(frozen=True, eq=False)
-class _Step:
-    """One joint of the description: from the parent link's frame to the child's."""
-
-    joint: TreeJoint
-    parent: int
-    coordinates: tuple[int, ...]
-    modes: slice
-    attachment: Attachment | None
-
-
 class _System:
-    """An arm laid out for products of matrices; links in the order of the tree, the root first."""
+    """An arm as a chain of 4 × 4 matrices; links in the order of the tree, the root first."""
 
     def __init__(self, arm: FlexibleArm, particles: Mapping[str, Particles], base_motion: BaseMotion | None) -> None:
         tree = arm.robot.tree
-        flexible = {link.link: link for link in arm.links}
+        flexible = {link.link: link for link in arm.flexible_links}
         self.nz = arm.nz
         self.stiffness, self.damping = np.zeros((2, arm.modes, arm.modes))
         self.modes = {}
@@ -139,7 +124,7 @@ class _System:
             bent = flexible.get(joint.parent)
             attachment = None if bent is None else bent.at(joint.position)
             modes = self.modes.get(joint.parent, slice(0))
-            self.steps.append(_Step(joint, self.links.index(joint.parent), at, modes, attachment))
+            self.steps.append(Step(joint, self.links.index(joint.parent), at, modes, attachment))
         self.particles = [particles[name] if name in flexible else None for name in self.links]
         inertias = [tree.link(name).inertia or Inertia() for name in self.links]
         self.masses = [_second_moments(*pair) for pair in zip(inertias, self.particles, strict=True)]
@@ -153,17 +138,17 @@ class _System:
             )
         )  # fmt: skip
         self.gravity = arm.gravity @ np.asarray(motion.rotation, dtype=np.float64)
-        # W, Ẇ and Ẅ of the base in axes that stand still and that the base is passing through
+        # W, Ẇ and Ẅ of the base in resting axes that coincide with its own now
         self.base, self.still = np.eye(4), np.zeros((4, 4))
         self.rate, self.second = np.zeros((2, 4, 4))
-        turning = _cross(w)
+        turning = cross(w)
         self.rate[:3, :3], self.rate[:3, 3] = turning, v
-        self.second[:3, :3], self.second[:3, 3] = _cross(dw) + turning @ turning, a
+        self.second[:3, :3], self.second[:3, 3] = cross(dw) + turning @ turning, a
 
     def equations(self, z: Array, zd: Array, loads: Array) -> tuple[Array, Array]:
         """J and bias in one state; `loads` has a row for every body, or none."""
         nz, step = self.nz, _STEP * 1j
-        # one unit velocity for each coordinate, and one for the base, while time goes on by an imaginary step
+        # one unit velocity for each coordinate, and one for the base with an imaginary step in time
         directions = np.vstack([np.eye(nz), np.zeros(nz)])
         rates = np.zeros((nz + 1, 4, 4), dtype=complex)
         rates[nz] = self.rate + step * self.second
@@ -191,17 +176,17 @@ class _System:
         W = [np.broadcast_to(np.asarray(base, dtype=complex), (rows, 4, 4))]
         dW = [np.broadcast_to(np.asarray(rate, dtype=complex), (rows, 4, 4))]
         for step in self.steps:
-            E, dE = _placement(step, z, zd)
-            A, dA = _joint_matrix(step, z, zd)
+            E, dE = placement(step, z, zd)
+            A, dA = joint_matrix(step, z, zd)
             P, dP = W[step.parent], dW[step.parent]
             W.append(P @ E @ A)
             dW.append(dP @ E @ A + P @ dE @ A + P @ E @ dA)
         return W, dW
 
     def momenta(self, z: Complex, zd: Array, motion: tuple[list[Complex], list[Complex]]) -> tuple[Complex, Complex]:
-        """Two arrays (rows, …): products of rows a and b summed are twice the mixed kinetic energy of velocities a, b.
+        """Two arrays (rows, …): the product of rows a and b is twice the mixed kinetic energy of velocities a, b.
 
-        Without the rotors.
+        Without rotors.
         """
         rows = len(z)
         left, right = [], []
@@ -249,60 +234,21 @@ class _System:
         return total
 
     def work(self, W: list[Complex], loads: Array) -> Array:
-        """Generalised forces of loads at the bodies' origins, W stepped in one coordinate a row; shape (nz,).
+        """Generalised forces of loads at the bodies' origins; row k of W is stepped in coordinate k; shape (nz,).
 
         A moment is a set of couples: half of n × e at the end of each of the link's three axes e.
         """
         total = np.zeros(self.nz)
         for step, frame, at in zip(self.steps, self.frames[1:], W[1:], strict=True):
             name = step.joint.name + ("/theta" if step.joint.kind is JointKind.PLANAR else "")
-            if name not in self.bodies:  # part of the body it is fixed to, whose loads hold its own
+            if name not in self.bodies:  # part of another body, whose loads include its own
                 continue
             load = loads[self.bodies[name]]
             force, moment = frame.rotation.T @ load[:3], frame.rotation.T @ load[3:]
             R, moved = at[0, :3, :3].real, at.imag / _STEP
             total += moved[:, :3, 3] @ R @ force
-            total += 0.5 * np.einsum("bxe,xe->b", moved[:, :3, :3], R @ _cross(moment))
+            total += 0.5 * np.einsum("bxe,xe->b", moved[:, :3, :3], R @ cross(moment))
         return total
-
-
-def _placement(step: _Step, z: Complex, zd: Array) -> tuple[Complex, Complex]:
-    """E (5) of a joint on its parent and its rate: the turn of a bent link is small, 1 + θ̃; (rows, 4, 4)."""
-    E, dE = np.zeros((2, len(z), 4, 4), dtype=complex)
-    E[:, :3, :3], E[:, :3, 3], E[:, 3, 3] = step.joint.rotation, step.joint.position, 1.0
-    if step.attachment is not None:
-        d, dd, there = z[:, step.modes], zd[:, step.modes], step.attachment
-        E[:, :3, 3] += d @ there.translation - 0.5 * np.einsum("bk,bl,klx->bx", d, d, there.shortening)
-        dE[:, :3, 3] = dd @ there.translation - np.einsum("bk,bl,klx->bx", d, dd, there.shortening)
-        E[:, :3, :3] += _cross(d @ there.rotation) @ step.joint.rotation
-        dE[:, :3, :3] = _cross(dd @ there.rotation) @ step.joint.rotation
-        if there.shortening.any():  # the turn to the second order, as the shortening is
-            turn, rate = _cross(d @ there.rotation), _cross(dd @ there.rotation)
-            E[:, :3, :3] += 0.5 * turn @ turn @ step.joint.rotation
-            dE[:, :3, :3] += 0.5 * (rate @ turn + turn @ rate) @ step.joint.rotation
-    return E, dE
-
-
-def _joint_matrix(step: _Step, z: Complex, zd: Array) -> tuple[Complex, Complex]:
-    """A of a joint and its rate, about or along its axis in the joint's frame; (rows, 4, 4)."""
-    joint, at = step.joint, step.coordinates
-    A, dA = np.tile(np.eye(4, dtype=complex), (len(z), 1, 1)), np.zeros((len(z), 4, 4), dtype=complex)
-    slides: list[tuple[int, Array]] = []
-    turns = at[-1:]
-    if joint.kind is JointKind.PRISMATIC:
-        slides, turns = [(at[0], joint.axis)], ()
-    elif joint.kind is JointKind.PLANAR:
-        plane = align_z(joint.axis)
-        slides = [(at[0], plane[:, 0]), (at[1], plane[:, 1])]
-    for k, axis in slides:
-        A[:, :3, 3] += z[:, k, None] * axis
-        dA[:, :3, 3] += zd[:, k, None] * axis
-    for k in turns:
-        S = _cross(joint.axis)
-        c, s = np.cos(z[:, k])[:, None, None], np.sin(z[:, k])[:, None, None]
-        A[:, :3, :3] += s * S + (1.0 - c) * (S @ S)
-        dA[:, :3, :3] = zd[:, k, None, None] * (c * S + s * (S @ S))
-    return A, dA
 
 
 def _second_moments(inertia: Inertia, particles: Particles | None) -> Array:
@@ -316,10 +262,3 @@ def _second_moments(inertia: Inertia, particles: Particles | None) -> Array:
         h = np.column_stack([particles.position, np.ones(len(particles.mass))])
         C -= (particles.mass[:, None] * h).T @ h
     return C
-
-
-def _cross(v: Any) -> Any:
-    """ṽ of vectors (…, 3), complex ones too; shape (…, 3, 3)."""
-    x, y, z = np.moveaxis(v, -1, 0)
-    o = np.zeros_like(x)
-    return np.stack([np.stack([o, -z, y], -1), np.stack([z, o, -x], -1), np.stack([-y, x, o], -1)], -2)

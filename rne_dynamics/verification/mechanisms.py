@@ -15,11 +15,11 @@ _LENGTH = 0.1
 
 
 def ladder(loops: int) -> Mechanism:
-    """Parallelograms stacked one on another, in a vertical plane: every rung stays level.
+    """A stack of parallelograms in a vertical plane, whose rungs stay level.
 
-    Each stands with two legs on the rung below; its left leg is driven, its rung hangs on the left leg, the loop is
-    cut between rung and right leg. So a loop adds three joints to the tree and one freedom to the mechanism, and the
-    pin that closes it blocks two directions, none of them redundant. The posture leans right and left in turn.
+    Two legs of each are on the rung below; the left leg is driven and has the rung attached, and the loop is cut
+    between rung and right leg. So a loop adds three joints to the tree and one freedom to the mechanism, and the
+    pin that closes it blocks two directions, none of them redundant. The posture leans right and left alternately.
     """
     if loops < 1:
         raise ArgumentError(f"loops is {loops}; a ladder needs at least one")

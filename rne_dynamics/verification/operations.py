@@ -1,8 +1,7 @@
 """Multiplications and additions of a kernel, counted while it runs.
 
-The kernel's own source is run as plain Python on numbers that count what is done with them, so the count is that
-of the formulation as it is, conversions of constants included: a multiplication by a stored 0, 1 or 2 is a
-multiplication, as it is for the processor. Changes of sign, copies and comparisons are not counted.
+The kernel's own source is run as plain Python on counting numbers. Multiplications by stored constants 0, 1 or 2 count,
+as they do for the processor. Changes of sign, copies and comparisons do not count.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rne_dynamics.compiling.plain import PlainKernels
 
 @dataclass
 class Operations:
-    """How many operations of each kind; subtractions count as additions."""
+    """Number of operations of each kind; subtractions count as additions."""
 
     multiplications: int = 0
     additions: int = 0
@@ -29,7 +28,7 @@ class Operations:
 
     @property
     def total(self) -> int:
-        """All kinds together."""
+        """Sum of all kinds."""
         return self.multiplications + self.additions + self.divisions + self.functions
 
     def __add__(self, other: Operations) -> Operations:
@@ -42,7 +41,7 @@ class Operations:
 
 
 class OperationCounter:
-    """Makes numbers that count and runs kernels on them.
+    """Creates counting numbers and runs kernels on them.
 
     One counter is one count: `operations` grows with every arithmetic operation on its numbers.
     """
@@ -81,7 +80,7 @@ class OperationCounter:
 
 
 def _counting_number(tally: Operations) -> type[float]:
-    """A float whose arithmetic is counted in `tally` and gives such floats again."""
+    """A float type whose arithmetic is counted in `tally` and returns the same type."""
 
     class Counting(float):
         def __neg__(self) -> Counting:

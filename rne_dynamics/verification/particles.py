@@ -1,7 +1,6 @@
-"""Flexible links as particles: where the matter of a beam is, and how the mode shapes move each bit of it.
+"""Flexible links as particles: positions of a beam's mass, and their displacement by the mode shapes.
 
-The integrals of `ModalLink` are left aside: what is asked of a link is its shapes at points (`ModalLink.at`) and of its
-beam the mass along it.
+The integrals of `ModalLink` are not used: only its shapes at points (`ModalLink.at`) and the beam's mass distribution.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.ritz import Rule, gauss
 from rne_dynamics.model.inertia import Array
 
-#: Points of Gauss's rule between two kinks: of smooth shapes all along the beam, and on one element's cubics.
+#: Gauss points between two kinks: of smooth shapes along the whole beam, and of cubics on one element.
 _SMOOTH = 48
 _ELEMENT = 8
 
@@ -36,7 +35,7 @@ class Particles(NamedTuple):
     displacement
         Per unit of each amplitude; shape (N, m, 3).
     shortening
-        At amplitudes δ a particle moves by another −½ Σ δ_k δ_l s_kl; shape (N, m, m, 3).
+        Additional displacement −½ Σ δ_k δ_l s_kl at amplitudes δ; shape (N, m, m, 3).
     """
 
     mass: Array
@@ -51,24 +50,24 @@ def arm_particles(arm: FlexibleArm) -> dict[str, Particles]:
     Raises
     ------
     ModelError
-        A link that is no beam: its integrals do not tell where its matter is.
+        A link that is not a beam: the positions of its mass are unknown.
     """
     particles = {}
-    for link in arm.links:
+    for link in arm.flexible_links:
         if not isinstance(link.field, BeamField):
             raise ModelError(
-                f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam; "
-                "they do not tell where its matter is, so it has no particles"
+                f"flexible link {link.link!r} of arm {arm.name!r} is given by integrals over its modes, not as a beam: "
+                "the positions of its mass are unknown, so it has no particles; describe it as a beam"
             )
         particles[link.link] = beam_particles(link.field.beam, link)
     return particles
 
 
 def beam_particles(beam: Beam, link: ModalLink) -> Particles:
-    """The particles of a beam: sections at Gauss points, each of four particles that have its mass and its spreads.
+    """The particles of a beam: four at each Gauss point, with the mass and the second moments of the section.
 
-    Bending moves the particles of a section alike, torsion turns them about the beam's axis (`Beam`: bending leaves the
-    inertia of turning sections out). Shortening moves them along the axis only.
+    Bending translates a section, torsion turns it about the beam's axis (`Beam`: bending neglects the rotary inertia of
+    sections). Shortening moves it along the axis.
     """
     x, w = _rule(beam)
     axis, side, up = beam.rotation.T
@@ -93,7 +92,7 @@ def beam_particles(beam: Beam, link: ModalLink) -> Particles:
 
 
 def strain_stiffness(beam: Beam, link: ModalLink) -> Array:
-    """K_kl (42) from the turns of the sections alone: ∫ EI θ'_k θ'_l dx and ∫ GJ θ'_k θ'_l dx; shape (m, m).
+    """K_kl (42) from the rotations of the sections only: ∫ EI θ'_k θ'_l dx and ∫ GJ θ'_k θ'_l dx; shape (m, m).
 
     The slope θ' is that of the polynomial through θ at the Gauss points between two kinks.
     """
@@ -116,7 +115,7 @@ def strain_stiffness(beam: Beam, link: ModalLink) -> Array:
 
 
 def _breaks(beam: Beam) -> Array:
-    """Where shapes or properties may have kinks."""
+    """Positions where shapes or properties may have kinks."""
     if beam.shapes != "finite_element":
         return beam.ends
     return np.unique(np.concatenate([beam.ends, np.linspace(0.0, beam.length, beam.elements + 1)]))

@@ -15,13 +15,13 @@ from rne_dynamics.verification.timing import seconds_per_state
 
 SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 100, 140, 200)
 MECHANISMS: tuple[tuple[str, Callable[[int], RobotModel]], ...] = (("chain", chain), ("tree", tree))
-#: Plain Python counts about a million operations a second; what would take much longer is worked out instead.
+#: Plain Python counts about a million operations per second; larger counts are extrapolated.
 COUNT_LIMIT = 15_000_000
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One engine on one mechanism.
+    """One engine on one generated robot.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Sample:
     operations
         Of all kinds, for one state.
     counted
-        Whether they were counted; otherwise they follow from smaller chains (`polynomial`).
+        Whether they were counted; otherwise they are extrapolated from smaller chains (`polynomial`).
     seconds
         For one state.
     """
@@ -68,10 +68,10 @@ def _operations(engine: str, quantity: Driven, robot: RobotModel, before: dict[i
     """Operations of all kinds, and whether they were counted."""
     n = robot.n
     last = max(before, default=n)
-    # no engine grows faster than the cube
+    # no engine grows faster than n³
     if len(before) < 4 or before[last] * (n / last) ** 3 < COUNT_LIMIT:
         operations = count_operations(engine, quantity, robot)
-        assert operations is not None  # it has been timed, so it computes this
+        assert operations is not None  # the engine was timed, so it computes this
         return operations.total, True
     return polynomial(dict(sorted(before.items())[-4:]), n), False
 
@@ -79,8 +79,8 @@ def _operations(engine: str, quantity: Driven, robot: RobotModel, before: dict[i
 def polynomial(counts: dict[int, int], n: int) -> int:
     """The cubic through four counts, at `n`.
 
-    On chains of one kind of joint every loop runs over links, pairs or triples of them, so the number of operations is
-    a cubic in n exactly; on trees so is that of the mass matrix by columns, the only one there that grows so large.
+    On chains of one kind of joint every loop is over links, pairs or triples of links, so the count is exactly cubic in
+    n. On trees the mass matrix by columns is cubic too, and only its counts are extrapolated.
     """
     total = Fraction(0)
     for k, value in counts.items():

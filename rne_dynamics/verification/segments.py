@@ -1,13 +1,13 @@
-"""The competitor that document 003 names (section 6): flexible links cut into rigid segments with springs between them.
+"""Flexible links cut into rigid segments with springs, the alternative that document 003 names (section 6).
 
-A beam of length L in N parts of h = L/N becomes N + 1 rigid segments, the first and the last of half the length, and a
-spring in the middle of every part that is as soft as the part: 1/k = ∫ dx/EI. That is the midpoint rule for the
-curvature, so frequencies, deflections and paths in one plane come with an error of order h². Where a beam bends in both
-planes its universal joints also roll, by order h: extrapolate that away. The segments have the beam's mass where
-it is, the spread of its sections included: the chain counts their turning in bending too, unlike the modes. Its bending
-is not limited to small angles, nor has it to be told that spin stiffens a beam.
+A beam of length L in N parts of h = L/N becomes N + 1 rigid segments, the first and the last of half the length, with a
+spring in the middle of every part that has its compliance: 1/k = ∫ dx/EI. This is the midpoint rule for the curvature,
+so frequencies, deflections and paths in one plane have an error of order h². If a beam bends in both planes, its
+universal joints also roll, by order h, which extrapolation removes. The segments have the beam's mass distribution and
+the rotary inertia of its sections in bending, unlike the modes. Bending angles may be large, and spin stiffens the beam
+without further terms.
 
-The chain is an ordinary robot for the rigid engine; the springs' torques are added outside.
+The chain is an ordinary robot of rigid links; the springs' torques are added outside.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 
 _ITERATIONS = 50
-#: Torques of a settled chain that are not balanced, as a part of the springs'.
+#: Largest unbalanced torque of a settled chain, relative to the springs'.
 _BALANCED = 1e-11
 
 
@@ -50,9 +50,9 @@ class SegmentedArm:
     stiffness
         Of the springs, N·m/rad; zero for the arm's own joints; shape (n,).
     joints, springs
-        Places of the arm's own joints, in the order of `FlexibleArm.joint_names`, and of the springs.
+        Indices of the arm's own joints, in the order of `FlexibleArm.joint_names`, and of the springs.
     tips
-        The segment at the end of each flexible link, and the place of the link's tip in it, m.
+        The last segment of each flexible link, and the position of the link's tip in it, m.
     """
 
     robot: RobotModel
@@ -69,7 +69,7 @@ class SegmentedArm:
         return out
 
     def tip(self, link: str, q: ArrayLike) -> Array:
-        """Where the tip of a flexible link is in the root link's frame, m, for all coordinates (…, n); shape (…, 3)."""
+        """Position of a flexible link's tip in the root link's frame, m, for all coordinates (…, n); shape (…, 3)."""
         segment, place = self.tips[link]
         poses = forward_kinematics(self.robot, q)
         k = self.robot.link_names.index(segment)
@@ -82,20 +82,20 @@ def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
     Parameters
     ----------
     arm
-        The arm; its damping is left out.
+        The arm; its damping is ignored.
     segments
         N, at least 1.
 
     Raises
     ------
     ArgumentError
-        No segments.
+        Fewer than one segment.
     ModelError
         A flexible link that is not a beam.
     """
     if segments < 1:
         raise ArgumentError(f"segments is {segments}; it must be at least 1")
-    cuts = {link.link: _Cut(link, segments) for link in arm.links if link.modes}
+    cuts = {link.link: _Cut(link, segments) for link in arm.flexible_links if link.modes}
     links: list[TreeLink] = []
     joints: list[TreeJoint] = []
     stiffness: dict[str, float] = {}
@@ -118,19 +118,19 @@ def segmented(arm: FlexibleArm, segments: int) -> SegmentedArm:
 
 
 def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
-    """All coordinates with the springs in balance, the joints held or turning steadily; shape (n,).
+    """All coordinates in static balance, with the joints held or at constant velocity; shape (n,).
 
     Parameters
     ----------
     chain
         The chain.
     q, qd
-        The arm's own joints, shape (joints,); at rest where no velocity is given.
+        The arm's own joints, shape (joints,); at rest if no velocity is given.
 
     Raises
     ------
     ModelError
-        A chain that finds no balance.
+        No balance was found.
     """
     free, at = chain.springs, chain.posture(q)
     rates, rest = _steady(chain, qd), np.zeros(chain.robot.n)
@@ -142,16 +142,16 @@ def settled(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> A
         slope = inverse_dynamics_derivatives(chain.robot, at, rates, rest).q[np.ix_(free, free)]
         at[free] -= np.linalg.solve(slope + np.diag(chain.stiffness[free]), springs + loads)
     raise ModelError(
-        f"chain {chain.robot.name!r} finds no balance at q = {np.asarray(q).tolist()}: its springs are too soft for "
-        "what they carry"
+        f"chain {chain.robot.name!r} has no balance at q = {np.asarray(q).tolist()}: its springs are too soft for "
+        "their load"
     )
 
 
 def held_frequencies(chain: SegmentedArm, q: ArrayLike, qd: ArrayLike | None = None) -> Array:
-    """Natural frequencies with the joints held or turning steadily, about the balance, rad/s, ascending; (springs,).
+    """Natural frequencies about the balance, joints held or at constant velocity, rad/s, ascending; (springs,).
 
-    Parameters and errors as for `settled`. Gyroscopic forces of turning joints are left out: they couple a straight
-    chain's springs only where two of them turn about different axes across the spin.
+    Parameters and errors as for `settled`. Gyroscopic forces of turning joints are neglected: they couple a straight
+    chain's springs only if two of them turn about different axes perpendicular to the spin.
     """
     from scipy.linalg import eigh
 
@@ -180,7 +180,7 @@ def motion(chain: SegmentedArm, start: ArrayLike, tau: Callable[[float], Array],
     Raises
     ------
     ModelError
-        An integration that fails.
+        The integration failed.
     """
     from scipy.integrate import solve_ivp
 
@@ -219,11 +219,11 @@ class _Cut:
 
     @property
     def tip(self) -> tuple[str, Array]:
-        """The last segment and the place of the link's tip in it."""
+        """The last segment and the position of the link's tip in it."""
         return self._name(self.segments), self.link.tip - self._origin(self.segments)
 
     def root_inertia(self, whole: Inertia) -> Inertia:
-        """What stays with the link's own name: all of it but the beam, and the beam's first half part."""
+        """Inertia of the first segment: the link without its beam, and the first half part of the beam."""
         first, part = _piece(self.beam, *self.ends[:2]), self.link.inertia
         mass = whole.mass - part.mass + first.mass
         com = (whole.first_moment - part.first_moment + first.first_moment) / mass
@@ -232,7 +232,7 @@ class _Cut:
         return Inertia(mass, com, 0.5 * (centred + centred.T))
 
     def add(self, k: int, links: list[TreeLink], joints: list[TreeJoint], stiffness: dict[str, float]) -> None:
-        """The spring in part k, and the segment behind it."""
+        """Append the spring in part k and the segment after it."""
         parent, where = self._name(k), self._origin(k + 1) - self._origin(k)
         h, x = self.beam.length / self.segments, self.springs[k]
         rule = gauss(_within(self.beam, x - 0.5 * h, x + 0.5 * h), 8)
@@ -249,7 +249,7 @@ class _Cut:
         return _piece(self.beam, *self.ends[k : k + 2]).moved(np.eye(3), -self._origin(k))
 
     def moved(self, joint: TreeJoint) -> TreeJoint:
-        """A joint on the link, on the segment that holds its place along the beam."""
+        """A joint of the link, moved to the segment at its position along the beam."""
         x = (joint.position - self.beam.origin) @ self.beam.axis
         k = int((self.springs < x).sum())
         return replace(joint, parent=self._name(k), position=joint.position - self._origin(k))
@@ -258,7 +258,7 @@ class _Cut:
         return self.link.link if k == 0 else f"{self.link.link}/{k}"
 
     def _origin(self, k: int) -> Array:
-        """Where the frame of segment k is in the link's: at the spring before it."""
+        """Origin of segment k in the link's frame: at the spring before it."""
         return np.zeros(3) if k == 0 else self.beam.origin + self.springs[k - 1] * self.beam.axis
 
 

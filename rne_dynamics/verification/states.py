@@ -1,4 +1,4 @@
-"""Random states in which formulations are compared, as the checked rows that engines take."""
+"""Random states for comparisons of formulations, as checked rows."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from rne_dynamics.advice import rne
 from rne_dynamics.closed_chain.coordinates import NEAR_SINGULAR
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
-from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_batch
+from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 
-#: External loads act on so many links at most.
+#: Largest number of links with external loads.
 _LOADED_LINKS = 5
-#: Part of the joints' range below which looking for postures that close is given up.
+#: Part of the joints' range below which the search for closed postures ends.
 _SMALLEST_PART = 1e-3
 
 
@@ -31,9 +32,9 @@ class Rows:
     Parameters
     ----------
     base
-        Packed base motion (1 or B, 12), `BaseMotion.packed`.
+        Base motion as rows (1 or B, 12), `BaseMotion.packed`.
     q, qd, qdd, tau
-        (B, nq) and (B, n); `tau` are the efforts that recursive Newton–Euler finds for `qdd`.
+        (B, nq) and (B, n); `tau` are the efforts of `qdd` by recursive Newton–Euler.
     wrenches
         (1 or B, bodies or 0, 6) at the body frames' origins, body axes.
     """
@@ -47,35 +48,36 @@ class Rows:
 
     @property
     def first(self) -> Rows:
-        """The first state alone."""
+        """The first state only."""
         return Rows(*(value[:1] for value in vars(self).values()))
 
 
-def bare_states(robot: Machine, count: int, seed: int) -> Rows:
-    """Random positions inside the limits, normal velocities and accelerations; gravity, nothing else.
+def bare_states(robot: RigidRobot, count: int, seed: int) -> Rows:
+    """Random positions inside the limits, normally distributed velocities and accelerations; no loads but gravity.
 
-    Those of a mechanism are of its actuated joints, where its loops close, away from singular postures.
+    For a mechanism: positions of its actuated joints where its loops close, away from singular postures.
 
     Raises
     ------
     ArgumentError
-        A mechanism of which no such positions are found: too few or too many actuated joints, as a rule.
+        A mechanism without such positions, usually because of too few or too many actuated joints.
     """
     rng = np.random.default_rng(seed)
-    tree = open_tree(robot)
-    q = _closing(robot, rng, count) if isinstance(robot, Mechanism) else random_configuration(robot, rng, count)
+    tree = robot.open_tree
+    mechanism = mechanism_of(robot)
+    q = random_configuration(tree, rng, count) if mechanism is None else _closing(mechanism, rng, count)
     qd, qdd = rng.normal(size=(2, count, robot.n))
     return _with_efforts(robot, Rows(packed_base(tree, None, ()), q, qd, qdd, qdd, bodies_wrenches(tree, None, ())))
 
 
-def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
-    """The same states with loads on some links and, where the base is fixed, a base that moves.
+def loaded_states(robot: RigidRobot, count: int, seed: int) -> Rows:
+    """The same states with loads on some links and, for a fixed base, base motion.
 
-    Loads are of the size of a tenth of the robot's weight, at an arm of 0.1 m; the base's velocities and accelerations
-    are normal, and it stands in a random attitude.
+    Loads are about 10 % of the robot's weight, moments with a lever of 0.1 m. Velocities and accelerations of the base
+    are normally distributed, its attitude is random.
     """
     bare = bare_states(robot, count, seed)
-    tree = open_tree(robot)
+    tree = robot.open_tree
     rng = np.random.default_rng(seed + 1)
     size = 0.1 * tree.mass * max(float(np.linalg.norm(tree.gravity)), 1.0)
     links = rng.choice(tree.link_names, size=min(_LOADED_LINKS, len(tree.link_names)), replace=False)
@@ -90,19 +92,16 @@ def loaded_states(robot: Machine, count: int, seed: int) -> Rows:
     return _with_efforts(robot, replace(bare, base=base, wrenches=bodies_wrenches(tree, loads, (count,))))
 
 
-def _with_efforts(robot: Machine, rows: Rows) -> Rows:
-    if isinstance(robot, Mechanism):
-        found = run(robot, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
+def _with_efforts(robot: RigidRobot, rows: Rows) -> Rows:
+    if (mechanism := mechanism_of(robot)) is not None:
+        found = run(mechanism, INVERSE, rows.q, rows.qd, rows.qdd, base=rows.base, wrenches=rows.wrenches)
         return replace(rows, tau=found.tau[:, robot.actuated])
-    tau = np.empty_like(rows.qdd)
-    inverse_dynamics_batch(
-        robot.topology, robot.parameters, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches, tau
-    )
+    tau = INVERSE_DYNAMICS.compute(robot.open_tree, rows.base, rows.q, rows.qd, rows.qdd, rows.wrenches)
     return replace(rows, tau=tau)
 
 
 def _closing(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Array:
-    """Positions of the actuated joints, from a range about the posture that is halved while too few of them close."""
+    """Positions of the actuated joints where loops close, from a range about the posture that is halved as needed."""
     freedoms = mobility(mechanism)
     if freedoms.missing_actuators or freedoms.surplus_actuators:
         raise ArgumentError(
@@ -125,6 +124,6 @@ def _closing(mechanism: Mechanism, rng: np.random.Generator, count: int) -> Arra
         part *= 0.5
     raise ArgumentError(
         f"mechanism {mechanism.name!r}: found {len(found)} of {count} random states in which its loops close away from "
-        f"singular postures{': ' * bool(last)}{last}; `{rne('check')}` tells whether its actuated joints and "
+        f"singular postures{': ' * bool(last)}{last}; `{rne('check')}` reports whether its actuated joints and "
         "posture fit"
     )

@@ -1,34 +1,41 @@
-"""How long an engine takes for one state."""
+"""Time of an engine for one state."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from rne_dynamics.errors import SingularInertiaError
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.engines import Engine, Quantity
 from rne_dynamics.verification.states import Rows
 
-#: Repeats go on for so long at least; s.
+#: Least total time of the repeats, s.
 _ENOUGH = 0.05
 
 
-def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: Machine, rows: Rows) -> float | None:
-    """Smallest time of several repeats, by the rows; s. `None` where the engine does not compute the quantity.
+def seconds_per_state(engine: Engine[Any], quantity: Quantity, robot: RigidRobot, rows: Rows) -> float | None:
+    """Smallest time of several repeats over the number of rows, s; `None` if the engine does not compute the quantity.
 
-    The rows go through in one call, as in a batch: what Python costs at each call is shared between them.
+    All rows are computed in one call, as in a batch, which divides the call overhead among them.
     """
     if not engine.offers(quantity):
         return None
     try:
-        engine.compute(quantity, robot, rows.first)  # compiled, allocated, warm
+        engine.compute(quantity, robot, rows.first)
     except SingularInertiaError:
         return None
+    return smallest_time(lambda: engine.compute(quantity, robot, rows)) / len(rows.q)
+
+
+def smallest_time(call: Callable[[], object]) -> float:
+    """Smallest time of several calls after a first one, s."""
+    call()  # compiles and allocates
     best, spent = float("inf"), 0.0
     while spent < _ENOUGH:
         start = time.perf_counter()
-        engine.compute(quantity, robot, rows)
+        call()
         took = time.perf_counter() - start
         best, spent = min(best, took), spent + took
-    return best / len(rows.q)
+    return best

@@ -52,7 +52,7 @@ class Link:
 
     @property
     def Z(self) -> Array:
-        """Where the unknown acceleration stands: Z of (2.1.7.2), Z' of (2.2.7)."""
+        """Coefficient of the unknown acceleration: Z of (2.1.7.2), Z' of (2.2.7)."""
         return np.eye(6)[5 if self.rotational else 2]
 
     def turn(self, theta: float) -> Array:
@@ -109,7 +109,7 @@ class Loads:
 
 
 class Step:
-    """What one evaluation knows of link i, in frame i − 1."""
+    """Quantities of link i in frame i − 1."""
 
     def __init__(self, link: Link, theta: float, rate: float, omega: Array, gravity: Array) -> None:
         self.turn, self.travel = link.turn(theta), link.travel(theta)
@@ -120,7 +120,7 @@ class Step:
 
 
 def distal(step: Step, child: Link) -> tuple[Array, Array]:
-    """R_{i−1,i} and P*_i for the frame i in which a child's joint stands."""
+    """R_{i−1,i} and P*_i of the frame i that a child's joint is in."""
     return step.turn @ child.frame, step.travel + step.turn @ child.place
 
 
@@ -175,7 +175,7 @@ def B_vector(i: int, links: list[Link], steps: list[Step], loads: Loads) -> Arra
 def hinge_accelerations(
     links: list[Link], base: Base, theta: Array, rate: Array, loads: Loads, *, printed: tuple[str, ...] = ()
 ) -> Array:
-    """θ̈ by section 3: inbound A*, B*, L, G, outbound F, θ̈, q; `printed` names the `SLIPS` to be taken as they stand.
+    """θ̈ by section 3: inbound A*, B*, L, G, outbound F, θ̈, q; `printed` names the `SLIPS` to use as printed.
 
     With γ as printed, a zero where the unknown reaction was replaced by θ̈, the control torque reacts whole on link
     i − 1. What reacts is n^c − J^a θ̈: γ has −J^a in that place.

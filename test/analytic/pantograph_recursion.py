@@ -1,7 +1,7 @@
 """Document 002's equations (1)–(18) as printed, vector by vector in the frames of table 1 and figures 2 and 3.
 
 The first loop (velocities, accelerations, Fc and Nc of every link) is Luh, Walker and Paul's, as the paper has it from
-Craig. What statics cannot tell, F_z, N_x and N_y at the cuts N and D, is an argument, so that a test can show that no
+Craig. What statics leaves open, F_z, N_x and N_y at the cuts N and D, is an argument, so that a test can show that no
 torque depends on it.
 
 Letters that the text leaves open, read from the equations themselves:

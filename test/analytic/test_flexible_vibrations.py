@@ -109,7 +109,7 @@ def test_modal_damping_is_the_ratio_that_was_asked_for() -> None:
 
 
 def test_held_joint_dampers_do_not_hide_unstable_ones() -> None:
-    """A beam that stands up on a free joint falls, and that is said."""
+    """An upright beam on a free joint falls; the error says so."""
     arm = cantilever(beam(1), gravity=(0.0, -9.81, 0.0))
     falling = linearised(arm, [0.5 * np.pi], joint_stiffness=np.zeros(1), joint_damping=np.full(1, 0.01))
     assert falling.damping_ratios.min() < 0.0
@@ -121,7 +121,7 @@ def test_static_tip_deflection_within_the_modes_truncation(modes: int) -> None:
     F = 1e-5  # so little that the second order of the bending is below round-off
     arm = cantilever(beam(modes))
     delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
-    link = arm.links[0]
+    link = arm.flexible_links[0]
     tip = float((delta @ link.at(link.tip).translation)[1])
     assert tip == pytest.approx(F * LENGTH**3 / (3.0 * EI) * float(np.sum(12.0 / ROOTS[:modes] ** 4)), rel=1e-8)
 
@@ -131,7 +131,7 @@ def test_shapes_that_hold_the_cubic_give_the_static_deflection(shapes: Shapes) -
     F, modes = 1e-5, 2 if shapes == "polynomial" else 8
     arm = cantilever(beam(modes, shapes))
     delta = static_deflection(arm, np.zeros(1), wrenches={"tip": [0.0, F, 0.0, 0.0, 0.0, 0.0]})
-    link = arm.links[0]
+    link = arm.flexible_links[0]
     there = link.at(link.tip)
     exact = F * LENGTH**3 / (3.0 * EI)
     close = 1e-9 if shapes == "polynomial" else 2e-3

@@ -1,4 +1,4 @@
-"""How far the theory of bending holds: against the elastica, chains of rigid segments, and what is said beyond it."""
+"""Range of the bending theory: compared with the elastica and chains of rigid segments, and warnings beyond it."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_the_tip_of_a_loaded_beam_against_the_elastica() -> None:
 def spatial_errors(deflection: float, mass: float, offset: float) -> np.ndarray:
     """How far the end of a beam of 1 m that bends both ways and twists is from, and turned to, rigid segments': m, rad.
 
-    Its own `mass` hangs on it, and the rest of 1 kg at its end, beside its axis by `offset`.
+    Its own `mass` is distributed, and the rest of 1 kg is at its end, `offset` off its axis.
     """
     beam = Beam(
         "beam", 1.0, mass, EI_y=1.0, EI_z=0.5, GJ=0.8, spread_y=1e-6 * mass, spread_z=1e-6 * mass, modes=(4, 4, 4),
@@ -130,7 +130,7 @@ def test_the_two_link_arm_against_rigid_segments(torque: float, bent: float, err
         return np.array([torque * np.sin(np.pi * t / 0.2) ** 2 if t < 0.2 else 0.0, 0.0])
 
     full = two_link_arm((3, 3), shapes="polynomial", stiffening=True)
-    shortened = tuple(replace(link, hardening=np.zeros((3,) * 4)) for link in full.links)
+    shortened = tuple(replace(link, hardening=np.zeros((3,) * 4)) for link in full.flexible_links)
     for arm in (two_link_arm((3, 3), shapes="polynomial"), FlexibleArm(full.robot, shortened), full):
         n, nz = arm.n, arm.nz
 
@@ -184,7 +184,7 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
         arm = long_beam(True)
         found = follow(arm, spun_up(6.0), np.linspace(0.0, 25.0, 51), rtol=1e-5, atol=1e-8)
     assert found.findings == ()
-    tip = found.delta @ arm.links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
+    tip = found.delta @ arm.flexible_links[0].at([10.0, 0.0, 0.0]).translation[:, 1]
     assert tip.min() == pytest.approx(-0.57, abs=0.02)  # on the way, as published (Kane, Ryan and Banerjee 1987)
     assert np.abs(tip[-18:]).max() < 5e-3
     with pytest.warns(BendingRangeWarning, match="turns at 2 rad/s"):
@@ -195,10 +195,10 @@ def test_a_beam_spun_beyond_its_frequency_diverges_without_stiffening_and_that_i
 
 def test_a_spin_near_a_frequency_is_reported_without_stiffening() -> None:
     for stiffening in (False, True):
-        with warnings.catch_warnings(record=True) as heard:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             found = follow(long_beam(stiffening), spun_up(2.0, 5.0), np.linspace(0.0, 5.0, 11), rtol=1e-6)
-        assert len(found.findings) == len(heard) == (0 if stiffening else 1)
+        assert len(found.findings) == len(caught) == (0 if stiffening else 1)
     (finding,) = follow_plain(1.5)
     assert "turns at 1.5 rad/s" in finding
     assert "first frequency is 3.8 rad/s" in finding
@@ -213,19 +213,20 @@ def follow_plain(speed: float) -> tuple[str, ...]:
 @pytest.mark.parametrize(("stiffening", "size"), [(False, 0.06), (True, 0.095)])
 def test_a_simulation_that_bends_too_far_reports_it(stiffening: bool, size: float) -> None:
     arm = two_link_arm(stiffening=stiffening)
-    plant, delta = ArmPlant(arm), np.array([size / arm.links[0].at([LENGTH, 0, 0]).translation[0, 1], 0.0, 0.0, 0.0])
+    plant, tip = ArmPlant(arm), arm.flexible_links[0].at([LENGTH, 0, 0]).translation[0, 1]
+    delta = np.array([size / tip, 0.0, 0.0, 0.0])
     theory = "with" if stiffening else "without"
     said = rf"'link1' is deflected by {size / LENGTH:.2g}.* at t = 0 s; .*{theory} stiffening"
     with pytest.warns(BendingRangeWarning, match=said):
         log = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01)
     assert len(log.findings) == 1
-    with pytest.warns(BendingRangeWarning, match=said) as heard:
+    with pytest.warns(BendingRangeWarning, match=said) as caught:
         adaptive = free_motion(plant, [0.0, 0.5], delta=delta, seconds=0.01, record_dt=0.005, method="adaptive")
-    assert len(heard) == len(adaptive.findings) == 1
+    assert len(caught) == len(adaptive.findings) == 1
     start = State(0.0, np.zeros(2), np.zeros(2), None, delta, np.zeros(4))
-    with pytest.warns(BendingRangeWarning, match=said) as heard:
+    with pytest.warns(BendingRangeWarning, match=said) as caught:
         integrate(plant, start, np.zeros(2), [0.0, 0.005], rtol=1e-6)
-    assert [Path(one.filename) for one in heard] == [Path(__file__)]
+    assert [Path(one.filename) for one in caught] == [Path(__file__)]
     law = ComputedTorque(arm.robot, Gains.critically_damped(2, 0.1), None)
     with pytest.warns(BendingRangeWarning, match=said):
         simulate(plant, law, Quintic([0.0, 0.5], [0.0, 0.5], 0.01), delta=delta)
@@ -243,5 +244,5 @@ def test_a_step_that_diverges_is_an_error() -> None:
 
 def test_shipped_arms_have_stiffening() -> None:
     for name in ("flexible_beam", "flexible_arm", "flexible_arm6"):
-        for link in rne.load_model(name).links:
+        for link in rne.load_model(name).flexible_links:
             assert link.shortening.any()

@@ -1,4 +1,4 @@
-"""Document 000 in its own 6 × 6 notation beside the production recursion, and what its print gets wrong."""
+"""Document 000 in its own 6 × 6 notation, compared with the production recursion, and its misprints."""
 
 from __future__ import annotations
 

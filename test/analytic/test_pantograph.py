@@ -130,7 +130,7 @@ def test_shipped_torques_are_lagrange_closed_form(shipped: Mechanism) -> None:
 
 
 def test_shipped_first_mechanism_by_equations_8_to_10(pinned: Mechanism) -> None:
-    """Bar C shares the forces of the upper parallelogram in no way that statics could tell; the lower has none."""
+    """Statics cannot determine bar C's share of the upper parallelogram's forces; the lower has none."""
     closed_form = closed_form_of(pinned)
     answer = closed_inverse(pinned, Q, QD, QDD)
     for k, row in enumerate(zip(Q, QD, QDD, strict=True)):
@@ -173,7 +173,7 @@ def test_wrist_load(pinned: Mechanism) -> None:
 
 
 def test_quintic_ends_in_static_torques(shipped: Mechanism) -> None:
-    """From (0, −90°, 0) to (90°, −45°, −18°) in 5 s; the static torques worked out by hand."""
+    """From (0, −90°, 0) to (90°, −45°, −18°) in 5 s; the static torques computed by hand."""
     start, end = np.radians([0.0, -90.0, 0.0]), np.radians([90.0, -45.0, -18.0])
     motion = Quintic(start, end, 5.0)
     for t, q in ((0.0, start), (5.0, end)):

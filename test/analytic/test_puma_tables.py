@@ -1,6 +1,6 @@
 """The PUMA 560 figures published with the Robotics Toolbox, to every digit that was printed.
 
-Where each table stands:
+Sources of the tables:
 
 - PYTHON: petercorke/robotics-toolbox-python, tests/test_DHRobot.py (a9ed8d4), test_rne, test_accel, test_inertia,
   test_inertia_x, test_coriolis, test_gravload, test_itorque.

@@ -141,7 +141,7 @@ def test_4_40_to_4_43_eulers_second_law_about_the_mass_centre(name: str, general
 
 @pytest.mark.parametrize("general", [False, True])
 def test_4_36_to_4_38_the_force_along_a_slide_in_closed_form(general: bool) -> None:
-    """Euler's first law along a prismatic joint, worked out to the end; rotors apart, as they turn in the motors."""
+    """Euler's first law along a prismatic joint, in closed form; rotors apart, as they turn in the motors."""
     robot = arm("scara", general)
     rotor = rne.rotor_inertia(robot)[2]
     q, qd, qdd = state(robot, 1)

@@ -1,6 +1,6 @@
 """Problems 4.10–4.24 of the textbook chapter: composite bodies, the two-link robot, the satellite with two panels.
 
-The figures are missing from the scan; every test says the geometry it assumes. Expected values are closed forms worked
+The figures are missing from the scan; every test says the geometry it assumes. Expected values are closed forms derived
 out by hand in general dimensions, which hypothesis draws.
 """
 
@@ -36,7 +36,7 @@ def at(body: Inertia, x: float = 0.0, y: float = 0.0, z: float = 0.0, R: np.ndar
 
 
 # -- problems 4.10, 4.15, 4.16, 4.20: two cylinders --------------------------------------------------------------------
-# Cylinder 2 (r2, l2) lies along x with its middle in O, the frame's origin; cylinder 1 (r1, l1) stands along z with its
+# Cylinder 2 (r2, l2) lies along x with its middle in O, the frame's origin; cylinder 1 (r1, l1) is along z with its
 # mass centre at height d.
 
 
@@ -79,7 +79,7 @@ def test_4_15_4_16_4_20_inertia_of_two_cylinders(r1, l1, r2, l2, d, theta) -> No
 
 
 # -- problems 4.11, 4.19: prism and cylinder ---------------------------------------------------------------------------
-# The prism a × b × c stands on the plane z = 0, O in the middle of its underside; the cylinder (r, tall) stands on it,
+# The prism a × b × c is on the plane z = 0, O in the middle of its underside; the cylinder (r, tall) is on it,
 # its axis at x = e.
 
 
@@ -104,7 +104,7 @@ def test_4_11_4_19_robot_base(a, b, c, r, tall, e) -> None:
 
 
 # -- problems 4.12, 4.17, 4.18, 4.21: a yoke of three prisms -----------------------------------------------------------
-# The foot a × b × c stands on z = 0, O in the middle of its underside; two arms p × q × h stand on it at y = ±e.
+# The foot a × b × c is on z = 0, O in the middle of its underside; two arms p × q × h are on it at y = ±e.
 
 
 @given(length, length, length, length, length, length, length, angle)
@@ -192,7 +192,7 @@ MAIN, PANEL, M, MP, D = (40.0, 55.0, 62.0), (1.2, 0.3, 1.5), 310.0, 9.0, 1.8
 
 
 def satellite_inertia(t1: float, t2: float) -> np.ndarray:
-    """Worked out by hand: I + Σ R(θ) P R(θ)ᵀ + 2 m_p d² (xx and zz)."""
+    """Computed by hand: I + Σ R(θ) P R(θ)ᵀ + 2 m_p d² (xx and zz)."""
     J = np.diag([MAIN[0] + 2 * MP * D**2, MAIN[1] + 2 * PANEL[1], MAIN[2] + 2 * MP * D**2])
     for t in (t1, t2):
         c, s = cos(t), sin(t)

@@ -1,4 +1,4 @@
-"""The arms of the textbook's problems in closed form, worked out by hand from their geometry alone.
+"""The arms of the textbook's problems in closed form, derived by hand from their geometry.
 
 The figures are missing from the scan; the frames are those of the shipped URDFs, frame i at joint i on link i, which
 are the layouts the problems describe. Every arm gives, for its links 1 to 3 and a state (q, qd):

@@ -307,7 +307,7 @@ class SteppedPeer(Peer):
         steps = max(1, round(seconds / STEP))
         for _ in range(steps):
             self.lockstep.stamp += round(seconds / steps * 1e9)
-            self.lockstep.tell_time()
+            self.lockstep.publish_time()
 
     def efforts(self) -> list[list[float]]:
         self.lockstep.listen()

@@ -98,7 +98,7 @@ def test_without_rclpy_one_line_tells_the_mend(tmp_path):
 
 
 def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
-    with pytest.raises(ModelError, match=r"'shoulder_pitch' needs .* to hold the arm up"):
+    with pytest.raises(ModelError, match=r"'shoulder_pitch' needs .* to hold the arm at the demo's start"):
         plan_moves(rne.load_urdf("shuttle_arm"), 3.0)
 
 

@@ -1,7 +1,7 @@
 """The node `effort_gate` in front of a simulated arm whose drives keep the last effort for ever, as most drives do.
 
 What happens is tested here, with time-outs that a busy machine keeps; how soon is tested in one process, in
-`test/unit/control/test_gate.py`.
+`test/unit/control/gate/test_effort_gate.py`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from std_srvs.srv import Trigger
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.control.gate_settings import FAULT, PASSING
+from rne_dynamics.control.gate.settings import FAULT, PASSING
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.lifecycle import OFFERED
 from rne_dynamics.ros.processes import NodeProcess, wait_until

@@ -23,7 +23,7 @@ from support.hostile_trajectories import (
 )
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
-from rne_dynamics.control.motion.acceptance import Accepted
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.trajectory_message import accept, duration_message
@@ -45,9 +45,8 @@ def message_of(request: Request) -> JointTrajectory:
 
 
 def offer(request: Request, message: JointTrajectory | None = None) -> Accepted:
-    return accept(
-        message or message_of(request), JOINTS, STAMP, lambda stamp: request.now, LIMITS, blend_time=BLEND
-    )
+    motion = CurrentMotion(STAMP, lambda stamp: request.now)
+    return accept(message or message_of(request), motion, Rules(LIMITS, BLEND))
 
 
 @pytest.mark.parametrize("seed", range(4))

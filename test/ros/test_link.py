@@ -13,8 +13,8 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.cdr import trajectory_points
-from rne_dynamics.ros.latest import Latest
 from rne_dynamics.ros.link import LARGEST, Link, LinkClosedError
+from rne_dynamics.ros.throttle import Throttle
 from rne_dynamics.ros.trajectory_message import read_trajectory
 
 
@@ -83,7 +83,7 @@ def test_a_closed_link_is_found_after_all_that_was_sent(ends):
 
 def test_only_the_newest_value_is_handed_on_and_not_too_often():
     handed = []
-    latest = Latest(handed.append, 0.1)
+    latest = Throttle(handed.append, 0.1)
     for k in range(1000):
         latest.put(k, 0.001 * k)
     assert handed[0] == 0

@@ -13,8 +13,8 @@ from sensor_msgs.msg import JointState
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import rigid
+from rne_dynamics.ros.described_robot import endless, load_robot, relocked
 from rne_dynamics.ros.joint_map import Reading
-from rne_dynamics.ros.machine import endless, load_machine, relocked
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 from rne_dynamics.ros.state_reader import StateReader
@@ -53,7 +53,7 @@ def gravity(torso: float, q=Q) -> np.ndarray:
 
 
 def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
-    found = load_machine("", TORSO, JOINTS, (0.0, 0.0, -1.62))
+    found = load_robot("", TORSO, JOINTS, (0.0, 0.0, -1.62))
     assert found.locked == {"torso": 0.0, "head": 0.0}
     assert endless(found.free) == {"head"}
     for torso, head in ((0.4, 0.0), (-0.2, 2.0), (0.0, 0.0)):
@@ -67,7 +67,7 @@ def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
 
 
 def test_it_is_made_in_some_milliseconds():
-    found = load_machine("", "panda", tuple(f"panda_joint{k}" for k in (2, 4, 6)), ())
+    found = load_robot("", "panda", tuple(f"panda_joint{k}" for k in (2, 4, 6)), ())
     assert len(found.locked) >= 4
     took = []
     for k in range(20):
@@ -80,7 +80,7 @@ def test_it_is_made_in_some_milliseconds():
 @pytest.mark.parametrize("model", ["pantograph", "flexible_arm6", "scara"])
 def test_of_a_mechanism_or_a_flexible_arm(model):
     names = rne.load_model(model).joint_names
-    found = load_machine(model, "", names[1:], ())
+    found = load_robot(model, "", names[1:], ())
     at = found.locked[names[0]]
     same, moved = rigid(relocked(found, {names[0]: at}).machine), rigid(relocked(found, {names[0]: at + 0.3}).machine)
     q = 0.1 * np.arange(len(names) - 1) + (rigid(found.machine).neutral if model == "pantograph" else 0.0)
@@ -95,7 +95,7 @@ def test_of_a_mechanism_or_a_flexible_arm(model):
 
 @pytest.mark.parametrize("positions", [{"shoulder": 0.1}, {"trso": 0.1}, {"torso": np.nan}])
 def test_what_is_no_locked_joint_or_no_number_is_refused(positions):
-    found = load_machine("", TORSO, JOINTS, ())
+    found = load_robot("", TORSO, JOINTS, ())
     with pytest.raises(ModelError):
         relocked(found, positions)
 

@@ -18,8 +18,8 @@ from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.share import share_file
 from rne_dynamics.errors import ModelError, ParameterError
+from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.lifecycle import OFFERED
-from rne_dynamics.ros.machine import load_machine
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
@@ -40,11 +40,11 @@ COLD = 3 * START
 ])
 def test_what_the_parameters_cannot_mean_is_refused(model, description, joints, error, said):
     with pytest.raises(error, match=said):
-        load_machine(model, description, joints, ())
+        load_robot(model, description, joints, ())
 
 
 def test_joints_left_out_are_locked_where_the_posture_has_them():
-    found = load_machine("pantograph", "", ("joint2", "joint3"), ())
+    found = load_robot("pantograph", "", ("joint2", "joint3"), ())
     machine = found.machine
     assert found.locked == {"joint1": 0.0}
     assert machine.joint_names == ("joint2", "joint3")
@@ -54,17 +54,17 @@ def test_joints_left_out_are_locked_where_the_posture_has_them():
 
 
 def test_gravity_goes_before_the_models_own():
-    turned = load_machine("five_bar", "", (), (0.0, 0.0, 0.0)).machine
+    turned = load_robot("five_bar", "", (), (0.0, 0.0, 0.0)).machine
     np.testing.assert_allclose(rne.gravity_torque(turned, HOME), 0.0, atol=1e-12)
-    own = load_machine("five_bar", "", (), ()).machine
+    own = load_robot("five_bar", "", (), ()).machine
     np.testing.assert_allclose(rne.gravity_torque(own, HOME), rne.gravity_torque(FIVE_BAR, HOME), rtol=1e-12)
 
 
 def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
     file = tmp_path / "arm.yaml"
     file.write_text("urdf: scara\npayload: {link: tool0, mass: 1.0}\n")
-    assert load_machine(str(file), "", (), ()).machine.n == 4
-    by_model, by_description = (load_machine(*names, (), ()).machine for names in (("scara", ""), ("", "scara")))
+    assert load_robot(str(file), "", (), ()).machine.n == 4
+    by_model, by_description = (load_robot(*names, (), ()).machine for names in (("scara", ""), ("", "scara")))
     assert by_model.joint_names == by_description.joint_names
 
 

@@ -96,7 +96,7 @@ class Arm:
                 publisher.publish(message)
                 again = time.monotonic() + 30.0  # later than any busy machine delivers: twice would count twice
             time.sleep(2e-4)
-            lockstep.tell_time()
+            lockstep.publish_time()
 
     def stream(self, messages: list[tuple[float, float]], ahead: float | None = None) -> np.ndarray:
         """Send what `arrivals` says; what the arm should have done meanwhile."""

@@ -14,7 +14,7 @@ NO_FRICTION, NO_LIMITS = Friction(), Limits()
 
 
 def slider(friction: Friction = NO_FRICTION, limits: Limits = NO_LIMITS, axis=(1.0, 0.0, 0.0)) -> RobotModel:
-    """A cart of `MASS` on a straight rail, horizontal unless told otherwise."""
+    """A cart of `MASS` on a straight rail, horizontal by default."""
     joint = TreeJoint(
         "rail", JointKind.PRISMATIC, "base", "cart", axis=np.array(axis), limits=limits, friction=friction
     )

@@ -1,4 +1,4 @@
-"""A computer that is busy with something else."""
+"""Background load on the computer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Child processes of a test whose own children must not outlive it."""
+"""Child processes of a test that end with all of their own children."""
 
 from __future__ import annotations
 

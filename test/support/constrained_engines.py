@@ -1,6 +1,6 @@
 """The same mechanisms in Pinocchio and in MuJoCo, whose constrained dynamics are checked against.
 
-Both are built from the description (`KinematicTree`), link by link, not from our packed arrays. A loop becomes what an
+Both are built from the description (`KinematicTree`), link by link, not from our model arrays. A loop becomes what an
 engine offers: points held together (Pinocchio's CONTACT_3D, MuJoCo's connect) or whole frames (CONTACT_6D, weld). A
 hinge is two points on its axis; in a planar mechanism a pin is one point, whose third direction is redundant. Loops
 that neither can say (universal, cylindrical, ...) are written with the Jacobians of MuJoCo's sites.

@@ -1,4 +1,4 @@
-"""Random closed-loop episodes: the real `Supervisor` with an arm that misbehaves, and what must hold all along.
+"""Random closed-loop episodes: the real `Supervisor` with a faulty arm, and invariants that must hold.
 
 An episode is a pure function of its number. In the folder `test`, `python -m support.episodes 1234` runs that one and
 prints its story; `python -m support.episodes --from 0 --to 10000` searches.
@@ -28,7 +28,7 @@ STOP_GRACE = 0.2
 DRIVEN = 0.05
 #: Power below this part of a joint's effort limit times its velocity limit does not count as driving.
 NEGLIGIBLE = 0.02
-#: Of an arm nobody pushes, whatever its sensors and messages do, in velocity limits: an effort may stand unseen until
+#: Of an arm nobody pushes, whatever its sensors and messages do, in velocity limits: an effort may stay unnoticed until
 #: `state_timeout`. Without the guards it was 5 to 31.
 FASTEST = 2.5
 #: How far the reference may move in a cycle, in multiples of what the velocity limit allows.
@@ -169,11 +169,11 @@ class Episode(Happenings):
             self.stopping_since, self.plan, self.stops = rig.now, stop, rig.supervisor.counters.stops
         plan = self.plan
         planned = plan.brake_time + plan.hold_time + plan.ramp_time
-        # one that holds without end may go blind, or be told to end, at any time
+        # one that holds without end may fall back to dead reckoning, or be ended, at any time
         under_way = rig.supervisor._stop
         if plan.policy == "hold" and under_way is not None and np.isinf(under_way.down_from):
             self.stopping_since = rig.now
-        if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.blind else 0.0):
+        if rig.now - self.stopping_since > planned + STOP_GRACE + (0.1 if rig.supervisor.dead_reckoning else 0.0):
             self._fail(f"a stop has not ended {rig.now - self.stopping_since - planned:.3f} s after its time")
 
     def _judge_reference(self, mode: Mode) -> None:
@@ -225,15 +225,15 @@ def broken_episodes(first: int, last: int) -> Iterator[tuple[int, str]]:
         try:
             episode.run()
         except BrokenError as error:
-            told = [line for line in episode.story if line[0] != " " and ">" not in line]
-            yield number, f"{error} [{', '.join(line.partition(': ')[2] for line in told)}]"
+            requests = [line for line in episode.story if line[0] != " " and ">" not in line]
+            yield number, f"{error} [{', '.join(line.partition(': ')[2] for line in requests)}]"
         except Exception as error:  # noqa: BLE001 the search goes on, and the episode is one command away
             yield number, f"episode {number}: {type(error).__name__}: {error}"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("number", type=int, nargs="?", help="run this one and tell its story")
+    parser.add_argument("number", type=int, nargs="?", help="run this one and print its story")
     parser.add_argument("--from", dest="first", type=int, default=0)
     parser.add_argument("--to", dest="last", type=int, default=1000)
     options = parser.parse_args()

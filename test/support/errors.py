@@ -1,4 +1,4 @@
-"""How far two arrays are apart, relative to their size."""
+"""Relative difference of two arrays."""
 
 from __future__ import annotations
 

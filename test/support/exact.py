@@ -1,4 +1,4 @@
-"""Sixty decimal digits as a reference for what doubles keep: elementary functions and rotations."""
+"""Reference with 60 decimal digits for the accuracy of doubles: elementary functions and rotations."""
 
 from __future__ import annotations
 

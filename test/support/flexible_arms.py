@@ -46,7 +46,7 @@ def two_link_arm(
 ) -> FlexibleArm:
     """The published two-link arm in its horizontal plane; `stiffness` multiplies its EI.
 
-    Link 1's shapes reckon with all that it carries at θ₂ = 90°.
+    Link 1's shapes are for its subtree at θ₂ = 90°.
     """
     beam_mass = MU * LENGTH
     # all of arm 2 about joint 2, and where its mass is along it
@@ -81,7 +81,7 @@ def random_state(arm: FlexibleArm, seed: int, size: float = 0.02) -> tuple[Array
     """q, δ, q̇, δ̇: joints anywhere, tips of links deflected by about `size` of their length."""
     rng = np.random.default_rng(seed)
     q, qd = rng.uniform(-np.pi, np.pi, arm.n), rng.normal(size=arm.n)
-    scale = np.concatenate([_amplitudes(link, size) for link in arm.links])
+    scale = np.concatenate([_amplitudes(link, size) for link in arm.flexible_links])
     return q, scale * rng.normal(size=arm.modes), qd, 5.0 * scale * rng.normal(size=arm.modes)
 
 

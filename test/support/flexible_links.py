@@ -29,7 +29,7 @@ class CubicField(NamedTuple):
 
 
 def cloud(robot, link, m, rng, *, stiffening):
-    """A flexible link with m random modes, and its particles: a fifth of the link's mass."""
+    """A flexible link with m random modes, and its particles: 20 % of the link's mass."""
     body, count = robot.tree.link(link).inertia, 12
     bend = 0.2 * rng.normal(size=(m, m, 3))
     field = CubicField(
@@ -67,7 +67,7 @@ def cloud_arm(robot, modes, rng, *, stiffening):
 
 
 def two_beams(shapes, *, stiffening, modes=(2, 2, 1), spread=1.0):
-    """Two oblique beams, one on the other, with bodies on their tips and beside the axis half way along the first."""
+    """Two oblique beams, one on the other, with bodies at their tips and off the axis half way along the first."""
     section = {"mass_per_length": 0.8, "EI_y": 3.0, "EI_z": 2.0, "GJ": 1.5, "spread_y": 2e-3 * spread}
     section["spread_z"] = 0.5 * section["spread_y"]
     if shapes in ("polynomial", "finite_element"):
@@ -84,11 +84,11 @@ def two_beams(shapes, *, stiffening, modes=(2, 2, 1), spread=1.0):
     body = rne.Inertia(0.4, np.array([0.02, 0.01, 0.03]), np.diag([2e-3, 3e-3, 4e-3]))
     carried = (TreeLink("hand", body), TreeLink("box", body))
     links = (TreeLink("base"), *(TreeLink(m.link, m.inertia + body) for m in modal), *carried)
-    beside = beams[0].origin + 0.3 * beams[0].axis + 0.05 * beams[0].normal
+    mount = beams[0].origin + 0.3 * beams[0].axis + 0.05 * beams[0].normal
     joints = (
         TreeJoint("shoulder", JointKind.REVOLUTE, "base", "lower", axis=np.array([0.0, 1.0, 1.0])),
         TreeJoint("elbow", JointKind.REVOLUTE, "lower", "upper", position=modal[0].tip, axis=np.array([1.0, 1.0, 0.0])),
-        TreeJoint("mount", JointKind.PRISMATIC, "lower", "box", position=beside, axis=np.array([0.0, 1.0, 0.0])),
+        TreeJoint("mount", JointKind.PRISMATIC, "lower", "box", position=mount, axis=np.array([0.0, 1.0, 0.0])),
         TreeJoint("flange", JointKind.FIXED, "upper", "hand", position=modal[1].tip),
     )
     return FlexibleArm(rne.assemble(KinematicTree("beams", links, joints)), tuple(modal)), beams

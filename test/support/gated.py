@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.control.gate import EffortGate
-from rne_dynamics.control.gate_settings import GateEffort, GateMode, GateSettings
+from rne_dynamics.control.gate.effort_gate import EffortGate
+from rne_dynamics.control.gate.settings import GateEffort, GateMode, GateSettings
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan

@@ -12,9 +12,9 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
-from rne_dynamics.plants import mass_matrix
 from rne_dynamics.ros import computed_torque_controller, gravity_compensation
 from rne_dynamics.ros.controller_parameters import controller_settings
 from rne_dynamics.ros.parameters import JOINT, Value, Values, per_joint
@@ -82,7 +82,7 @@ class Guided:
             command_timeout=0.2, hold_until_command=True,
         )
         self.now, self.number = 100.0, 0
-        self.acting: Array | None = None  # what the motors were told last
+        self.acting: Array | None = None  # last command of the motors
         self.under_way: Array | None = None  # what was computed from the last state
         self.fastest = 0.0
         self.supervisor.activate(self.now)

@@ -1,4 +1,4 @@
-"""What happens in random episodes: requests, messages that lie, motors, brakes and hands that misbehave."""
+"""Events of random episodes: requests, wrong messages, faults of motors and brakes, pushes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from support.supervised import Rig
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import accept_points
+from rne_dynamics.control.motion.acceptance import CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -91,8 +91,8 @@ class Happenings:
         rate, slope = supervisor.queue.path_rate(supervisor.speed)
         blend = float(rng.choice([0.05, 0.3]))
         accepted = accept_points(
-            robot.joint_names, points, header, robot.joint_names, supervisor.stamp, supervisor.queue.ahead, limits,
-            blend_time=blend, rate=rate, slope=slope,
+            robot.joint_names, points, header,
+            CurrentMotion(supervisor.stamp, supervisor.queue.ahead, rate, slope), Rules(limits, blend),
         )  # fmt: skip
         path = float(rng.choice([np.inf, 0.1]))
         tolerances = Tolerances(robot.joint_names, path=path, goal=0.02, goal_time=0.3)
@@ -210,7 +210,7 @@ class Happenings:
 
     def does_frozen_joint(self) -> None:
         j, value = self.rng.integers(self.robot.n), []
-        # what froze at rest cannot be told from a joint that is stuck: a path tolerance is for that
+        # frozen states at rest look like a stuck joint: a path tolerance detects that
         self.healthy = self.healthy and abs(float(self.rig.supervisor.queue.reference.qd[j])) > 0.05
 
         def frozen(state: State) -> State:

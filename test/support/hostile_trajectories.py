@@ -1,4 +1,4 @@
-"""Requests for trajectories by seed, from sane to hostile, and what must hold for each of them."""
+"""Random trajectory requests, from valid to hostile, and the invariants of each."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOLERANCES = Tolerances(JOINTS)
 STAMP = 1_700_000_000_123_456_789
 BLEND = 0.2
 INT32 = 2**31
-#: Numbers that something somewhere may not stand.
+#: Numbers that may break something.
 NUMBERS = (
     math.nan, math.inf, -math.inf, 1e308, -1e308, 1e-308, 5e-324, 1e16, -1e9, 1e5, 3.0, -0.0, 1.0 + 1e-9, 2.0**63,
 )
@@ -47,7 +47,7 @@ class Row:
 
 @dataclass
 class Request:
-    """One request: joints, points, the header's stamp, and what the arm is asked to do at the moment."""
+    """One request: joints, points, the header's stamp, and the arm's current command."""
 
     names: list[str]
     rows: list[Row]

@@ -1,4 +1,4 @@
-"""Bases whose motion is known in closed form."""
+"""Base motions in closed form."""
 
 from __future__ import annotations
 

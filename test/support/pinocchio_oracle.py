@@ -1,4 +1,4 @@
-"""Pinocchio as an oracle: what it computes for the same URDF, in our coordinates."""
+"""Pinocchio as an oracle: its results for the same URDF in our coordinates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What standard planners send: time-optimal trajectories at their own limits, sampled every 0.1 s. Not our code.
+"""Trajectories of standard planners: time-optimal at their own limits, sampled every 0.1 s. Not our code.
 
 - `trapezoids`: straight lines between via-points, each a trapezoid of the velocity along it from rest to rest.
 - `joint_trapezoids`: each joint its own trapezoid at its own limits, so that they arrive one after the other.
@@ -194,7 +194,7 @@ def plan(number: int, lower: Array, upper: Array, v: Array, a: Array, rng: np.ra
     count = int(rng.integers(2, 7))
     if rng.random() < 0.5:
         via = rng.uniform(lower, upper, (count, len(v)))
-    else:  # short steps, with joints that stand among them
+    else:  # short steps, with resting joints among them
         via = np.cumsum(rng.normal(0.0, rng.uniform(0.1, 0.6), (count, len(v))), axis=0) + rng.uniform(lower, upper)
     via = np.where(rng.random(len(v)) < 0.15, rng.uniform(lower, upper), via)
     if rng.random() < 0.2:

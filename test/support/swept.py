@@ -1,4 +1,4 @@
-"""What worker processes of a sweep are given to do; found there by name."""
+"""Tasks of the worker processes of a sweep, by name."""
 
 from __future__ import annotations
 

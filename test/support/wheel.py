@@ -1,4 +1,4 @@
-"""The URDFs that the example-robot-data wheel carries."""
+"""The URDFs of the example-robot-data wheel."""
 
 from __future__ import annotations
 

@@ -66,8 +66,8 @@ def test_no_message_names_rne_by_hand():
     """Help of the `rne` commands does, and benchmarking, which names its own reports."""
     package = Path(advice.__file__).parent
     for path in package.rglob("*.py"):
-        room = path.relative_to(package).parts[0]
-        if room in ("cli", "benchmarking", "advice.py") or path.name == "table.py":
+        folder = path.relative_to(package).parts[0]
+        if folder in ("cli", "benchmarking", "advice.py") or path.name == "table.py":
             continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         described = (ast.Module, ast.ClassDef, ast.FunctionDef)

@@ -11,8 +11,8 @@ from support.mechanisms import SHIPPED
 
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble, assembled
-from rne_dynamics.closed_chain.constraints import constraints_kernel
 from rne_dynamics.closed_chain.coordinates import motion_map
+from rne_dynamics.closed_chain.independence import evaluated
 from rne_dynamics.closed_chain.mobility import mobility
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.description.lint import lint
@@ -53,12 +53,8 @@ def inside(machine: Mechanism, rng: np.random.Generator, rows: int) -> np.ndarra
 
 
 def gap(machine: Mechanism, posture: np.ndarray) -> float:
-    work, packed = workspace(pack(machine)), pack(machine)
-    constraints_kernel(
-        packed.topology, packed.parameters, packed.loop_bodies, packed.loop_frames, posture,
-        np.zeros(machine.robot.n), work.motion, work.residual, work.K, work.drift, work.rows,
-    )  # fmt: skip
-    return float(np.abs(work.residual).max())
+    packed = pack(machine)
+    return float(np.abs(evaluated(packed, workspace(packed), posture).residual).max())
 
 
 def pose(machine: Mechanism, posture: np.ndarray, link: str) -> tuple[np.ndarray, np.ndarray]:
@@ -121,7 +117,7 @@ def test_passive_joints_have_no_effort_and_actuated_ones_hold_the_mechanism(name
 
 
 @pytest.mark.parametrize("name", COUNTS)
-def test_the_open_tree_has_nothing_to_mend_but_motors_that_are_not_there(name: str) -> None:
+def test_the_open_tree_has_nothing_to_fix_but_motors_that_are_not_there(name: str) -> None:
     findings = lint(share_file(f"urdf/{name}.urdf")).findings
     assert all(f.message.startswith("effort is 0") for f in findings), findings
 

@@ -1,1 +1,1 @@
-"""Other libraries, each imported when it is asked for, in one file of this folder."""
+"""Other libraries, one file each, imported when needed."""

@@ -1,4 +1,4 @@
-"""MuJoCo (`pip install mujoco`): the same URDF in its model, and the maps between its coordinates and ours."""
+"""MuJoCo (`pip install mujoco`): model of a URDF, and conversion of coordinates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rne_dynamics.model.robot import RobotModel
 
 
 def library() -> Any:
-    """The module; `MissingDependencyError` where it is not installed."""
+    """The module; `MissingDependencyError` if it is not installed."""
     try:
         import mujoco
     except ImportError:
@@ -23,12 +23,12 @@ def library() -> Any:
 
 
 class MujocoModel:
-    """A MuJoCo model of our robot without shapes, hence without contacts.
+    """A MuJoCo model of a robot without shapes and contacts.
 
     Parameters
     ----------
     robot
-        Ours, without mimic joints or floating ones.
+        Our model, without mimic and floating joints.
     text
         The URDF.
     integrator
@@ -36,7 +36,7 @@ class MujocoModel:
     timestep
         Of `mj_step`, s.
     bare
-        Whether there are no friction, no damping and no limits either, so that a step has the least to do.
+        Whether to remove friction, damping and limits too, for the fastest step.
 
     Raises
     ------
@@ -61,9 +61,9 @@ class MujocoModel:
         if bare:
             option.disableflags |= off.mjDSBL_CONSTRAINT
             self.model.dof_damping[:] = 0.0
-        #: place of each of our joints in its vectors
+        #: index of each of our joints in its vectors
         self.places = np.array([names.index(name) for name in robot.joint_names])
-        # it does not read the transmissions, which tell the rotors
+        # it does not read transmissions, which have the rotor inertias
         self.model.dof_armature[self.places[robot.topology[:, VELOCITY_INDEX]]] = robot.parameters[:, ROTOR]
         self.data = mujoco.MjData(self.model)
 

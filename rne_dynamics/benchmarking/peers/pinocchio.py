@@ -1,4 +1,4 @@
-"""Pinocchio (`pip install pin`): the same robot in its model, and the maps between its coordinates and ours."""
+"""Pinocchio (`pip install pin`): model of the same robot, and conversion of coordinates."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rne_dynamics.model.tree import JointKind
 
 
 def library() -> Any:
-    """The module; `MissingDependencyError` where it is not installed."""
+    """The module; `MissingDependencyError` if it is not installed."""
     try:
         import pinocchio
     except ImportError:
@@ -23,28 +23,28 @@ def library() -> Any:
 
 
 def nothing() -> dict[str, Any]:
-    """A model without joints and its data: what a call costs that has nothing to compute."""
+    """A model without joints and its data, to measure the call overhead."""
     model = library().Model()
     return {"model": model, "data": model.createData()}
 
 
 class PinocchioModel:
-    """A Pinocchio model of our robot, spoken to in our coordinates.
+    """A Pinocchio model of a robot, used in our coordinates.
 
-    Pinocchio is told nothing of mimic joints: it moves them as independent ones, and G = ∂q̇_pin/∂q̇ makes them
-    dependent here. Joints are found by name: both order the branches of a tree in their own ways.
+    Mimic joints are independent in Pinocchio; G = ∂q̇_pin/∂q̇ makes them dependent here. Joints are matched by name,
+    since the orders of branches differ.
 
     Parameters
     ----------
     robot
-        Ours.
+        Our model.
     model
         Pinocchio's.
 
     Raises
     ------
     ModelError
-        The two do not have the same joints.
+        The models have different joints.
     """
 
     def __init__(self, robot: RobotModel, model: Any) -> None:
@@ -67,7 +67,7 @@ class PinocchioModel:
 
     @classmethod
     def from_urdf(cls, robot: RobotModel, text: str) -> PinocchioModel:
-        """What Pinocchio reads of the same URDF."""
+        """Pinocchio's model of the same URDF."""
         pin = library()
         root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
         try:
@@ -78,7 +78,7 @@ class PinocchioModel:
 
     @classmethod
     def from_tree(cls, robot: RobotModel) -> PinocchioModel:
-        """Built joint by joint, as its own reader of URDF would: for generated trees of revolute joints."""
+        """Build the model joint by joint, for generated trees of revolute joints."""
         pin = library()
         model, number = pin.Model(), {robot.tree.root: 0}
         models = {0: pin.JointModelRX, 1: pin.JointModelRY, 2: pin.JointModelRZ}
@@ -122,7 +122,7 @@ class PinocchioModel:
         return out
 
     def velocity(self, qd: Array) -> Array:
-        """Its velocities, accelerations or, where no joint mimics, efforts (…, nv) from ours (…, n)."""
+        """Its velocities, accelerations or, without mimic joints, efforts (…, nv) from ours (…, n)."""
         return np.ascontiguousarray(qd @ self.G.T)
 
     def effort(self, tau: Array) -> Array:
@@ -130,7 +130,7 @@ class PinocchioModel:
         return np.asarray(tau @ self.G)
 
     def matrix(self, M: Array, *, upper: bool = False) -> Array:
-        """Our (n, n) matrix from its (nv, nv), of which it may have filled the upper triangle alone."""
+        """Our (n, n) matrix from its (nv, nv), of which perhaps only the upper triangle is filled."""
         if upper:
             M = np.triu(M) + np.triu(M, 1).T
         return np.asarray(self.G.T @ M @ self.G)
@@ -140,7 +140,7 @@ class PinocchioModel:
         return int(self.model.getFrameId(link, library().FrameType.BODY))
 
     def regressor(self, Y: Array) -> Array:
-        """Ours from its (nv, 10·joints): its joint frames are not turned to have the axis along z."""
+        """Our regressor from its (nv, 10·joints); its joint axes are not along z."""
         pin, columns = library(), []
         for name, k in zip(self.robot.body_names, self.joints, strict=True):
             child = next(
@@ -156,7 +156,7 @@ class PinocchioModel:
 
 
 def _parameters_turned(R: Array) -> Array:
-    """Pinocchio's ten parameters from ours, (10, 10), for a frame turned by R: it orders Ixx Ixy Iyy Ixz Iyz Izz."""
+    """Matrix (10, 10) from our parameters to Pinocchio's (Ixx Ixy Iyy Ixz Iyz Izz), in a frame rotated by R."""
     theirs = np.zeros((10, 10))
     theirs[0, 0] = 1.0
     theirs[1:4, 1:4] = R

@@ -1,1 +1,1 @@
-"""What stands between a control law and the arm: guards of what comes in and of what goes out."""
+"""Guards between control laws and the arm: checks of joint states, limits of efforts."""

@@ -28,7 +28,7 @@ UNIT = 0.01
 SMALL_TURN = 0.05
 #: Time constant of the mean of the specific force that stands for gravity where no orientation is known, s.
 MEAN = 2.0
-#: Largest number that is looked at, and largest angular acceleration that is believed, rad/s².
+#: Largest number that is accepted, and largest angular acceleration that is believed, rad/s².
 LARGEST, LARGEST_ANGULAR_ACCELERATION = 1e6, 200.0
 #: How fast the sensor's clock may lose against this computer's, s/s.
 DRIFT = 1e-3
@@ -104,7 +104,7 @@ class BaseSensor(Rebuilt):
         BaseMotion(rotation=self.rotation).packed(np.zeros(3))  # refuses what is no rotation
 
     def at_rest(self, stamp: int, gravity: Array) -> BaseReading:
-        """What the sensor says at `stamp`, ns, on a base at rest that stands upright."""
+        """What the sensor says at `stamp`, ns, on an upright base at rest."""
         S = np.asarray(self.rotation, dtype=np.float64)
         felt = -gravity @ S if self.acceleration == "specific_force" else np.zeros(3)
         return BaseReading(stamp, rotation_quaternions(S[None])[0], np.zeros(3), felt)
@@ -262,7 +262,7 @@ class BaseFilter:
 
 
 def _cross(a: Array, b: Array) -> Array:
-    # a tenth of the time of np.cross, in a loop that has a millisecond
+    # 10 % of the time of np.cross, in a loop that has a millisecond
     (x, y, z), (u, v, w) = a.tolist(), b.tolist()
     return np.array([y * w - z * v, z * u - x * w, x * v - y * u])
 

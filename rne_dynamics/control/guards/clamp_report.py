@@ -1,4 +1,4 @@
-"""Which joints did not get the effort asked for, why, and which term of the law asked for how much of it."""
+"""Report of limited efforts: joint, reason, and the share of each term of the law."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def clamp_report(terms: TorqueTerms, limited: Limited, limits: EffortLimits, q: 
     Parameters
     ----------
     terms
-        What the law asked for, N·m or N.
+        Commanded by the law, N·m or N.
     limited
-        What came of it.
+        Result of the limiter.
     limits
         In force.
     q
@@ -41,14 +41,14 @@ def clamp_report(terms: TorqueTerms, limited: Limited, limits: EffortLimits, q: 
 def _sentence(j: int, terms: TorqueTerms, limited: Limited, limits: EffortLimits, q: Array) -> str:
     parts = {name: float(value[j]) for name, value in zip(terms._fields, terms, strict=True)}
     largest = max(map(abs, parts.values()))
-    told = ", ".join(
+    shares = ", ".join(
         f"{name} {parts[name]:.4g}"
         for name in sorted(parts, key=lambda name: -abs(parts[name]))
         if abs(parts[name]) > NEGLIGIBLE * largest
     )
     asked = sum(parts.values())
     return (
-        f"{joint_name(j, limits.joints or None)} asked for {asked:.4g}{f' ({told})' if told else ''} and got "
+        f"{joint_name(j, limits.joints or None)} asked for {asked:.4g}{f' ({shares})' if shares else ''} and got "
         f"{limited.command[j]:.4g}: {', '.join(_reasons(j, asked, limited, limits, float(q[j])))}"
     )
 

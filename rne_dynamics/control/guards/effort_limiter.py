@@ -1,4 +1,4 @@
-"""The last hand on every effort: walls before the stops, brakes on overspeed, effort and rate limits.
+"""Limits on every effort: soft walls, overspeed damping, effort and rate limits.
 
 In this order, each joint alone (the only exception is saturation "direction"); support is what holds the arm, motion
 the rest, I the inertia a joint feels, ω the stop frequency:
@@ -10,13 +10,13 @@ the rest, I the inertia a joint feels, ω the stop frequency:
    but never pull outwards. p₀ is 0; of a joint that starts inside the margin it is where it starts, so that activation
    moves nothing, and it follows the joint inwards. On its way back a wall so gives no more energy than its spring took.
 3. Effort. Support, damper and wall are s, what is left of motion is m; λ ≤ 1 a factor. "joint": s + m cut at ± limit.
-   The acceleration then is M⁻¹(cut(s + m) − bias), which turns away from the one asked for. "direction": cut(s + λ m)
+   The acceleration then is M⁻¹(cut(s + m) − bias), which turns away from the one requested. "direction": cut(s + λ m)
    with the largest λ, the same for all joints, that cuts nothing more. Then, where s is within the limits and holds
    the arm, the acceleration is λ M⁻¹ m: slower, in the same direction. Where s alone is at a limit and m asks for
    more, λ is 0 and all joints lose feedback and damping; therefore "joint" is the default.
 4. Rate. At most rate · min(dt, `LONGEST_STEP`) from the last command.
 
-What holds at the end, whatever comes in (tests prove it with random input):
+What holds for every input (tests prove it with random input):
 
 - The command is finite, or `ControlError` was raised and nothing has changed.
 - |command − last| ≤ rate · min(dt, `LONGEST_STEP`): always. (From above a limit lowered by `change` on: the larger one
@@ -43,25 +43,26 @@ from rne_dynamics.model.inertia import Array
 
 #: Bits of `Limited.flags`: what changed a joint's effort.
 EFFORT, RATE, STOP, VELOCITY = 1, 2, 4, 8
-#: A longer time since the last command is no licence for a larger step, s.
+#: Largest time since the last command that counts for a step, s.
 LONGEST_STEP = 0.01
 #: Part of the velocity limit beyond it over which effort that speeds a joint up fades out.
 OVERSPEED = 0.1
 #: Larger inputs are refused like those that are not finite: no arm has them, and no product of them overflows.
 LARGEST = 1e100
 
-# rows of the limiter's memory: first the inputs
-SUPPORT, MOTION, POSITION, SPEED, _LAST, _INERTIA, _REST, _RATE_ABOVE = range(8)
-_ROWS = 8
+# Rows of the limiter's memory, after those of `EffortLimits.table`: inputs of a call; last command, inertia felt, where
+# the wall's spring rests, rate on the way down from larger limits, whether the wall is anchored anew (1 or 0).
+(
+    SUPPORT, MOTION, POSITION, SPEED, _LAST, _INERTIA, _REST, _RATE_ABOVE, _FRESH, _ROWS,
+) = range(rows.TABLE_ROWS, rows.TABLE_ROWS + 10)  # fmt: skip
+_INPUT_ROWS = slice(SUPPORT, SPEED + 1)
 _INPUTS = ("support effort", "motion effort", "position", "velocity")
 #: Answer of `limit_kernel` where an input is not finite.
 REFUSED = -1
-# bits of the kernel's options
-_DIRECTION, _WALLS, _FRESH = 1, 2, 4
 
 
 class Limited(NamedTuple):
-    """What may go to the motors.
+    """Limited efforts.
 
     Parameters
     ----------
@@ -79,7 +80,7 @@ class Limited(NamedTuple):
 
     @property
     def saturated(self) -> NDArray[np.bool_]:
-        """Where the motors do not get what the law asked for, as `integrate_error` takes it; shape (n,)."""
+        """Where the motors do not get what the law requested, as `integrate_error` takes it; shape (n,)."""
         saturated: NDArray[np.bool_] = self.flags != 0
         return saturated
 
@@ -116,29 +117,29 @@ def _common_factor(motion: float, support: float, limit: float) -> float:
 
 @kernel
 def limit_kernel(
-    table: Array, work: Array, frequency: float, dt: float, options: int, fade: float, command: Array,
-    flags: NDArray[np.uint8],
+    memory: Array, dt: float, walls: bool, fade: float, command: Array, flags: NDArray[np.uint8]
 ) -> int:
     """The steps of the module's docstring; returns all flags together, or −1 and changes nothing.
 
-    `table` as in `EffortLimits`; `work`, shape (8, n), holds the inputs and what is remembered; `fade` as for `limit`.
+    `memory`, rows as above, holds limits, inputs and what is remembered; without `walls` only the last two steps act,
+    on each joint alone. `fade` as for `limit`.
     """
     n = command.shape[0]
     if not abs(dt) < np.inf:
         return REFUSED
     fade = min(max(fade, 0.0), 1.0)
     for j in range(n):
-        for row in range(4):
-            if not abs(work[row, j]) <= LARGEST:
+        for row in range(SUPPORT, SPEED + 1):
+            if not abs(memory[row, j]) <= LARGEST:
                 return REFUSED
-    walls, fresh = options & _WALLS != 0, options & _FRESH != 0
-    factor = 1.0
+    factor, direction = 1.0, walls
     for j in range(n):
         flag = 0
-        support, motion, qd = work[SUPPORT, j], work[MOTION, j], work[SPEED, j]
-        damping = 2.0 * work[_INERTIA, j] * frequency
+        support, motion, qd = memory[SUPPORT, j], memory[MOTION, j], memory[SPEED, j]
+        frequency = memory[rows.FREQUENCY, j]
+        damping = 2.0 * memory[_INERTIA, j] * frequency
         if walls:
-            velocity = table[rows.VELOCITY, j]
+            velocity = memory[rows.VELOCITY, j]
             excess = abs(qd) - velocity
             damper = 0.0
             if excess > 0.0:
@@ -147,53 +148,55 @@ def limit_kernel(
                 allowed = _faded(motion, along, 1.0 - excess / (OVERSPEED * velocity))
                 flag |= VELOCITY if damper != 0.0 or allowed != motion else 0
                 motion = allowed
-            margin = table[rows.MARGIN, j]
-            outward, depth, room = _place(work[POSITION, j], table[rows.LOWER, j], table[rows.UPPER, j], margin)
+            margin = memory[rows.MARGIN, j]
+            outward, depth, room = _place(memory[POSITION, j], memory[rows.LOWER, j], memory[rows.UPPER, j], margin)
             if outward == 0.0:
-                work[_REST, j] = 0.0
+                memory[_REST, j] = 0.0
             else:
                 keep = room / margin if margin > 0.0 else 0.0
                 allowed = _faded(motion, outward, keep)
                 brake = _faded(damper, outward, keep)
                 # where the spring rests, with the sign of its side; it follows the joint inwards
-                rest = depth if fresh else min(max(outward * work[_REST, j], 0.0), depth)
-                work[_REST, j] = outward * rest
+                rest = depth if memory[_FRESH, j] != 0.0 else min(max(outward * memory[_REST, j], 0.0), depth)
+                memory[_REST, j] = outward * rest
                 ramp = min(depth / (DAMPER_RAMP * margin), 1.0) if margin > 0.0 else 1.0
-                spring = work[_INERTIA, j] * frequency * frequency * (depth - rest)
+                spring = memory[_INERTIA, j] * frequency * frequency * (depth - rest)
                 wall = fade * max(spring + damping * ramp * outward * qd, 0.0)
                 flag |= STOP if wall != 0.0 or allowed != motion or brake != damper else 0
                 motion, damper = allowed, brake - outward * wall
             support += damper
-        limit = table[rows.EFFORT, j]
+            memory[_FRESH, j] = 0.0
+            direction = direction and memory[rows.DIRECTION, j] != 0.0
+        limit = memory[rows.EFFORT, j]
         factor = min(factor, _common_factor(motion, support, limit))
-        work[SUPPORT, j], work[MOTION, j], flags[j] = support, motion, flag
+        memory[SUPPORT, j], memory[MOTION, j], flags[j] = support, motion, flag
     together = 0
-    if options & _DIRECTION == 0:
+    if not direction:
         factor = 1.0
     for j in range(n):
-        limit, last = table[rows.EFFORT, j], work[_LAST, j]
-        motion = work[MOTION, j]
-        asked = work[SUPPORT, j] + factor * motion
+        limit, last = memory[rows.EFFORT, j], memory[_LAST, j]
+        motion = memory[MOTION, j]
+        asked = memory[SUPPORT, j] + factor * motion
         target = _cut(asked, limit)
         flag = np.int64(flags[j])  # as plain Python, uint8 has no room for flags of other kernels
         if target != asked or (factor < 1.0 and motion != 0.0):
             flag |= EFFORT
         # inf * 0 would be NaN: without a rate limit any step is allowed
-        rate = work[_RATE_ABOVE, j] if abs(last) > limit else table[rows.RATE, j]
+        rate = memory[_RATE_ABOVE, j] if abs(last) > limit else memory[rows.RATE, j]
         step = rate * min(max(dt, 0.0), LONGEST_STEP) if rate < np.inf else np.inf
         if abs(target - last) > step:
             target = last + step if target > last else last - step
             flag |= RATE
         if abs(target) > limit:
             flag |= EFFORT
-        work[_LAST, j] = command[j] = target
+        memory[_LAST, j] = command[j] = target
         flags[j] = flag
         together |= flag
     return together
 
 
 class EffortLimiter:
-    """Limits efforts and remembers the last ones. One object a loop; nothing but its results is allocated on the way.
+    """Limits efforts and remembers the last ones. One object a loop; only results are allocated.
 
     Parameters
     ----------
@@ -202,7 +205,7 @@ class EffortLimiter:
     """
 
     def __init__(self, limits: EffortLimits) -> None:
-        self._work = np.zeros((_ROWS, limits.n))
+        self._memory = np.zeros((_ROWS, limits.n))
         self._shape = (limits.n,)
         self._limits = limits
         self._take(limits)
@@ -215,7 +218,7 @@ class EffortLimiter:
     @property
     def last(self) -> Array:
         """The last command, N·m or N; shape (n,), a copy."""
-        last: Array = self._work[_LAST].copy()
+        last: Array = self._memory[_LAST].copy()
         return last
 
     def start(self, effort: Array) -> None:
@@ -229,10 +232,10 @@ class EffortLimiter:
             An effort that is not finite.
         """
         given = frozen_vector(effort, self._limits.n, "present effort", names=self._limits.joints or None)
-        np.clip(given, -self._limits.effort, self._limits.effort, out=self._work[_LAST])
-        self._fresh = _FRESH
+        np.clip(given, -self._limits.effort, self._limits.effort, out=self._memory[_LAST])
+        self._memory[_FRESH] = 1.0
 
-    def weigh(self, inertia: Array) -> None:
+    def update_inertia(self, inertia: Array) -> None:
         """Take the inertia that each joint feels, kg·m² or kg, shape (n,), for walls and dampers.
 
         `felt_inertia` makes it of the mass matrix. Until the first call walls only fade motion out.
@@ -242,7 +245,7 @@ class EffortLimiter:
         ControlError
             An inertia that is negative or not finite.
         """
-        self._work[_INERTIA] = frozen_vector(
+        self._memory[_INERTIA] = frozen_vector(
             inertia, self._limits.n, "inertia", lowest=0.0, highest=LARGEST, names=self._limits.joints or None
         )
 
@@ -259,13 +262,12 @@ class EffortLimiter:
         self._take(limits)
 
     def _take(self, limits: EffortLimits) -> None:
-        above = np.abs(self._work[_LAST]) > self._limits.effort  # still on the way down from limits before these
-        before = np.where(above, np.maximum(self._work[_RATE_ABOVE], self._limits.rate), self._limits.rate)
-        self._work[_RATE_ABOVE] = np.maximum(before, limits.rate)
+        above = np.abs(self._memory[_LAST]) > self._limits.effort  # still on the way down from limits before these
+        before = np.where(above, np.maximum(self._memory[_RATE_ABOVE], self._limits.rate), self._limits.rate)
+        self._memory[_RATE_ABOVE] = np.maximum(before, limits.rate)
         self._limits = limits
-        self._frequency = float(limits.stop_frequency)
-        self._options = _WALLS | (_DIRECTION if limits.saturation == "direction" else 0)
-        self._fresh = _FRESH  # margins may have moved over a joint
+        self._memory[: rows.TABLE_ROWS] = limits.table
+        self._memory[_FRESH] = 1.0  # margins may have moved over a joint
 
     def limit(self, support: Array, motion: Array, q: Array, qd: Array, dt: float, fade: float = 1.0) -> Limited:
         """The effort to send, where a law asks for `support` + `motion`.
@@ -281,7 +283,7 @@ class EffortLimiter:
         dt
             Time since the last command, s; below 0 counts as 0, above `LONGEST_STEP` as that.
         fade
-            Factor of walls and overspeed dampers, 0 to 1: an arm that is released must not be pushed by them for ever.
+            Factor of walls and overspeed dampers, 0 to 1: a released arm must not be pushed by them without end.
 
         Raises
         ------
@@ -289,14 +291,12 @@ class EffortLimiter:
             A number that is not finite (or beyond `LARGEST`), or a wrong shape; names joint and value. Nothing has
             changed then, and no effort must be sent.
         """
-        result = self._run(support, motion, q, qd, dt, self._options | self._fresh, fade)
-        self._fresh = 0
-        return result
+        return self._run(support, motion, q, qd, dt, True, fade)
 
     def approach(self, effort: Array, dt: float) -> Limited:
         """One step from the last command towards `effort`, within effort and rate limit but without walls and dampers.
 
-        For letting go of the arm, and where its state is not known.
+        For releasing the arm, and where its state is not known.
 
         Raises
         ------
@@ -304,37 +304,28 @@ class EffortLimiter:
             As for `limit`.
         """
         zero = np.zeros(self._limits.n)
-        return self._run(effort, zero, zero, zero, dt, 0)
+        return self._run(effort, zero, zero, zero, dt, False)
 
     def _run(
-        self, support: Array, motion: Array, q: Array, qd: Array, dt: float, options: int, fade: float = 1.0
+        self, support: Array, motion: Array, q: Array, qd: Array, dt: float, walls: bool, fade: float = 1.0
     ) -> Limited:
-        work, shape = self._work, self._shape
+        memory, shape = self._memory, self._shape
         if not support.shape == motion.shape == q.shape == qd.shape == shape:
             raise self._misshapen(support, motion, q, qd)
         # copied: a kernel would be compiled anew for read-only or strided arrays, in the middle of a motion
-        work[SUPPORT], work[MOTION], work[POSITION], work[SPEED] = support, motion, q, qd
+        memory[SUPPORT], memory[MOTION], memory[POSITION], memory[SPEED] = support, motion, q, qd
         command, flags = np.empty(shape), np.empty(shape, dtype=np.uint8)
-        together = limit_kernel(
-            self._limits.table, work, self._frequency, float(dt), options, float(fade), command, flags
-        )
-        if together == REFUSED:
-            raise self._refusal(dt)
-        return Limited(command, flags, together != 0)
+        return self.judge(limit_kernel(memory, float(dt), walls, float(fade), command, flags), dt, command, flags)
 
     @property
-    def packed(self) -> tuple[Array, Array, float, int]:
-        """Table, memory, frequency and options for a kernel that fills the inputs and calls `limit_kernel` itself.
-
-        What that has answered is to be handed to `judge`.
-        """
-        return self._limits.table, self._work, self._frequency, self._options | self._fresh
+    def memory(self) -> Array:
+        """For a kernel that fills the inputs and calls `limit_kernel` itself; `judge` then takes its answer."""
+        return self._memory
 
     def judge(self, together: int, dt: float, command: Array, flags: NDArray[np.uint8]) -> Limited:
         """What `limit` would have given where `limit_kernel` has answered `together`; errors as there."""
         if together == REFUSED:
             raise self._refusal(dt)
-        self._fresh = 0
         return Limited(command, flags, together != 0)
 
     def _misshapen(self, *inputs: Array) -> ControlError:
@@ -344,17 +335,17 @@ class EffortLimiter:
     def _refusal(self, dt: float) -> ControlError:
         if not abs(dt) < np.inf:
             return ControlError(f"time since the last effort is {dt} s; it must be finite, so no effort was passed on")
-        good = np.abs(self._work[: len(_INPUTS)]) <= LARGEST
+        good = np.abs(self._memory[_INPUT_ROWS]) <= LARGEST
         row, j = np.unravel_index(int(np.argmin(good)), good.shape)
         name = joint_name(int(j), self._limits.joints or None)
         return ControlError(
-            f"{_INPUTS[row]} of {name} is {self._work[row, j]}; it must be finite, so no effort was passed on. "
-            "Look for a state, reference or model parameter that is not finite"
+            f"{_INPUTS[row]} of {name} is {self._memory[SUPPORT + row, j]}; it must be finite, so no effort was passed "
+            "on. Look for a state, reference or model parameter that is not finite"
         )
 
     def warm_up(self) -> None:
         """Compile the kernel, so that no later call stalls. Changes nothing."""
         n = self._limits.n
-        work, command, flags = self._work.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
-        work[: len(_INPUTS)] = 0.0
-        limit_kernel(self._limits.table, work, self._frequency, 0.0, self._options, 1.0, command, flags)
+        memory, command, flags = self._memory.copy(), np.empty(n), np.empty(n, dtype=np.uint8)
+        memory[_INPUT_ROWS] = 0.0
+        limit_kernel(memory, 0.0, True, 1.0, command, flags)

@@ -1,4 +1,4 @@
-"""How much effort each joint may get, how fast it may change, and where soft walls stand before the stops."""
+"""Limits of each joint: effort, effort rate, velocity, position and the soft walls before the stops."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ DAMPER_RAMP = 0.2
 STOPPING = 2.5
 
 # rows of `EffortLimits.table`
-EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN = range(6)
-TABLE_ROWS = 6
+EFFORT, RATE, VELOCITY, LOWER, UPPER, MARGIN, FREQUENCY, DIRECTION, TABLE_ROWS = range(9)
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +47,8 @@ class EffortLimits:
     margin
         Depth of the soft wall before a position limit, rad or m, not negative.
     stop_frequency
-        ω of walls and dampers, 1/s: they are critically damped springs of ω² times the inertia. Keep it below a tenth
-        of the control rate.
+        ω of walls and dampers, 1/s: they are critically damped springs of ω² times the inertia. Keep it below
+        10 % of the control rate.
     saturation
         What is cut where a joint's effort is beyond its limit. "joint": that joint's effort alone, so that no other
         joint gets weaker; the direction of the acceleration changes. "direction": the motion part of all joints by one
@@ -72,7 +71,7 @@ class EffortLimits:
     stop_frequency: float = 20.0
     saturation: Saturation = "joint"
     joints: tuple[str, ...] = ()
-    #: all of these as the limiter's kernel takes them, shape (TABLE_ROWS, n)
+    #: All vectors, the stop frequency and whether saturation keeps the direction (1 or 0); shape (TABLE_ROWS, n).
     table: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,12 +88,14 @@ class EffortLimits:
             known = " or ".join(map(repr, get_args(Saturation)))
             raise ControlError(f"saturation is {self.saturation!r}; it must be {known}")
         self._check_ranges()
-        table = np.stack([getattr(self, name) for name in _VECTORS])
+        table = np.empty((TABLE_ROWS, n))
+        table[:FREQUENCY] = [getattr(self, name) for name in _VECTORS]
+        table[FREQUENCY], table[DIRECTION] = self.stop_frequency, self.saturation == "direction"
         table.flags.writeable = False
         object.__setattr__(self, "table", table)
 
     def _check_ranges(self) -> None:
-        """What one limit says about another."""
+        """Checks of limits against each other."""
 
         def refuse(bad: NDArray[np.bool_], text: str) -> None:
             if bad.any():
@@ -128,7 +129,7 @@ class EffortLimits:
     def stopping_speed(self) -> Array:
         """Speed outwards at a margin's edge that a wall stops before the position limit, rad/s or m/s; shape (n,).
 
-        Where the effort limit suffices: inertia · `stop_frequency` · twice that speed, beside what gravity takes.
+        Where the effort limit suffices: inertia · `stop_frequency` · twice that speed, in addition to gravity.
         """
         speed: Array = STOPPING * self.stop_frequency * self.margin
         return speed

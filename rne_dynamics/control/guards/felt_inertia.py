@@ -1,4 +1,4 @@
-"""The one inertia for a joint's wall and brake, though it feels another one with every posture of its neighbours."""
+"""Inertia that a joint feels, for its soft wall and its overspeed damper."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from rne_dynamics.closed_chain.mass_matrix import closed_mass_matrix
 from rne_dynamics.closed_chain.motor_inertia import motor_inertia
 from rne_dynamics.closed_chain.tree_motion import nearest_state
 from rne_dynamics.control.checks import joint_name
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 
 
 class JointInertia(NamedTuple):
@@ -38,18 +39,18 @@ class JointInertia(NamedTuple):
 
     @property
     def felt(self) -> Array:
-        """What each joint feels between two extremes, for `EffortLimiter.weigh`, kg·m² or kg; shape (n,).
+        """What each joint feels between two extremes, for `EffortLimiter.update_inertia`, kg·m² or kg; shape (n,).
 
         Pushed while all others are held a joint feels M_jj, pushed while they yield 1 / (M⁻¹)_jj, on redundant arms up
-        to 30 times less: walls made for the first ring and, with a late state, throw the joint back; walls made for
-        the second hardly stop an arm that its feedback holds stiff. The geometric mean is off by the same factor both
-        ways, and frequency and damping of the wall by its root.
+        to 30 times less. Walls tuned to the first oscillate and, with a late state, throw the joint back; walls tuned
+        to the second hardly stop an arm with stiff feedback. The geometric mean is off by the same factor both ways,
+        and frequency and damping of the wall by its root.
         """
         felt: Array = np.sqrt(self.held / np.diag(self.inverse))
         return felt
 
 
-def joint_inertia(robot: Machine, q: Array, posture: Array | None = None) -> JointInertia:
+def joint_inertia(robot: RigidRobot, q: Array, posture: Array | None = None) -> JointInertia:
     """The inertia of the joints at `q`, (n,).
 
     Parameters
@@ -68,13 +69,14 @@ def joint_inertia(robot: Machine, q: Array, posture: Array | None = None) -> Joi
     SingularInertiaError
         Of a mechanism a motion without inertia.
     """
-    if not isinstance(robot, Mechanism):
-        return of_mass_matrix(mass_matrix(robot, q))
-    if generic_rank(robot).coordinates:
-        return of_mass_matrix(closed_mass_matrix(robot, q, start=posture))
-    start = robot.posture if posture is None else posture
-    closed, _ = nearest_state(robot, start, q, np.zeros(robot.n))
-    found = motor_inertia(robot, closed)
+    mechanism = mechanism_of(robot)
+    if mechanism is None:
+        return of_mass_matrix(mass_matrix(robot.open_tree, q))
+    if generic_rank(mechanism).coordinates:
+        return of_mass_matrix(closed_mass_matrix(mechanism, q, start=posture))
+    start = mechanism.posture if posture is None else posture
+    closed, _ = nearest_state(mechanism, start, q, np.zeros(robot.n))
+    found = motor_inertia(mechanism, closed)
     still = ~np.isfinite(found.held)
     if still.any():
         raise ControlError(

@@ -23,9 +23,11 @@ from rne_dynamics.control.guards.state_memory import (
     GOOD,
     JOINT,
     KNOWN,
+    LATENESS,
     NEW_BASE,
     NOT_FINITE,
     OUT_OF_RANGE,
+    RATE,
     SEQUENCE,
     STAMP,
     WRONG_SHAPE,
@@ -54,8 +56,6 @@ def check_state(
     whole: NDArray[np.int64],
     clock: Array,
     table: Array,
-    lateness: float,
-    rate: float,
     q: Array,
     qd: Array,
     stamp: int,
@@ -65,8 +65,8 @@ def check_state(
 ) -> int:
     """One state: GOOD or NEW_BASE, remembered, with q unwrapped and qd filled in; or why it is refused.
 
-    `lateness` is what is allowed in s, inf for any, `rate` 1/T of the velocity estimate in 1/s, `sequence` -1 where it
-    is not known, the others as for `StateFilter.accept`.
+    The first three are the filter's memory, see `state_memory`; `sequence` is -1 where it is not known, the others as
+    for `StateFilter.accept`.
     """
     if q.shape[0] != table.shape[1] or qd.shape[0] != table.shape[1]:
         return WRONG_SHAPE
@@ -75,7 +75,7 @@ def check_state(
         code = same_sender(whole, clock, sequence, stamp, arrival)
     if code != GOOD:
         return code
-    verdict = stamp_follows(whole, clock, stamp, arrival, lateness)
+    verdict = stamp_follows(whole, clock, stamp, arrival, clock[LATENESS])
     if verdict > NEW_BASE:
         return verdict
     began = whole[KNOWN] == 0
@@ -90,7 +90,7 @@ def check_state(
         if code == GOOD:
             code = not_frozen(whole, clock, table, q, dt, expecting)
     if code == GOOD:
-        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, rate, missing, began)
+        code = velocity_usable(whole, clock, table, q, qd, dt, jitter, clock[RATE], missing, began)
     if code != GOOD:
         return code
     remember_motion(table, q, qd, dt, missing, began, expecting)

@@ -1,4 +1,4 @@
-"""What becomes of each joint state before it may become effort.
+"""Checks of each joint state before the law uses it.
 
 ==================================  ==================================================================================
 of a state                          reaction
@@ -6,7 +6,7 @@ of a state                          reaction
 the first, and after `reset`        taken as it is; a missing velocity is 0. A `restart` forgets the time base too
 a value that is NaN or infinite     refused, "not finite"
 a value beyond 1e6 rad, m (a s)     refused, "out of range"
-the stamp of the last one           refused, "duplicate stamp": a frozen stream so goes stale however fast it is
+the stamp of the last one           refused, "duplicate stamp": a frozen stream becomes stale at any rate
 stamp up to 0.5 s back              refused, "out of order"
 stamp further back, or 0.1 s ahead  the clock was set: a new time base. The place must follow all the same, so that a
 of the least late states            broken message is not taken for a new time
@@ -32,7 +32,7 @@ two senders of these joints         refused, "two senders": only the other's whe
                                     otherwise. Then one must be alone for 5 s, also across a `reset`
 ==================================  ==================================================================================
 
-Two senders are told apart by the middleware's publication sequence number, see `state_senders`. Where the middleware
+Two senders are distinguished by the middleware's publication sequence number, see `state_senders`. Where the middleware
 has none, two senders who agree pass, and one that says another place than the other is refused for its jumps.
 
 dt is the step of the stamps; where there are none, or they are a new time, that of the arrivals, with 10 ms for their
@@ -188,7 +188,7 @@ class StateFilter:
         )
 
     def reset(self) -> None:
-        """Take the next state wherever it finds the arm: after a gap in the stream.
+        """Accept the next state at any position: after a gap in the stream.
 
         What is known of a second sender, of the time base and of wrong velocities stays: the next state may still be
         refused for these.
@@ -202,7 +202,7 @@ class StateFilter:
         self._clock[memory.EXPECTED_AT] = -np.inf
 
     def restart(self) -> None:
-        """Take the next state as the first of all, whatever its time: when somebody says that all is well.
+        """Take the next state as the first of all, whatever its time: for a restart by the operator.
 
         What is known of a second sender stays.
         """
@@ -237,9 +237,9 @@ class StateFilter:
             raise ControlError(f"limits are for {limits.joints}; the filter has {self.limits.joints}")
         self.limits = limits
         timeout = limits.timeout or math.inf
-        self._lateness = min(timeout, limits.lateness)
+        self._clock[memory.LATENESS] = min(timeout, limits.lateness)
         self._clock[memory.STRICT] = 1.0 if limits.lateness < timeout else 0.0
-        self._rate = 2.0 * math.pi * limits.filter_frequency
+        self._clock[memory.RATE] = 2.0 * math.pi * limits.filter_frequency
         self._table[memory.LIMIT], self._table[memory.CONTINUOUS] = limits.velocity, limits.continuous
         self._table[memory.STICTION] = limits.stiction
 
@@ -287,9 +287,8 @@ class StateFilter:
             )
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(
-            self._whole, self._clock, self._table, self._lateness, self._rate, q, qd, stamp, arrival, number,
-            velocity_missing,
-        )  # fmt: skip
+            self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing
+        )
         if code > memory.NEW_BASE:
             raise self._refusal(code, stamp, q, qd)
         return code == memory.NEW_BASE

@@ -1,4 +1,4 @@
-"""Motion in joint states: jumps, velocities that contradict the positions, readings that stand still.
+"""Motion in joint states: jumps, velocities that contradict the positions, frozen readings.
 
 **Velocity against positions**, joint by joint. Both sums forget with the time constant `MEMORY` (20 ms):
 
@@ -31,7 +31,7 @@ that friction holds. It is a frozen one if all of these hold:
 The first such state is refused, and the Supervisor stops the arm. Until `restart` the joint then counts as at rest
 where it was last seen, so that the others keep their damping.
 
-What cannot be told from a joint that is stuck is a reading that froze before the motion: a path tolerance ends that.
+A reading that froze before the motion cannot be distinguished from a stuck joint: a path tolerance ends that.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ MEMORY, MISFIT, FRACTION, LONGEST = 20e-3, 2e-3, 0.4, 30e-3
 #: Of a reading that stands still: states; rad or m; steps of the reading; rad/s² (m/s²); rad/s (m/s).
 STILL_STATES, STILL_TRAVEL, STEPS, SUDDEN_BRAKE, SLOW = 3, 5e-3, 10.0, 100.0, 0.05
 #: How many times what the feedback asks of the joint itself counts. Friction that holds one joint withstands no more
-#: than that, whatever its neighbours need of it, which may be 30 times as much.
+#: than that, even if its neighbours need more of it, which may be 30 times as much.
 COUPLED = 5.0
 #: Steps of time too short for a speed, s.
 SHORTEST = 1e-4

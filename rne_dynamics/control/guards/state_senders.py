@@ -75,7 +75,7 @@ def same_sender(whole: NDArray[np.int64], clock: Array, sequence: int, stamp: in
         if not proved and whole[RUN] < NEW_STREAM and quiet < ALONE:
             return STRAY
         if proved or quiet >= ALONE:
-            whole[KNOWN] = 0  # nobody can tell which of the two is the arm, or there is a new one
+            whole[KNOWN] = 0  # which of the two is the arm is unknown, or there is a new one
         whole[OTHER], clock[STRAY_AT] = followed, clock[FOLLOWED_AT]
         whole[SEQUENCE], clock[FOLLOWED_AT], whole[TURN], whole[RUN] = sequence, arrival, 0, 0
     elif whole[TURN] == 1:

@@ -2,7 +2,7 @@
 
 Lateness is arrival minus stamp, less what it was at the first state of the time base. A delay shows as lateness above
 the least so far. That baseline survives the loss of the stream, so that late states do not become the new normal
-because they are all that comes; a new time base, or somebody who restarts the filter, ends it. It rises by `CREEP`,
+because there are no others; a new time base, or a restart of the filter, ends it. It rises by `CREEP`,
 since two clocks drift apart.
 
 A simulator in real time that has stalled is late for good, and looks like a delay that has come to stay. So where no

@@ -1,4 +1,4 @@
-"""What friction may withstand while a joint stands still."""
+"""Change of effort that static friction can withstand."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
-def stiction(robot: Machine) -> Array:
+def stiction(robot: RigidRobot) -> Array:
     """Change of each joint's effort that friction may withstand while the joint stands still, N·m or N; shape (n,).
 
     Twice the Coulomb friction holds a joint from one direction to the other; half as much again for what the

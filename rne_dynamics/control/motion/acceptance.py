@@ -1,9 +1,10 @@
-"""Whether a requested trajectory may be followed: looked at whole, from what the arm does, before it is accepted."""
+"""Acceptance of a requested trajectory: all checks, before any of it is followed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class Accepted:
         To be checked again when it begins. `start` is of each joint: those that are not named may be on the way to
         rest.
     warning
-        Where it asks for more effort than there is, but not for much more; see `EffortDemand`. Empty where not.
+        Where it needs more effort than allowed, but not much more; see `EffortDemand`. Empty otherwise.
     """
 
     trajectory: SampledTrajectory
@@ -68,21 +69,51 @@ class Accepted:
         return Motion(self.path.base, self.start, tolerances, blend_time=self.blend_time, limits=self.limits)
 
 
+class CurrentMotion(NamedTuple):
+    """What the arm does when a trajectory is requested.
+
+    Parameters
+    ----------
+    stamp
+        Time of the last joint state, ns.
+    followed
+        The reference at a stamp from now on if the trajectory were refused.
+    rate, slope
+        As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
+    """
+
+    stamp: int
+    followed: Callable[[int], Reference]
+    rate: float = 1.0
+    slope: float = 0.0
+
+
+class Rules(NamedTuple):
+    """What a trajectory must keep to be accepted.
+
+    Parameters
+    ----------
+    limits
+        A joint that is outside them now may move, but not further out, nor faster. Its joints are the controller's.
+    blend_time
+        As for `Motion`, s. Where the way onto the trajectory leaves the limits, others are tried; see `BLENDS`.
+    demand
+        Checks the efforts that the trajectory needs; None does not.
+    leading
+        Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
+    moving_end
+        Whether the last point may have a velocity. The arm then comes to rest behind it within `blend_time`.
+    """
+
+    limits: MotionLimits
+    blend_time: float
+    demand: EffortDemand | None = None
+    leading: Leading | None = None
+    moving_end: bool = False
+
+
 def accept_points(
-    names: Sequence[str],
-    points: Sequence[Point],
-    header: Time,
-    joints: tuple[str, ...],
-    stamp: int,
-    followed: Callable[[int], Reference],
-    limits: MotionLimits,
-    *,
-    blend_time: float,
-    rate: float = 1.0,
-    slope: float = 0.0,
-    demand: EffortDemand | None = None,
-    leading: Leading | None = None,
-    moving_end: bool = False,
+    names: Sequence[str], points: Sequence[Point], header: Time, motion: CurrentMotion, rules: Rules
 ) -> Accepted:
     """The trajectory through `points`, if it may be followed.
 
@@ -96,24 +127,8 @@ def accept_points(
     header
         When it starts; zero for at once. A time in the past: it is joined where it would be by now, or where the arm
         is too far from that, at the next of its points.
-    joints
-        The controller's, in the order of all vectors.
-    stamp
-        Time of the last joint state, ns.
-    followed
-        What the arm is asked to do at a stamp from now on if this trajectory were refused.
-    limits
-        A joint that is outside them now may move, but not further out, nor faster.
-    blend_time
-        As for `Motion`, s. Where the way onto the trajectory leaves the limits, others are tried; see `BLENDS`.
-    rate, slope
-        As for `Motion.begin`. The path is checked for the rate 1; at a lower one it is slower everywhere.
-    demand
-        Checks the efforts that it asks for; None does not.
-    leading
-        Leads joints that depend on others along the loops, see `leading_path`; None where all are independent.
-    moving_end
-        Whether the last point may have a velocity. The arm then comes to rest behind it within `blend_time`.
+    motion, rules
+        What the arm does, and what the trajectory must keep.
 
     Raises
     ------
@@ -122,30 +137,14 @@ def accept_points(
         too far from the arm; positions or velocities beyond the limits at any time, while taking over too; a last point
         that moves; far more effort than the limits allow, or one that changes faster.
     """
-    start = nanoseconds(header, "the header's stamp") or stamp
-    with np.errstate(all="ignore"):  # hostile numbers overflow; what comes out is looked at
-        _check_clock(start, stamp)
-        read = read_points(names, points, joints)
-    return accept_table(
-        read, start, stamp, followed, limits, blend_time=blend_time, rate=rate, slope=slope, demand=demand,
-        leading=leading, moving_end=moving_end,
-    )
+    start = nanoseconds(header, "the header's stamp") or motion.stamp
+    with np.errstate(all="ignore"):  # hostile numbers overflow; the results are checked
+        _check_clock(start, motion.stamp)
+        read = read_points(names, points, rules.limits.joints)
+    return accept_table(read, start, motion, rules)
 
 
-def accept_table(
-    read: Points,
-    start: int,
-    stamp: int,
-    followed: Callable[[int], Reference],
-    limits: MotionLimits,
-    *,
-    blend_time: float,
-    rate: float = 1.0,
-    slope: float = 0.0,
-    demand: EffortDemand | None = None,
-    leading: Leading | None = None,
-    moving_end: bool = False,
-) -> Accepted:
+def accept_table(read: Points, start: int, motion: CurrentMotion, rules: Rules) -> Accepted:
     """As `accept_points`, for points that are tables already.
 
     Parameters
@@ -153,26 +152,27 @@ def accept_table(
     read
         At least one point.
     start
-        Stamp at which it starts, ns; `stamp` for at once.
-    stamp, followed, limits, blend_time, rate, slope, demand, leading, moving_end
+        Stamp at which it starts, ns; that of `motion` for at once.
+    motion, rules
         As for `accept_points`; so are the errors.
     """
+    limits, blend_time = rules.limits, rules.blend_time
     with np.errstate(all="ignore"):
-        _check_clock(start, stamp)
-        at = max(start, stamp)
+        _check_clock(start, motion.stamp)
+        at = max(start, motion.stamp)
         begin = (at - start) / NANOSECONDS
         if begin > read.times[-1]:
             raise TrajectoryError(
                 f"it has ended already: by its header's stamp it began {begin:.3f} s ago and takes {read.times[-1]:g} s"
             )
-        now = followed(at)
-        moving, _, _ = in_path_time(now, rate, slope)
-        read = _ended(read, limits, blend_time, moving_end)
+        now = motion.followed(at)
+        moving, _, _ = in_path_time(now, motion.rate, motion.slope)
+        read = _ended(read, limits, blend_time, rules.moving_end)
         trajectory = _whole(read, begin, moving, limits, blend_time)
         if begin > 0.0 and away(trajectory.path.sample(begin).q, now.q, limits)[read.columns].any():
             read = read.after(begin)
             trajectory = _whole(read, begin, moving, limits, blend_time)
-        base = trajectory.path if leading is None else leading(trajectory.path, read.columns, begin)
+        base = trajectory.path if rules.leading is None else rules.leading(trajectory.path, read.columns, begin)
         base = limited_path(base, limits)
         first = base.sample(begin).q
         allowed = np.abs(first - now.q) + limits.start
@@ -181,7 +181,7 @@ def accept_table(
         check_start(first, now.q, limits)
         path, blend_time = _taken_over(base, begin, moving, now, limits, blend_time)
         PathCheck(path, now, limits, blend_time).all()
-        warning = "" if demand is None else demand.check(path)
+        warning = "" if rules.demand is None else rules.demand.check(path)
     return Accepted(trajectory, start, begin, path, blend_time, limits, warning)
 
 
@@ -195,7 +195,7 @@ def _check_clock(start: int, stamp: int) -> None:
 
 
 def _whole(points: Points, begin: float, now: Reference, limits: MotionLimits, blend_time: float) -> SampledTrajectory:
-    """The points for all joints; where the first is yet to come, the present motion is put in front of it."""
+    """The points for all joints, behind the present motion where the first is yet to come."""
     halted = halt(now.q, now.qd, blend_time, limits.lower, limits.upper)
     front = int(points.times[0] > begin)
     times = np.append(begin, points.times) if front else points.times
@@ -229,7 +229,7 @@ def _ended(points: Points, limits: MotionLimits, blend_time: float, moving_end: 
     if not moving_end:
         raise TrajectoryError(
             f"joint {limits.joints[points.columns[j]]!r} has velocity {last[j]:.6g} in the last point, where the arm "
-            f"is to stand; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
+            f"is to rest; it must be 0 (at most {END_VELOCITY:g}). Where the arm may come to rest behind it, set the "
             "parameter allow_nonzero_velocity_at_trajectory_end"
         )
     acceleration = np.zeros_like(last) if points.accelerations is None else points.accelerations[-1]

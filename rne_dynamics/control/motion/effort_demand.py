@@ -1,6 +1,6 @@
-"""Whether the efforts that a trajectory asks for are there: their size, and how fast they have to change.
+"""Efforts and effort rates that a trajectory needs, compared with the limits.
 
-An arm that is asked for far more than its limits does not merely lag behind. Each joint is limited alone, so what is
+An arm whose trajectory needs far more than its limits does not just lag behind. Each joint is limited alone, so what is
 cut at one of them throws others through the inertia coupling: a velocity that reverses within one cycle, as between two
 straight lines, brings a healthy Panda to 1.8 times its velocity limit.
 """
@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.computed_torque import (
+    BACKWARD,
+    FORWARD,
+    GAIN_D,
+    SCALE,
+    STEEPNESS,
+    VISCOUS,
+    ComputedTorque,
+)
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.control.motion.takeover import BlendedPath
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
@@ -19,7 +27,6 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 
 #: Multiple of the effort limit that is accepted, and multiple of the rate limit. Up to these arms in simulation stay
@@ -41,7 +48,7 @@ LONGEST_WINDOW = 0.05
 
 
 class EffortDemand:
-    """Checks what a law asks for along a path, feedback on velocity steps included.
+    """Checks the efforts of a law along a path, feedback on velocity steps included.
 
     Where the velocity of the reference steps by Δ, a critically damped law asks for the acceleration
     ω (2 − ω t) exp(−ω t) Δ for a time t afterwards, with ω half its velocity gain. That is added to the path's own, and
@@ -60,27 +67,28 @@ class EffortDemand:
 
     def __init__(self, law: ComputedTorque, limits: EffortLimits, compensated: frozenset[str] = frozenset()) -> None:
         self._robot, self._limits = law.robot, limits
-        *_, table, scale, self._steepness = law.packed
-        self._friction = np.zeros_like(table[:, 3:]) if "friction" in compensated else scale * table[:, 3:]
-        self._omega = 0.5 * table[:, 1]
+        table = law.table
+        friction = table[SCALE] * table[[VISCOUS, FORWARD, BACKWARD]]
+        self._friction = np.zeros_like(friction) if "friction" in compensated else friction
+        self._steepness = table[STEEPNESS]
+        self._omega = 0.5 * table[GAIN_D]
         fastest = float(self._omega.max(initial=0.0))
         self._window = min(0.5 / fastest, LONGEST_WINDOW) if fastest > 0.0 else LONGEST_WINDOW
-        falling = None if isinstance(law.robot, Mechanism) else BaseMotion(linear_acceleration=law.robot.gravity)
-        self._base = falling if "gravity" in compensated else None
+        self._base = BaseMotion(linear_acceleration=law.robot.gravity) if "gravity" in compensated else None
         self._coriolis = "coriolis" not in compensated
 
     def check(self, path: BlendedPath) -> str:
-        """A warning where a path asks for more effort than there is, but not for much more; empty where it does not.
+        """A warning where a path needs more effort than allowed, but not for much more; empty where it does not.
 
         Raises
         ------
         TrajectoryError
             More than `ACCEPTED` times the effort limit, or the effort has to change faster than its rate limit allows,
-            or couplings would throw a joint meanwhile; names joint, time, what is asked for and what is allowed.
+            or couplings would throw a joint meanwhile; names joint, time, demand and limit.
         """
-        robot = self._robot
-        if isinstance(robot, Mechanism):
+        if self._robot.loops:
             return ""
+        robot = self._robot.open_tree
         times, short = _times(path)
         asked = path.samples(times)
         acceleration = np.where(short[:, None], 0.0, asked[:, 2])
@@ -89,9 +97,9 @@ class EffortDemand:
         motion = inverse_dynamics(
             robot, asked[:, 0], speed, acceleration, base_motion=self._base
         )
-        motion += self._friction[:, 0] * asked[:, 1]
+        motion += self._friction[0] * asked[:, 1]
         smooth = np.tanh(asked[:, 1] * self._steepness)
-        effort = motion + smooth * np.where(smooth > 0.0, self._friction[:, 1], self._friction[:, 2])
+        effort = motion + smooth * np.where(smooth > 0.0, self._friction[1], self._friction[2])
         self._judged(times, self._slope(times, motion), self._limits.rate, "effort_rate", ACCEPTED_RATE)
         self._throw(robot, times, asked[:, 0], motion)
         return self._judged(times, np.abs(effort), self._limits.effort, "effort", ACCEPTED)
@@ -121,7 +129,7 @@ class EffortDemand:
     def _slope(self, times: Array, effort: Array) -> Array:
         """How fast the effort changes from each time on, per second: over the window, or to the next time.
 
-        A step that stands alone counts over 1.5 times the window: 3/4 of the time constant of the law.
+        An isolated step counts over 1.5 times the window: 3/4 of the time constant of the law.
         """
         same = np.diff(times) < SAME
         apart = np.diff(times[1:][same], prepend=-np.inf, append=np.inf) > self._window

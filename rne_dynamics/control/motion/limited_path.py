@@ -1,4 +1,4 @@
-"""Splines that swing past a limit which the planner kept: replaced by pieces within it, through the same points.
+"""Replacement of splines that overshoot a limit their points keep, through the same points.
 
 A time-optimal planner moves a joint at its velocity limit for a while. Its profile bends where that begins and ends, in
 general between two of the points that it sends, and the spline through these points swings past the limit there: by 1 %
@@ -32,7 +32,7 @@ LARGEST_OVERSHOOT = 0.1
 FARTHEST = 0.01
 #: By how much a replaced piece may accelerate harder than its spline did, and the joint at any point.
 STEEPER = 3.0
-#: Pieces that are looked at most, about 0.1 ms each. Of a path with more of them the others stay as they are.
+#: Most pieces that are checked, about 0.1 ms each. Of a path with more of them the others stay as they are.
 MOST_PIECES = 5000
 #: Pieces whose Bézier points are computed at a time.
 CHUNK = 4096
@@ -40,7 +40,7 @@ CHUNK = 4096
 SHORTEST = 1e-3
 #: Digits of the times between parts, s: those of messages.
 DIGITS = 9
-#: Parts of a piece whose Bézier points are looked at together: they lie 64 times closer to the spline than its own.
+#: Parts of a piece whose Bézier points are checked together: they lie 64 times closer to the spline than its own.
 FINE = 8
 #: Lengths that are tried for the two cubics, of the piece's own: all pairs that fit.
 _PARTS = np.geomspace(5e-4, 0.9995, 40)

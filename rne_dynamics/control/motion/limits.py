@@ -1,4 +1,4 @@
-"""Where motions may lie."""
+"""Limits of position and velocity for motions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ ABSURD = 1e6
 
 
 @dataclass(frozen=True, eq=False)
-class MotionLimits:
-    """Where motions may lie.
+class JointRanges:
+    """Position and velocity limits of joints.
 
     Parameters
     ----------
@@ -31,15 +31,26 @@ class MotionLimits:
         Positions, rad or m; shape (n,); infinite where there is no limit.
     velocity
         Largest speed, rad/s or m/s; shape (n,); infinite where there is no limit.
-    start
-        How far a trajectory that has begun may lie from where the arm is asked to be, rad or m; one number, or shape
-        (n,).
     """
 
     joints: tuple[str, ...]
     lower: Array
     upper: Array
     velocity: Array
+
+
+@dataclass(frozen=True, eq=False)
+class MotionLimits(JointRanges):
+    """Limits of trajectories.
+
+    Parameters
+    ----------
+    joints, lower, upper, velocity
+        As for `JointRanges`.
+    start
+        How far a trajectory that has begun may lie from the reference of the arm, rad or m; one number, or shape (n,).
+    """
+
     start: float | Array
 
     def bounds(self, now: Reference) -> Array:

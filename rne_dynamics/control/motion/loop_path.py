@@ -1,4 +1,4 @@
-"""Paths of a mechanism with more motors than freedoms: some joints lead, the others go where the loops take them.
+"""Paths of a mechanism with more motors than freedoms: leading joints, and the others along the loops.
 
 A request says where all joints are at its points. Between them each would go its own way, and the loops would not
 close. So the joints that depend on the others get new polynomials: quintics between postures that are at most `WAY`
@@ -23,7 +23,7 @@ from rne_dynamics.errors import ModelError, TrajectoryError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
-#: Way of a leading joint in one polynomial, rad or lengths of the mechanism, and how often a piece is looked at for it.
+#: Way of a leading joint in one polynomial, rad or lengths of the mechanism, and how often a piece is sampled for it.
 WAY, _LOOKS = 0.02, 8
 #: Most polynomials of a path: each takes about 0.3 ms.
 MOST_PIECES = 10_000

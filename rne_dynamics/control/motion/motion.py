@@ -1,4 +1,4 @@
-"""A trajectory under way: taken over without a jump, scaled in speed, braked along its path, judged."""
+"""A trajectory under way: takeover without a jump, speed scaling, braking along its path, tolerances."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Motion:
         self._largest = np.zeros(1)  # error of a position while it was judged
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
-        """Take over at `stamp`, ns, from `now`, what the arm is asked to do; without a jump, however they differ.
+        """Take over at `stamp`, ns, from the reference `now`, without a jump, however they differ.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""A path: polynomials of degree five, one after the other, as functions of path time."""
+"""Path of consecutive quintic polynomials in path time."""
 
 from __future__ import annotations
 

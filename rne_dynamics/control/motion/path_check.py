@@ -1,4 +1,4 @@
-"""Whether a path starts where the arm is and stays within the limits, between its knots too: what is followed is it."""
+"""Check of a path: its start at the arm, and its limits, between the knots too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PathCheck:
     path
         From its `begin`, the blend included.
     now
-        What the arm is asked to do there: a joint that is outside the limits may move, but not further out, nor faster.
+        The reference there: a joint that is outside the limits may move, but not further out, nor faster.
     limits
         See `MotionLimits`.
     blend_time

@@ -1,4 +1,4 @@
-"""The rate at which path time runs: it follows a speed from 0 to 1 smoothly and without overshooting it."""
+"""Rate of path time: follows a speed from 0 to 1 smoothly, without overshoot."""
 
 from __future__ import annotations
 

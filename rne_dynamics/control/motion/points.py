@@ -1,4 +1,4 @@
-"""The points of a request as tables: every fault that can be seen without knowing where the arm is."""
+"""Points of a request as tables; all checks that do not need the arm's position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a motion to rest, within the position limits."""
+"""Deceleration from a motion to rest, within the position limits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
 
 
 def halt(q: Array, qd: Array, duration: float, lower: Array, upper: Array) -> Array:
-    """Where joints that come to rest from a steady motion in `duration` stand then, within the limits; (n,)."""
+    """Positions at which joints come to rest from a steady motion in `duration`, within the limits; (n,)."""
     return _within(q + 0.5 * duration * qd, q, lower, upper)
 
 

@@ -1,4 +1,4 @@
-"""From what the arm is asked to do now onto a trajectory: no jump of position, velocity or acceleration."""
+"""Takeover of a trajectory from the current reference, without a jump up to the acceleration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far the arm may be from a motion on the way and at its end."""
+"""Tolerances of a motion on its path and at its goal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _none() -> Array:
 class Tolerances:
     """Largest errors of position and velocity, on the path and at the goal.
 
-    As everywhere in ros2_controllers 0 means: not looked at. It is kept as infinity.
+    As everywhere in ros2_controllers 0 means: not checked. It is stored as infinity.
 
     Parameters
     ----------

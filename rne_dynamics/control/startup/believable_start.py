@@ -1,4 +1,4 @@
-"""The effort from which a controller starts: what the arm reports, where that can be true."""
+"""First effort of a controller: the reported one where it is plausible."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from rne_dynamics.control.startup.payload_estimate import friction_bound
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Besides Coulomb friction: fraction of the effort limit, and of gravity, that a true report may be off by.
 FRICTION, MODEL_ERROR = 0.02, 0.1
@@ -34,7 +34,7 @@ def believable_start(reported: Array, gravity: Array, tolerance: Array) -> Array
     return np.asarray(np.where(np.abs(known - plausible) <= tolerance, known, plausible))
 
 
-def start_tolerance(robot: Machine, gravity: Array, effort_limit: Array) -> Array:
+def start_tolerance(robot: RigidRobot, gravity: Array, effort_limit: Array) -> Array:
     """How far a true report can be from gravity or zero: friction and model error, N·m or N; shape (n,).
 
     Parameters

@@ -1,4 +1,4 @@
-"""What could make reported efforts differ from the model's: joints that report wrongly. One function a suspicion."""
+"""Possible causes of efforts that disagree with the model: joints that report wrongly."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Cause(NamedTuple):
     price
         What the freedom of the fit costs, in the unit of `Evidence.misfit`.
     text
-        What it is, and the mend.
+        What it is, and the fix.
     joints
         The joints it is about; empty for the whole arm.
     """
@@ -99,7 +99,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def nothing_reported(evidence: Evidence) -> Iterator[Cause]:
-    """The efforts are without gravity, although nobody said that the hardware compensates it."""
+    """The efforts are without gravity, although the hardware is not set to compensate it."""
     if evidence.compensated:
         return
     text = (
@@ -122,7 +122,7 @@ def whole_arm(evidence: Evidence) -> Iterator[Cause]:
     yield Cause(
         "signs", e + g, 0.5 if several else 2.0,
         "every joint reports with the opposite sign: change the sign of every effort_scale, if the driver takes its "
-        "commands that way too; otherwise mend what it reports"
+        "commands that way too; otherwise fix what it reports"
     )  # fmt: skip
     if abs(factor / MILLI - 1.0) < NEAR:
         yield Cause(
@@ -148,13 +148,13 @@ def opposite_signs(evidence: Evidence) -> Iterator[Cause]:
     verb, scales = ("reports", "") if count == 1 else ("report", "s")
     text = (
         f"{listed(names)} {verb} with the opposite sign: change the sign of {scale_names(names)}, if the driver takes "
-        f"the command{scales} that way too; otherwise mend what it reports"
+        f"the command{scales} that way too; otherwise fix what it reports"
     )
     yield Cause("sign", np.where(better, e + g, evidence.residual), 1.0 * count, text, names)
 
 
 def one_joint(evidence: Evidence) -> Iterator[Cause]:
-    """One joint alone is off, by a factor or by an offset: one posture cannot tell which."""
+    """One joint alone is off, by a factor or by an offset: one posture cannot decide which."""
     for j in np.flatnonzero(evidence.seen & evidence.beyond(evidence.residual)).tolist():
         name, unit, scale = evidence.joints[j], evidence.units[j], f"effort_scale.{evidence.joints[j]}"
         e, g = float(evidence.effort[j]), float(evidence.load.torque[j])
@@ -177,7 +177,7 @@ def one_joint(evidence: Evidence) -> Iterator[Cause]:
         else:
             text, kind = (
                 f"{facts}, {ratio:.3g} times the modelled effort: a wrong scale (set {scale} to {ratio:.3g} times its "
-                "value), an offset of its sensor, or more friction than modelled; one posture cannot tell which"
+                "value), an offset of its sensor, or more friction than modelled; one posture cannot decide which"
             ), "scale"
         yield Cause(kind, residual, 3.0 if kind == "scale" else 2.5, text, (name,))
 
@@ -197,12 +197,12 @@ def swapped(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> 
         if off[a] or off[b]:
             yield Cause(
                 "order", evidence.effort[order] - evidence.load.torque, 2.0,
-                f"{both} in the efforts: mend the driver's names or the order of joints", names,
+                f"{both} in the efforts: fix the driver's names or the order of joints", names,
             )  # fmt: skip
         if gravity_at is not None:
             yield Cause(
                 "order", evidence.effort[order] - gravity_at(evidence.q[order]), 2.5,
-                f"{both}, positions and efforts: mend the driver's names or the order of joints", names,
+                f"{both}, positions and efforts: fix the driver's names or the order of joints", names,
             )  # fmt: skip
 
 

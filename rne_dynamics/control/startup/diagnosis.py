@@ -1,4 +1,4 @@
-"""Which causes explain what was seen, simplest first, and how that is said."""
+"""Ranking of the causes that explain the reported efforts, and its text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rne_dynamics.control.startup.gravity_causes import payload, payload_text, t
 from rne_dynamics.control.startup.payload_estimate import PayloadEstimate
 from rne_dynamics.model.inertia import Array
 
-#: How much worse (in `Evidence.misfit`) a cause may fit than the best one and still be named beside it.
+#: How much worse (in `Evidence.misfit`) a cause may fit than the best one and still be named as well.
 ALSO = 8.0
 #: How many other causes, and how many joints, a message names at most.
 MOST_OTHERS, MOST_JOINTS = 2, 3
@@ -39,7 +39,7 @@ class Diagnosis(NamedTuple):
 
 
 def suspects(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) -> Iterator[Cause]:
-    """Every cause that was thought of, fitted."""
+    """All causes, fitted."""
     yield from nothing_reported(evidence)
     yield from whole_arm(evidence)
     yield from opposite_signs(evidence)
@@ -53,8 +53,8 @@ def diagnose(evidence: Evidence, gravity_at: Callable[[Array], Array] | None) ->
     """Name what could be wrong.
 
     A cause explains what was seen if it leaves no joint beyond what is allowed. Of those that do, the one with the
-    smallest misfit plus price comes first, and others nearly as good are named beside it: in one posture some cannot
-    be told apart.
+    smallest misfit plus price comes first, and others nearly as good are named as well: in one posture some cannot
+    be distinguished.
     """
     fitting = [
         (evidence.misfit(cause.residual) + cause.price, cause)

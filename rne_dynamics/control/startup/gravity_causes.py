@@ -1,4 +1,4 @@
-"""What could make reported efforts differ from the model's: gravity that acts otherwise (mounting, payload)."""
+"""Possible causes of efforts that disagree with the model: mounting and payload."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PULL = 1e-3
 
 
 def tilted(evidence: Evidence) -> Iterator[Cause]:
-    """The base stands otherwise: gravity of the same size in another direction."""
+    """Tilted base: gravity of the same size in another direction."""
     load, gravity = evidence.load, evidence.load.gravity
     size = float(np.linalg.norm(gravity))
     if load.field is None or size == 0.0 or np.count_nonzero(evidence.seen) < 2:
@@ -38,7 +38,7 @@ def tilted(evidence: Evidence) -> Iterator[Cause]:
     length = float(np.linalg.norm(axis))
     about = f" about ({vector_text(axis / length)})" if length > 1e-9 * size**2 else ""
     text = (
-        f"the base is tilted by {angle:.0f} degrees{about} in its own axes: if it is meant to stand so, set gravity to "
+        f"the base is tilted by {angle:.0f} degrees{about} in its own axes: if it is meant to be so, set gravity to "
         f"[{vector_text(found)}]{_both(evidence, 'the mounting')}"
     )
     yield Cause("tilt", load.field @ found - np.where(evidence.seen, evidence.effort, 0.0), 5.0, text)
@@ -111,7 +111,7 @@ def payload_text(evidence: Evidence, found: PayloadEstimate) -> str:
 
 
 def _both(evidence: Evidence, what: str) -> str:
-    """Where the mend belongs besides here."""
+    """What else needs the same fix."""
     return f", and set {what} in the arm's own software, which compensates gravity too" if evidence.compensated else ""
 
 

@@ -1,4 +1,4 @@
-"""Gravity torque in one posture, and how it would change with the mounting and with a payload."""
+"""Gravity torque in one posture, and its change with mounting and payload."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rne_dynamics.control.rigid_terms import gravity_only_kernel, holding_terms
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
 
@@ -61,16 +61,16 @@ class GravityLoad:
     bodies: Array
 
 
-def gravity_load(robot: Machine, q: Array, posture: Array | None = None) -> GravityLoad:
+def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> GravityLoad:
     """The gravity load at `q`, shape (n,); `posture` as for `holding_terms`, whose errors this raises."""
     torque = holding_terms(robot, q, np.zeros(robot.n), posture)[0]
-    if isinstance(robot, Mechanism):
-        return GravityLoad(torque, robot.robot.gravity, None, (), np.zeros((robot.n, 0)))
-    still = np.zeros(robot.n)
-    columns = regressor(robot, q, still, still)
-    weights = columns.reshape(robot.n, robot.bodies, PARAMETERS)[:, :, :4]
-    bodies = np.einsum("jbk,bk->jb", weights, robot.parameters[:, MASS : MOMENT + 3])
-    return GravityLoad(torque, robot.gravity, _field(robot, q), _flanges(robot, columns), bodies)
+    if robot.loops:
+        return GravityLoad(torque, robot.gravity, None, (), np.zeros((robot.n, 0)))
+    arm, still = robot.open_tree, np.zeros(robot.n)
+    columns = regressor(arm, q, still, still)
+    weights = columns.reshape(arm.n, arm.bodies, PARAMETERS)[:, :, :4]
+    bodies = np.einsum("jbk,bk->jb", weights, arm.parameters[:, MASS : MOMENT + 3])
+    return GravityLoad(torque, arm.gravity, _field(arm, q), _flanges(arm, columns), bodies)
 
 
 def _field(robot: RobotModel, q: Array) -> Array:
@@ -117,8 +117,8 @@ def outermost_link(robot: RobotModel, body: int) -> str:
         link = fixed[0]
 
 
-def effort_units(robot: Machine) -> tuple[str, ...]:
+def effort_units(robot: RigidRobot) -> tuple[str, ...]:
     """``"N m"`` or ``"N"`` for each joint."""
-    tree = robot.robot if isinstance(robot, Mechanism) else robot
+    tree = robot.open_tree
     sliding = {int(row[VELOCITY_INDEX]) for row in tree.topology if row[KIND] == PRISMATIC}
     return tuple("N" if tree.joint_index(name) in sliding else "N m" for name in robot.joint_names)

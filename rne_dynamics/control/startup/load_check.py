@@ -1,4 +1,4 @@
-"""Before an arm may move: hold it still, and compare the efforts it reports with the model's gravity.
+"""Start-up check: hold the arm still and compare its reported efforts with the model's gravity.
 
 A joint at rest carries its gravity torque give or take Coulomb friction, so a mean effort further than tolerance and
 friction from g(q) means that model and arm are not the same: a sign, a unit, a payload, a tilted base, joints
@@ -31,7 +31,7 @@ from rne_dynamics.control.startup.payload_estimate import (
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Movement from where the check began that starts it anew, rad or m. A hand exceeds it at once; an arm that nearly
 #: floats may drift less, which changes gravity by less than tolerances are.
@@ -40,7 +40,7 @@ STILL = 0.05
 MOST_STARTS = 10
 #: States without which a mean is not believed, and the share of them that must hold an effort.
 LEAST_STATES, LEAST_SHARE = 5, 0.5
-#: Share of what is allowed that counts as noise when causes are weighed against each other.
+#: Share of what is allowed that counts as noise when causes are compared.
 NOISE = 0.15
 
 # rows of the record: position at the start, sums of positions and of efforts, how many efforts, how many not zero
@@ -121,7 +121,7 @@ class LoadCheck:
 
     def __init__(
         self,
-        robot: Machine,
+        robot: RigidRobot,
         tolerance: ArrayLike,
         duration: float = 1.0,
         compensated: frozenset[str] = frozenset(),
@@ -152,8 +152,7 @@ class LoadCheck:
         trial = LoadCheck(
             self._robot, self._tolerance, self._duration * 1e-9, self._compensated, self._posture, self._payload
         )
-        tree = self._robot.posture[self._robot.actuated] if isinstance(self._robot, Mechanism) else self._robot.neutral
-        q, strange = np.array(tree), np.full(self._robot.n, 1e6)
+        q, strange = np.array(self._robot.neutral), np.full(self._robot.n, 1e6)
         for k in range(LEAST_STATES + 1):
             trial.add(self._duration * k // LEAST_STATES, q, np.zeros(self._robot.n), strange)
         trial.verdict()
@@ -201,7 +200,7 @@ class LoadCheck:
         ControlError
             Called before the check is finished.
         AssemblyError, SingularPostureError
-            Of a mechanism whose loops do not close where it stands.
+            Of a mechanism whose loops do not close in its posture.
         """
         if not self.finished:
             raise ControlError("the start-up check is not finished; hand in states until it is")
@@ -277,7 +276,7 @@ class LoadCheck:
 
     def _gravity_at(self) -> Callable[[Array], Array] | None:
         """The function g(q) of an open arm."""
-        if isinstance(self._robot, Mechanism):
+        if self._robot.loops:
             return None
         robot, still = self._robot, np.zeros(self._robot.n)
         return lambda q: holding_terms(robot, q, still)[0]

@@ -1,4 +1,4 @@
-"""The payload that explains the difference between reported efforts and the model's gravity, and how sure that is.
+"""Payload estimate from reported efforts minus the model's gravity, with its uncertainty.
 
 In one posture the difference r of the n efforts is linear in a payload's mass m and first moment h = m c about the
 link's origin: r = A (m, h) + noise + model error + friction, A as in `Flange`. The estimate K r is the least-squares
@@ -23,7 +23,7 @@ from rne_dynamics.control.startup.gravity_load import Flange, GravityLoad
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Standard deviations of noise and model error that say nothing.
 SIGMAS = 3.0
@@ -128,7 +128,7 @@ class PayloadEstimate(NamedTuple):
         return np.asarray(self.flange.rotation.T @ self.moment / self.mass)
 
 
-def friction_bound(robot: Machine, share: float, otherwise: Array) -> Array:
+def friction_bound(robot: RigidRobot, share: float, otherwise: Array) -> Array:
     """Largest static friction: the model's Coulomb friction and `share` of the effort limit, N·m or N; shape (n,).
 
     Without an effort limit `otherwise`, shape (n,), takes that share's place.
@@ -159,14 +159,14 @@ def noise_of_mean(sums: Array, counts: Array, seen: NDArray[np.bool_]) -> Array 
         return None
     away = sums[np.ix_(whole, places)] / counts[np.ix_(whole, places)]
     away -= away.mean(axis=0)
-    # the variance of Student's t beside that of the normal distribution: few blocks know their own scatter badly
+    # the variance of Student's t compared with that of the normal distribution: few blocks know their own scatter badly
     student = (blocks - 1) / (blocks - 3)
     covariance = np.zeros((len(seen), len(seen)))
     covariance[np.ix_(places, places)] = student / (blocks * (blocks - 1)) * (away.T @ away)
     return covariance
 
 
-def doubt(robot: Machine, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
+def doubt(robot: RigidRobot, load: GravityLoad, noise: Array, test: PayloadTest, tolerance: Array) -> Doubt:
     """What an arm without unknown payload can differ by.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Where a stream of setpoints leads: position, velocity and acceleration as of the last one."""
+"""Target of a stream of setpoints: position, velocity and acceleration as of the last one."""
 
 from __future__ import annotations
 

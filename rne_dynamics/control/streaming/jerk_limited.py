@@ -17,6 +17,7 @@ trajectory generation with arbitrary target states", section III).
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -39,6 +40,24 @@ CHECKS = 8
 ROUNDING = 1e-9
 
 _PEAK, _STOP, _MEET = range(3)
+
+
+class State(NamedTuple):
+    """Position, velocity and acceleration of a joint or of its aim, rad or m and their rates."""
+
+    q: float
+    v: float
+    a: float
+
+
+class Bounds(NamedTuple):
+    """Position limits of a joint, and the largest velocity, acceleration and jerk."""
+
+    lower: float
+    upper: float
+    V: float
+    A: float
+    J: float
 
 
 @in_place_kernel
@@ -73,105 +92,107 @@ def follow_kernel(
     for k in range(steps):
         now = since + k * step
         for j in range(state.shape[1]):
-            lower, upper = limits[LOWER, j], limits[UPPER, j]
-            V, A, J = speed * limits[VELOCITY, j], limits[ACCELERATION, j], limits[JERK, j]
-            p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now + horizon, bend, lower, upper, V, A)
-            q, v, a = state[0, j], state[1, j], state[2, j]
-            smooth, q1, v1, a1 = _smooth(q, v, a, p, w, c, horizon, step, lower, upper, V, A, J)
+            bounds = Bounds(
+                limits[LOWER, j], limits[UPPER, j], speed * limits[VELOCITY, j], limits[ACCELERATION, j],
+                limits[JERK, j],
+            )  # fmt: skip
+            x, target = State(state[0, j], state[1, j], state[2, j]), State(aim[0, j], aim[1, j], aim[2, j])
+            smooth, after = _smooth(x, _aim_at(target, now + horizon, bend, bounds), horizon, step, bounds)
             if not smooth:
-                p, w, c = _aim_at(aim[0, j], aim[1, j], aim[2, j], now, bend, lower, upper, V, A)
-                jerk = _fastest(q, v, a, p, w, c, step, lower, upper, V, A, J)
-                q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
-                v1 = v + step * (a + 0.5 * step * jerk)
-                a1 = a + step * jerk
-            state[0, j], state[1, j], state[2, j] = q1, v1, a1
+                after = _moved(x, _fastest(x, _aim_at(target, now, bend, bounds), step, bounds), step)
+            state[0, j], state[1, j], state[2, j] = after.q, after.v, after.a
 
 
 @helper
-def _aim_at(
-    p: float, w: float, c: float, t: float, bend: float, lower: float, upper: float, V: float, A: float
-) -> tuple[float, float, float]:
+def _aim_at(aim: State, t: float, bend: float, bounds: Bounds) -> State:
     """The aim at a time t after it was due, within the limits."""
+    p, w, c = aim.q, aim.v, aim.a
     bent = min(max(t, -bend), bend)
     p += t * (w + bent * c) - 0.5 * bent * bent * c
-    w = min(max(w + bent * c, -V), V)
-    c = min(max(c, -A), A) if bent == t else 0.0
-    if p >= upper:
-        return upper, min(w, 0.0), min(c, 0.0)
-    if p <= lower:
-        return lower, max(w, 0.0), max(c, 0.0)
-    return p, w, c
+    w = min(max(w + bent * c, -bounds.V), bounds.V)
+    c = min(max(c, -bounds.A), bounds.A) if bent == t else 0.0
+    if p >= bounds.upper:
+        return State(bounds.upper, min(w, 0.0), min(c, 0.0))
+    if p <= bounds.lower:
+        return State(bounds.lower, max(w, 0.0), max(c, 0.0))
+    return State(p, w, c)
 
 
 @helper
-def _smooth(
-    q: float, v: float, a: float, p: float, w: float, c: float, h: float, step: float, lower: float, upper: float,
-    V: float, A: float, J: float,
-) -> tuple[bool, float, float, float]:
-    """Whether the quintic from (q, v, a) to (p, w, c) in the time h keeps the limits, and its state after a step."""
-    d, dv, da = p - q - h * (v + 0.5 * h * a), h * (w - v - h * a), h * h * (c - a)
+def _smooth(x: State, aim: State, h: float, step: float, bounds: Bounds) -> tuple[bool, State]:
+    """Whether the quintic from a state to the aim in the time h keeps the limits, and its state after a step."""
+    q, v, a = x.q, x.v, x.a
+    d, dv, da = aim.q - q - h * (v + 0.5 * h * a), h * (aim.v - v - h * a), h * h * (aim.a - a)
     c3 = (10.0 * d - 4.0 * dv + 0.5 * da) / h**3
     c4 = (-15.0 * d + 7.0 * dv - da) / h**4
     c5 = (6.0 * d - 3.0 * dv + 0.5 * da) / h**5
-    V, A, J = V * (1.0 + ROUNDING), A * (1.0 + ROUNDING), J * (1.0 + ROUNDING)
+    V, A, J = bounds.V * (1.0 + ROUNDING), bounds.A * (1.0 + ROUNDING), bounds.J * (1.0 + ROUNDING)
     if abs(6.0 * c3) > J or abs(6.0 * c3 + h * (24.0 * c4 + h * 60.0 * c5)) > J:
-        return False, q, v, a
+        return False, x
     if c5 != 0.0:
-        x = -0.2 * c4 / c5
-        if 0.0 < x < h and abs(6.0 * c3 + x * (24.0 * c4 + x * 60.0 * c5)) > J:
-            return False, q, v, a
+        t = -0.2 * c4 / c5
+        if 0.0 < t < h and abs(6.0 * c3 + t * (24.0 * c4 + t * 60.0 * c5)) > J:
+            return False, x
     for k in range(1, CHECKS + 1):
-        x = h * k / (CHECKS + 1)
-        if abs(a + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5))) > A:
-            return False, q, v, a
-        if abs(v + x * (a + x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)))) > V:
-            return False, q, v, a
-    x = step
-    q1 = q + x * (v + x * (0.5 * a + x * (c3 + x * (c4 + x * c5))))
-    v1 = v + x * (a + x * (3.0 * c3 + x * (4.0 * c4 + x * 5.0 * c5)))
-    a1 = a + x * (6.0 * c3 + x * (12.0 * c4 + x * 20.0 * c5))
+        t = h * k / (CHECKS + 1)
+        if abs(a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5))) > A:
+            return False, x
+        if abs(v + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5)))) > V:
+            return False, x
+    t = step
+    after = State(
+        q + t * (v + t * (0.5 * a + t * (c3 + t * (c4 + t * c5)))),
+        v + t * (a + t * (3.0 * c3 + t * (4.0 * c4 + t * 5.0 * c5))),
+        a + t * (6.0 * c3 + t * (12.0 * c4 + t * 20.0 * c5)),
+    )
+    lower, upper, back = bounds.lower, bounds.upper, _mirrored(after)
     slack = ROUNDING * (1.0 + abs(upper - lower) if upper - lower < 1e6 else 1.0)
     kept = (
-        abs(a1) <= A
-        and _outcome(_PEAK, q1, v1, a1, A, J) <= V
-        and _outcome(_PEAK, -q1, -v1, -a1, A, J) <= V
-        and _outcome(_STOP, q1, v1, a1, A, J) <= upper + slack
-        and _outcome(_STOP, -q1, -v1, -a1, A, J) <= -lower + slack
+        abs(after.a) <= A
+        and _outcome(_PEAK, after, A, J) <= V
+        and _outcome(_PEAK, back, A, J) <= V
+        and _outcome(_STOP, after, A, J) <= upper + slack
+        and _outcome(_STOP, back, A, J) <= -lower + slack
     )
-    return kept, q1, v1, a1
+    return kept, after
 
 
 @helper
-def _fastest(
-    q: float, v: float, a: float, p: float, w: float, c: float, step: float, lower: float, upper: float, V: float,
-    A: float, J: float,
-) -> float:
-    """The jerk, constant in the step, that leads to an aim (p, w, c) soonest; see the module."""
-    low, high = max(-J, (-A - a) / step), min(J, (A - a) / step)
+def _fastest(x: State, aim: State, step: float, bounds: Bounds) -> float:
+    """The jerk, constant in the step, that leads to the aim soonest; see the module."""
+    A, J = bounds.A, bounds.J
+    low, high = max(-J, (-A - x.a) / step), min(J, (A - x.a) / step)
     if low > high:  # faster than limits that have changed
-        return -J if a > 0.0 else J
-    most = _largest(_PEAK, q, v, a, V, step, low, high, A, J)
-    least = -_largest(_PEAK, -q, -v, -a, V, step, -high, -low, A, J)
-    most = min(most, _largest(_STOP, q, v, a, upper, step, low, high, A, J))
-    least = max(least, -_largest(_STOP, -q, -v, -a, -lower, step, -high, -low, A, J))
+        return -J if x.a > 0.0 else J
+    back = _mirrored(x)
+    most = _largest(_PEAK, x, bounds.V, step, low, high, A, J)
+    least = -_largest(_PEAK, back, bounds.V, step, -high, -low, A, J)
+    most = min(most, _largest(_STOP, x, bounds.upper, step, low, high, A, J))
+    least = max(least, -_largest(_STOP, back, -bounds.lower, step, -high, -low, A, J))
     if least > most:
         return 0.5 * (least + most)
-    left = max(A - abs(c), LEAST_LEFT * A)  # what a stop relative to the aim may use
-    return _largest(_MEET, q - p, v - w, a - c, 0.0, step, least, most, left, J)
+    left = max(A - abs(aim.a), LEAST_LEFT * A)  # what a stop relative to the aim may use
+    return _largest(_MEET, State(x.q - aim.q, x.v - aim.v, x.a - aim.a), 0.0, step, least, most, left, J)
+
+
+@helper
+def _mirrored(x: State) -> State:
+    """The state with the axis reversed: lower limits become upper ones."""
+    return State(-x.q, -x.v, -x.a)
 
 
 @helper
 def _largest(
-    kind: int, q: float, v: float, a: float, bound: float, step: float, low: float, high: float, A: float, J: float
+    kind: int, x: State, bound: float, step: float, low: float, high: float, A: float, J: float
 ) -> float:
     """The largest jerk from `low` to `high` whose outcome, which grows with it, is within `bound`; `low` for none."""
-    if _after(kind, q, v, a, high, step, A, J) <= bound:
+    if _outcome(kind, _moved(x, high, step), A, J) <= bound:
         return high
-    if _after(kind, q, v, a, low, step, A, J) > bound:
+    if _outcome(kind, _moved(x, low, step), A, J) > bound:
         return low
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
-        if _after(kind, q, v, a, middle, step, A, J) <= bound:
+        if _outcome(kind, _moved(x, middle, step), A, J) <= bound:
             low = middle
         else:
             high = middle
@@ -179,19 +200,22 @@ def _largest(
 
 
 @helper
-def _after(kind: int, q: float, v: float, a: float, jerk: float, step: float, A: float, J: float) -> float:
-    """The outcome after a step with a jerk."""
-    q1 = q + step * (v + step * (0.5 * a + step * jerk / 6.0))
-    return _outcome(kind, q1, v + step * (a + 0.5 * step * jerk), a + step * jerk, A, J)
+def _moved(x: State, jerk: float, step: float) -> State:
+    """The state after a step with a constant jerk."""
+    return State(
+        x.q + step * (x.v + step * (0.5 * x.a + step * jerk / 6.0)), x.v + step * (x.a + 0.5 * step * jerk),
+        x.a + step * jerk,
+    )  # fmt: skip
 
 
 @helper
-def _outcome(kind: int, q: float, v: float, a: float, A: float, J: float) -> float:
+def _outcome(kind: int, x: State, A: float, J: float) -> float:
     """What a state leads to, stopping as fast as `RESERVE` allows.
 
-    The velocity when the acceleration has ended; the highest position until the joint stands; or the position where it
-    stands.
+    The velocity when the acceleration has ended; the highest position until the joint rests; or the position where it
+    rests.
     """
+    q, v, a = x.q, x.v, x.a
     A, J = RESERVE * A, RESERVE * J
     if kind == _PEAK:
         return v + 0.5 * a * abs(a) / J

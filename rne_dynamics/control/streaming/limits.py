@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.motion.limits import JointRanges
 from rne_dynamics.control.streaming.jerk_limited import ACCELERATION, JERK, LOWER, UPPER, VELOCITY
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError
@@ -47,17 +48,13 @@ def default_acceleration(robot: RobotModel, velocity: Array, effort: Array) -> A
 
 
 @dataclass(frozen=True, eq=False)
-class StreamLimits:
+class StreamLimits(JointRanges):
     """Limits and times of a stream of setpoints.
 
     Parameters
     ----------
-    joints
-        Names, in the order of the vectors.
-    lower, upper
-        Positions, rad or m; shape (n,); infinite where there is no limit.
-    velocity
-        Largest speed, rad/s or m/s; shape (n,); above 0 and finite.
+    joints, lower, upper, velocity
+        As for `JointRanges`; velocities above 0 and finite.
     acceleration, jerk
         rad/s² and rad/s³ or m/s² and m/s³, one number or shape (n,); 0 takes `velocity / ACCELERATION_TIME` and
         `acceleration / JERK_TIME`.
@@ -74,10 +71,6 @@ class StreamLimits:
         A number that is not allowed.
     """
 
-    joints: tuple[str, ...]
-    lower: Array
-    upper: Array
-    velocity: Array
     acceleration: ArrayLike = 0.0
     jerk: ArrayLike = 0.0
     start: float = 0.05

@@ -1,4 +1,4 @@
-"""Why a setpoint is refused."""
+"""Reasons to refuse a setpoint."""
 
 from __future__ import annotations
 

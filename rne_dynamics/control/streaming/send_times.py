@@ -1,4 +1,4 @@
-"""The sender's times: the period of a stream, and when setpoints without a stamp were sent."""
+"""Send times of a stream: its period, and when setpoints without a stamp were sent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which setpoints are followed: checks of each one, who may send, and when a stream begins and ends."""
+"""Acceptance of setpoints: checks of each one, who may send, begin and end of a stream."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Setpoints:
         self.refusal = ""
         self.following = False
         self._called_off = ""
-        self._heard = -(1 << 62)
+        self._received = -(1 << 62)
         self._source, self._sequence, self._due = -1, -1, 0
         self._times = SendTimes()
 
@@ -71,14 +71,14 @@ class Setpoints:
         sequence
             The sender's running number of the message.
         begin
-            Returns what the arm is asked to do now where a stream may begin; raises `SetpointError` where not.
+            Returns the current reference where a stream may begin; raises `SetpointError` where not.
 
         Raises
         ------
         SetpointError
             The setpoint is not followed; the message says why.
         """
-        silence, self._heard = at - self._heard, at
+        silence, self._received = at - self._received, at
         quiet = silence > self.limits.timeout * NANOSECONDS
         if quiet:
             self._called_off = ""

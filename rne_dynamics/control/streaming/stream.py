@@ -1,4 +1,4 @@
-"""A stream of setpoints as a motion: followed while they arrive, brought to rest on its path when they end."""
+"""Stream of setpoints as a motion: followed while they arrive, brought to rest on its path when they end."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NANOSECONDS = 1_000_000_000
 HORIZON, BEND = 2.0, 1.5
 #: Longest horizon, s.
 LONGEST_HORIZON = 0.1
-#: Speed and acceleration, as fractions of the limits, below which the reference stands.
-STANDING = 1e-4
+#: Speed and acceleration, as fractions of the limits, below which the reference counts as at rest.
+AT_REST = 1e-4
 
 
 class Stream:
@@ -56,7 +56,7 @@ class Stream:
         self.limited = 0
         self._table = limits.table.copy()
         self._state, self._aim, self._passing = np.zeros((3, n)), np.zeros((3, n)), np.zeros((3, n))
-        self._due = self._stamp = self._heard = 0
+        self._due = self._stamp = self._received = 0
         self._horizon, self._bend = limits.smoothing, 0.0
         self._line: tuple[int, float] | None = None  # of an aim that brakes: from which stamp on, and how long, s
         self._rest: tuple[int, SampledTrajectory] | None = None  # likewise of the reference itself
@@ -104,16 +104,16 @@ class Stream:
         smoothing = max(0.5 * self.limits.smoothing, period)
         changed = aim_kernel(self._aim, q, qd, max(elapsed, 0.0), settled, smoothing, self._table)
         self.limited += changed > 0
-        self._due, self._heard = due, at
+        self._due, self._received = due, at
 
     def ended(self, stamp: int) -> bool:
         """Whether the last setpoint is older than the time-out at `stamp`, ns."""
-        return stamp - self._heard > self.limits.timeout * NANOSECONDS
+        return stamp - self._received > self.limits.timeout * NANOSECONDS
 
     # -- as a motion --------------------------------------------------------------------------------------------------
 
     def begin(self, stamp: int, now: Reference, *, rate: float = 1.0, slope: float = 0.0) -> None:
-        """Go on from `now`, what the arm is asked to do, at `stamp`, ns; as `Motion.begin`."""
+        """Go on from the reference `now` at `stamp`, ns; as `Motion.begin`."""
         self._state[0], self._state[1], self._state[2] = now
         self._stamp, self.reference = stamp, now
 
@@ -138,7 +138,7 @@ class Stream:
         return self._after(self._passing, max(stamp, self._stamp))
 
     def brake(self, duration: float) -> None:
-        """Come to rest on the path, within `duration`, s, whatever the limits of acceleration say."""
+        """Come to rest on the path, within `duration`, s, even beyond the limits of acceleration."""
         if self._line is None:
             self._straighten(self._stamp)
         self._timed_out = False
@@ -155,7 +155,7 @@ class Stream:
 
     @property
     def called_off(self) -> bool:
-        """Whether it brakes because somebody has asked for that."""
+        """Whether it brakes on request."""
         return self.braking and not self._timed_out
 
     @property
@@ -171,8 +171,8 @@ class Stream:
         if self._line is None or self._stamp < self._line[0] + self._line[1] * NANOSECONDS:
             return False
         limits = self._table
-        slow = np.abs(self._state[1]) <= STANDING * limits[VELOCITY]
-        return bool((slow & (np.abs(self._state[2]) <= STANDING * limits[ACCELERATION])).all())
+        slow = np.abs(self._state[1]) <= AT_REST * limits[VELOCITY]
+        return bool((slow & (np.abs(self._state[2]) <= AT_REST * limits[ACCELERATION])).all())
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
         """Whether the stream has ended, or the arm, at `q` and `qd`, (n,), has left the path's tolerance."""

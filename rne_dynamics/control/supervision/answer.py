@@ -1,4 +1,4 @@
-"""The answer to a state along a reference in one compiled call: law, ramps, limits.
+"""Effort along a reference in one compiled call: law, ramps, limits.
 
 A control loop sleeps between two states, and what it touches after that is cold. Twenty small numpy calls on seven
 numbers, each quick in a tight loop, then take four times the time of this one; see docs/control_loop.md.
@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import ComputedTorque, computed_torque_kernel
+from rne_dynamics.control.computed_torque import TABLE_ROWS, ComputedTorque, computed_torque_kernel
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference
@@ -20,7 +20,8 @@ from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.packed_arm import base_view
+from rne_dynamics.spatial.columns import columns
 
 #: Bit of what `answer_kernel` gives back: a joint is as fast as that. Above all bits of the limiter.
 RUNAWAY = 256
@@ -30,51 +31,36 @@ _INERTIA, _CORIOLIS, _GRAVITY, _FRICTION, _FEEDBACK = range(5)
 _COMMAND, _ROWS = 5, 6
 
 
+# rows of what the kernel reads besides the state: the law's table, the reference, ∫e dt, a weight for each term
+_TABLE, _AIM_Q, _AIM_QD, _AIM_QDD, _INTEGRAL, _WEIGHTS, _LAW_ROWS = columns(TABLE_ROWS, 1, 1, 1, 1, len(_TERMS))
+
+
 @kernel
 def answer_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    table: Array,
-    scale: float,
-    steepness: float,
-    q: Array,
-    qd: Array,
-    place: Array,
-    speed: Array,
-    aim: Array,
-    integral: Array,
-    weights: Array,
-    limits: Array,
-    work: Array,
-    frequency: float,
-    options: int,
-    dt: float,
-    answer: Array,
+    arm: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array,
     flags: NDArray[np.uint8],
 ) -> int:
     """Into the rows of `answer`, (6, n): the terms, each times its weight, and the command; all flags together.
 
-    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them.
-    `aim`, (3, n), is the reference, `weights` (5,); the others as for `computed_torque_kernel` and `limit_kernel`.
+    The law answers for `q` and `qd`; `place` and `speed` are measured, and limits hold for them. `arm` as in
+    `ComputedTorque`, `law` with the rows named above, `memory` the limiter's; the others as for `limit_kernel`.
     """
     computed_torque_kernel(
-        topology, parameters, base, table, scale, steepness, q, qd, aim[0], aim[1], aim[2], integral, answer
+        arm, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
     )
-    n = qd.shape[0]
     fast = False
-    for j in range(n):
+    for j in range(qd.shape[0]):
         for row in range(_COMMAND):
-            weight = weights[row]
+            weight = law[_WEIGHTS + row, j]
             if weight != 1.0:
                 answer[row, j] = weight * answer[row, j] if weight != 0.0 else 0.0
-        work[effort_limiter.SUPPORT, j] = answer[_GRAVITY, j]
-        work[effort_limiter.MOTION, j] = (
+        memory[effort_limiter.SUPPORT, j] = answer[_GRAVITY, j]
+        memory[effort_limiter.MOTION, j] = (
             answer[_INERTIA, j] + answer[_CORIOLIS, j] + answer[_FRICTION, j] + answer[_FEEDBACK, j]
         )
-        work[effort_limiter.POSITION, j], work[effort_limiter.SPEED, j] = place[j], speed[j]
-        fast |= abs(speed[j]) > OVERSPEED * limits[effort_limits.VELOCITY, j]
-    together = limit_kernel(limits, work, frequency, dt, options, 1.0, answer[_COMMAND], flags)
+        memory[effort_limiter.POSITION, j], memory[effort_limiter.SPEED, j] = place[j], speed[j]
+        fast |= abs(speed[j]) > OVERSPEED * memory[effort_limits.VELOCITY, j]
+    together = limit_kernel(memory, dt, True, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
 
@@ -84,7 +70,7 @@ class Answer(NamedTuple):
     Parameters
     ----------
     terms, limited
-        What was asked for, and what the limits leave of it.
+        The command, and what the limits leave of it.
     runaway
         Whether a joint is faster than `OVERSPEED` times its limit.
     """
@@ -107,12 +93,15 @@ class QuickAnswer:
 
     def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
         n = law.robot.n
-        topology, parameters, base, table, scale, steepness = law.packed
-        self._base = base.copy()  # which `move_base` writes to
-        self._packed = topology, parameters, self._base, table, scale, steepness
-        self._weights = np.array([0.0 if name in compensated else 1.0 for name in _TERMS])
+        self._arm, self._law = law.arm.copy(), np.zeros((_LAW_ROWS, n))
+        self._base = base_view(self._arm)
+        self._law[:_AIM_Q] = law.table
+        for row, name in enumerate(_TERMS, _WEIGHTS):
+            self._law[row] = name not in compensated
         self._reference: Reference | None = None
-        self._aim, self._flags = np.zeros((3, n)), np.zeros(n, np.uint8)
+        self._integral: Array | None = None
+        self._feedback = 1.0
+        self._flags = np.zeros(n, np.uint8)
 
     def move_base(self, base: Array) -> None:
         """How the base moves from now on, as `BaseMotion.packed` gives it; shape (12,)."""
@@ -144,15 +133,17 @@ class QuickAnswer:
         ControlError
             As `EffortLimiter.limit`.
         """
+        law = self._law
         if reference is not self._reference:  # an arm that is held has the same one every cycle
-            self._aim[0], self._aim[1], self._aim[2] = reference
+            law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD] = reference
             self._reference = reference
-        self._weights[_FEEDBACK] = feedback
+        if integral is not self._integral:
+            law[_INTEGRAL] = self._integral = integral
+        if feedback != self._feedback:
+            law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = answer_kernel(
-            *self._packed, q, qd, place, speed, self._aim, integral, self._weights, *limiter.packed, dt, answer, flags
-        )
+        together = answer_kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
         inertia, coriolis, gravity, friction, correction, command = answer
         terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)
         changed = together if together < 0 else together & ~RUNAWAY
@@ -162,6 +153,6 @@ class QuickAnswer:
 
 def quick_answer(settings: Settings) -> QuickAnswer | None:
     """Where there is one: not of a mechanism, and not without a tracking law."""
-    if settings.tracking is None or isinstance(settings.robot, Mechanism):
+    if settings.tracking is None or settings.robot.loops:
         return None
     return QuickAnswer(settings.tracking, settings.compensated)

@@ -1,4 +1,4 @@
-"""What happened to a controller since it was activated."""
+"""Counters of a controller since its activation."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Counters:
         Text of the last refusal.
     time_jumps
         New time bases that were taken.
-    efforts, blind, clamped
+    efforts, dead_reckoned, clamped
         Efforts sent; of these those without a usable state, and those that a limit changed.
     lost, stops, faults
         Streams lost, stops begun, faults.
@@ -38,7 +38,7 @@ class Counters:
     refusal: str = ""
     time_jumps: int = 0
     efforts: int = 0
-    blind: int = 0
+    dead_reckoned: int = 0
     clamped: int = 0
     lost: int = 0
     stops: int = 0

@@ -1,4 +1,4 @@
-"""What a controller follows now, what comes next, and who is told how each motion ended."""
+"""The motion under way, the next one, and reports of how each ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Ending(Enum):
     SILENT = "no more setpoints"
 
 
-#: Told once for each motion: how it ended, and a text for people.
+#: Called once for each motion: how it ended, and a text for people.
 OnEnd = Callable[[Ending, str], None]
 _ENDINGS = {
     "succeeded": Ending.SUCCEEDED, "path": Ending.PATH, "goal": Ending.GOAL, "silent": Ending.SILENT,
@@ -129,7 +129,7 @@ class MotionQueue:
     def anchor(self, stamp: int, now: Reference, why: str) -> None:
         """Come to rest from `now` in the brake time; what was under way is stopped, `why` says why."""
         self._drop(Ending.STOPPED, why)
-        self._stand(stamp, now)
+        self._come_to_rest(stamp, now)
         self.reference, self._at = now, stamp
 
     def put(self, motion: Followed, on_end: OnEnd) -> None:
@@ -174,7 +174,7 @@ class MotionQueue:
         try:
             entry.motion.begin(stamp, now, rate=rate, slope=slope)
         except TrajectoryError as error:
-            self._stand(stamp, now)
+            self._come_to_rest(stamp, now)
             self._end(Ending.STOPPED, f"it cannot begin from what the arm does by now: {error}")
 
     def path_rate(self, speed: float) -> tuple[float, float]:
@@ -194,13 +194,13 @@ class MotionQueue:
         try:
             return self._now.motion.advance(stamp, speed)
         except TrajectoryError as error:
-            self._stand(stamp, self.reference)
+            self._come_to_rest(stamp, self.reference)
             self._end(self._called_off if self._cancelled else Ending.STOPPED, self._cancelled or
                       f"it cannot go on from what the arm did when it began: {error}")
             return self.reference
 
     def judge(self, stamp: int, q: Array, qd: Array) -> Ending | None:
-        """How the motion under way has ended, told to whoever gave it; None while it goes on, or where there is none.
+        """How the motion under way has ended, reported to its sender; None while it goes on, or where there is none.
 
         After a goal, reached or missed, the last reference is held; so it is where a cancelled motion came to rest.
         After a violated path tolerance the arm comes to rest from where it is.
@@ -210,14 +210,14 @@ class MotionQueue:
         if self._cancelled:
             if not (self._now.motion.stopped or self._now.motion.over):
                 return None
-            self._stand(stamp, self.reference)
+            self._come_to_rest(stamp, self.reference)
             return self._end(self._called_off, self._cancelled)
         outcome = self._now.motion.judge(stamp, q, qd)
         if outcome is None:
             return None
         ending = _ENDINGS[outcome.status]
         off = ending is Ending.PATH
-        self._stand(stamp, Reference(q.copy(), qd.copy(), np.zeros(len(q))) if off else self.reference)
+        self._come_to_rest(stamp, Reference(q.copy(), qd.copy(), np.zeros(len(q))) if off else self.reference)
         if off:
             self._drop_next("the motion before this one was aborted")
         return self._end(ending, outcome.text)
@@ -234,7 +234,7 @@ class MotionQueue:
         if self._now is not None or self._next is not None:
             self._drop(Ending.STOPPED, why)
 
-    def _stand(self, stamp: int, now: Reference) -> None:
+    def _come_to_rest(self, stamp: int, now: Reference) -> None:
         self._rest, self._rest_from = rest(now, self.brake_time, self.lower, self.upper), stamp
         self._rested = self._rest.sample(math.inf)
 

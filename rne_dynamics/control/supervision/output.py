@@ -1,4 +1,4 @@
-"""The way out of a controller: what a law asks for, limited, counted and remembered."""
+"""Output of a controller: efforts of the law, limited, counted and remembered."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from rne_dynamics.model.inertia import Array
 
 
 class Effort(NamedTuple):
-    """What is to be sent.
+    """An effort to be sent.
 
     Parameters
     ----------
     command
         N·m or N; shape (n,).
     terms
-        What it is made of, before limits.
+        Its terms, before limits.
     last
         Whether the arm is released with it, so that it must arrive: zeros.
     """
@@ -58,7 +58,7 @@ class Output:
         self._limiter.change(settings.limits)
 
     def start_from(self, reported: Array, gravity: Array) -> None:
-        """The next effort is one step away from what the motors give now, as far as that is known and plausible.
+        """Begin one step away from the present effort of the motors, as far as it is known and plausible.
 
         Parameters
         ----------
@@ -67,15 +67,15 @@ class Output:
         gravity
             The model's in the measured posture; shape (n,).
         """
-        if "gravity" in self._settings.compensated:  # such an arm reports gravity too, or not: nobody can tell
+        if "gravity" in self._settings.compensated:  # whether such an arm reports gravity too is unknown
             self._limiter.start(np.zeros(len(reported)))
             return
         tolerance = start_tolerance(self._settings.robot, gravity, self._settings.limits.effort)
         self._limiter.start(believable_start(reported, gravity, tolerance))
 
-    def weigh(self, inertia: Array) -> None:
-        """Take the inertia each joint feels, as for `EffortLimiter.weigh`."""
-        self._limiter.weigh(inertia)
+    def update_inertia(self, inertia: Array) -> None:
+        """Take the inertia each joint feels, as for `EffortLimiter.update_inertia`."""
+        self._limiter.update_inertia(inertia)
 
     def answer(
         self, terms: TorqueTerms, now: float, q: Array, qd: Array, counters: Counters, fade: float = 1.0

@@ -1,4 +1,4 @@
-"""Stop of an arm that has become too fast: take energy only, and let go where the motors do not brake.
+"""Stop of an arm beyond its velocity limits: only dissipating efforts, zero where they do not brake it.
 
 When a joint is faster than `OVERSPEED` times its limit, the law that was in force may be the cause: a reversed or
 swapped motor, a wrong unit. A brake with the wrong sign drives the joint on. So the stop tries to brake for a short
@@ -25,7 +25,7 @@ import numpy as np
 from rne_dynamics.control.guards.effort_limits import EffortLimits
 from rne_dynamics.model.inertia import Array
 
-#: Multiple of a joint's velocity limit at which its motion is stopped, whatever it does.
+#: Multiple of a joint's velocity limit at which its motion is always stopped.
 OVERSPEED = 1.5
 #: How long braking is tried, and when efforts that did not brake are zero, s.
 TRIAL, CUT = 0.010, 0.020
@@ -100,11 +100,11 @@ class Runaway:
     def _judge(self, now: float, qd: Array, explaining: Callable[[Array], Array]) -> None:
         """Compare commands and motion since the last comparison."""
         time, limits = now - self._from, self._limits
-        told = self._moving @ (self._impulse / time)
-        unexplained = self._moving @ explaining((qd - self._qd) / time) - told
+        commanded = self._moving @ (self._impulse / time)
+        unexplained = self._moving @ explaining((qd - self._qd) / time) - commanded
         speed, before = np.abs(qd) / limits.velocity, np.abs(self._qd) / limits.velocity
-        braked = (told * self._qd < 0.0) & (np.abs(told) > LEAST * limits.effort)
-        bound = np.where(braked, np.abs(told), STRAY * limits.effort)
+        braked = (commanded * self._qd < 0.0) & (np.abs(commanded) > LEAST * limits.effort)
+        bound = np.where(braked, np.abs(commanded), STRAY * limits.effort)
         driven = (before > SLOW) & (unexplained * np.sign(self._qd) > bound)
         grown = self._tried & (speed > np.maximum(GROWTH * np.maximum(before, self._first), FAST))
         self.cut = self.cut or bool((grown | driven).any())

@@ -1,4 +1,4 @@
-"""Everything about a controller that parameters decide: made whole, checked whole, swapped in whole."""
+"""Settings of a controller: all that its parameters decide, checked and replaced as a whole."""
 
 from __future__ import annotations
 
@@ -20,15 +20,24 @@ from rne_dynamics.control.streaming.limits import StreamLimits
 from rne_dynamics.control.supervision.stop_plan import StopPlan
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 Compensated = Literal["gravity", "coriolis", "friction"]
 COMPENSATED: tuple[Compensated, ...] = ("gravity", "coriolis", "friction")
 
 
+def check_compensated(names: frozenset[str]) -> None:
+    """`ControlError` for a name that is no term in `COMPENSATED`."""
+    unknown = sorted(names - set(COMPENSATED))
+    if unknown:
+        raise ControlError(
+            f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
+        )
+
+
 @dataclass(frozen=True)
 class StartCheck:
-    """The look at the arm before it may move.
+    """The start-up check.
 
     Parameters
     ----------
@@ -39,7 +48,7 @@ class StartCheck:
     required
         Whether an arm that reports no efforts may not move.
     payload
-        How surely an unknown payload must be seen to refuse motion.
+        Certainty of an unknown payload at which motion is refused.
     """
 
     duration: float = 1.0
@@ -50,7 +59,7 @@ class StartCheck:
 
 @dataclass(frozen=True, eq=False)
 class Settings:
-    """What a `Supervisor` works with.
+    """Settings of a `Supervisor`.
 
     Parameters
     ----------
@@ -63,17 +72,17 @@ class Settings:
     floating
         The law of hand guiding.
     stop
-        How the arm is stopped and set down.
+        How the arm is stopped and released.
     check
-        The look at the arm before it may move.
+        The start-up check.
     feedback_ramp
         Time in which the feedback of `tracking` grows to its full size after a start, s.
     compensated
-        What the arm's own electronics adds, so that it is left out here.
+        Terms that the arm's own electronics adds, left out here.
     min_rate
         Joint states per second below which the arm is stopped; 0 for none.
     recover_automatically
-        Whether lost joint states that come back after the arm was released are answered without being asked.
+        Whether lost joint states that come back after the arm was released are used without a request.
     holding_error
         How far an arm that is held may be from where it is held, rad or m, shape (n,); beyond, that
         place follows it. None: no bound.
@@ -91,10 +100,10 @@ class Settings:
     assumed_rate
         Efforts per second for which damping is limited until the rate has been measured.
     warnings
-        What whoever has set the parameters should know.
+        Warnings about the parameters.
     """
 
-    robot: Machine
+    robot: RigidRobot
     limits: EffortLimits
     states: StateLimits
     tracking: ComputedTorque | None
@@ -115,11 +124,7 @@ class Settings:
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        unknown = sorted(self.compensated - set(COMPENSATED))
-        if unknown:
-            raise ControlError(
-                f"hardware_compensates names {', '.join(map(repr, unknown))}; allowed are {', '.join(COMPENSATED)}"
-            )
+        check_compensated(self.compensated)
         for name in ("feedback_ramp", "min_rate"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0.0):

@@ -1,4 +1,4 @@
-"""No motion before the arm was seen to agree with its model."""
+"""Result of the start-up check: no motion before the arm agrees with its model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The states of a controller and what leads from one to another; the picture in docs/states.md is drawn from here."""
+"""Modes of a controller and its transitions; docs/states.md is generated from here."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Mode(Enum):
-    """What a controller is doing; the values are what ``~/state`` says."""
+    """What a controller is doing; the values are those of ``~/state``."""
 
     UNCONFIGURED = "unconfigured"
     INACTIVE = "inactive"
@@ -36,8 +36,8 @@ MEANING: dict[Mode, str] = {
     Mode.TRACKING: "Follows a trajectory or setpoints, or comes to rest after they were called off or have ended.",
     Mode.FLOATING: "Hand guiding: gravity carried, motion damped, the arm goes where it is led.",
     Mode.STOPPING: "Decelerates, holds, releases, as `stop.policy` says; by dead reckoning where states are missing.",
-    Mode.RELEASED: "Set down on request; zeros were sent last; silent.",
-    Mode.FAULT: "Set down after a fault, whose cause is told; zeros were sent last; silent until recovery.",
+    Mode.RELEASED: "Released on request; zeros were sent last; silent.",
+    Mode.FAULT: "Released after a fault, whose cause is reported; zeros were sent last; silent until recovery.",
 }
 
 

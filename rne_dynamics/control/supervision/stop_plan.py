@@ -1,4 +1,4 @@
-"""A stop as a function of elapsed time: brake, hold, release."""
+"""Stop as a function of time: brake, hold, release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Stage(Enum):
 
 @dataclass(frozen=True)
 class StopPlan:
-    """How an arm is stopped and set down.
+    """How an arm is stopped and released.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class StopPlan:
         braking
             Whether there is a motion to brake; held at once otherwise.
         ending
-            Whether the controller itself ends, so that it cannot hold for ever.
+            Whether the controller itself ends, so that it cannot hold without end.
         """
         hold_from = now + (self.brake_time if braking else 0.0)
         endless = self.policy == "hold" and not ending

@@ -1,4 +1,4 @@
-"""The torques of a controller in each of its states, from laws that know no states."""
+"""Torques of a controller in each of its modes, from laws without modes."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_a
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.watch import PeriodWatch
 from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse_dynamics, mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, open_tree
-from rne_dynamics.plants import bias_torque, gravity_torque, inverse_dynamics
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
@@ -57,9 +56,9 @@ class Torques:
         robot, posture = settings.robot, self.posture
         self._settings = settings
         self._integrates = settings.tracking is not None and settings.tracking.gains.integrates
-        self.loops = Follower(robot, posture) if isinstance(robot, Mechanism) else None
+        self.loops = follower(robot, posture)
         self._damped = GravityCompensation(robot, np.zeros(robot.n))
-        self._floating, self._weighed_for = settings.floating, self.period.longest
+        self._floating, self._inertia_period = settings.floating, self.period.longest
         self.quick = quick_answer(settings)
         self.move_base(self._base)
         law, delay = settings.tracking, settings.command_delay
@@ -71,7 +70,7 @@ class Torques:
         """How the base moves from now on; None for a base at rest."""
         self._base = motion
         if self.quick is not None and motion is not None:
-            self.quick.move_base(motion.packed(open_tree(self._settings.robot).gravity))
+            self.quick.move_base(motion.packed(self._settings.robot.open_tree.gravity))
 
     def upright(self, q: Array, effort: Array) -> Array:
         """What an effort, (n,), that holds the arm on the moving base would be on a base at rest."""
@@ -82,7 +81,7 @@ class Torques:
 
     def restart(self) -> None:
         """Loops in the posture of the model, nothing integrated."""
-        self.loops = Follower(self._settings.robot) if isinstance(self._settings.robot, Mechanism) else None
+        self.loops = follower(self._settings.robot)
         self.period = PeriodWatch(1.0 / self._settings.assumed_rate)
         self.forget()
 
@@ -102,7 +101,7 @@ class Torques:
         if self.loops is not None:
             self.loops.follow(q, qd)
 
-    def weigh(self, q: Array) -> Array:
+    def update_inertia(self, q: Array) -> Array:
         """The inertia of walls and overspeed dampers, (n,); dampers of `damped` and `floating` from now on.
 
         All are as large as is stable here at the rate at which states come. Walls and overspeed dampers, which may act
@@ -113,7 +112,7 @@ class Torques:
         felt, inverse = inertia.felt, inertia.inverse
         self._own_part, self.moving = felt[:, None] * inverse, inertia.moving
         rate = 1.0 / self.period.longest
-        self._weighed_for = self.period.longest
+        self._inertia_period = self.period.longest
         self._damped = GravityCompensation(robot, lowered(inverse, settings.stop.damping * felt, rate / SAFETY))
         wanted = settings.floating.damping
         allowed = lowered(inverse, wanted, rate / SAFETY)
@@ -128,7 +127,7 @@ class Torques:
         return own
 
     def gravity(self, q: Array) -> Array:
-        """The model's gravity at a measured posture, shape (n,), whatever the hardware compensates.
+        """The model's gravity at a measured posture, shape (n,), also where the hardware compensates it.
 
         Zero where a mechanism's loops do not close, for which `follow` raises as soon as an effort is due.
         """
@@ -171,14 +170,14 @@ class Torques:
         return self._own(terms)
 
     def supporting(self, q: Array, qd: Array) -> TorqueTerms:
-        """Gravity alone: for drives that do not act, whatever moves the arm."""
+        """Gravity alone: for drives that do not act."""
         return self.damped(q, qd)._replace(feedback=self._zero)
 
     def explaining(self, q: Array, qd: Array, qdd: Array) -> Array:
         """Efforts that explain an acceleration, (n,), without what the hardware adds and without friction."""
         robot, compensated = self._settings.robot, self._settings.compensated
-        if isinstance(robot, Mechanism):  # measured velocities and accelerations are none that the loops allow exactly
-            inertia, coriolis, gravity, *_ = closed_terms(robot, q, qd, qdd, self._zero, self.posture, self._base)
+        if (mechanism := mechanism_of(robot)) is not None:  # the loops do not allow measured rates exactly
+            inertia, coriolis, gravity, *_ = closed_terms(mechanism, q, qd, qdd, self._zero, self.posture, self._base)
             effort: Array = inertia
             for name, part in (("coriolis", coriolis), ("gravity", gravity)):
                 effort = effort if name in compensated else effort + part
@@ -190,14 +189,14 @@ class Torques:
         return effort - gravity if "gravity" in compensated else effort
 
     def along(self, reference: Reference) -> TorqueTerms:
-        """What the reference itself takes, as if the arm were on it: for when nobody knows where it is."""
+        """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""
         self.follow(reference.q, reference.qd)
         return self.tracking(reference.q, reference.qd, reference, 0.0)
 
     def integrate(self, dt: float, late: float, limited: Limited) -> None:
         """Integrate the error of the last `tracking` over `dt`, the time between the last two states, s.
 
-        A state that came `late`, s, is a delay that damping has to bear like a longer period.
+        A state that came `late`, s, is a delay that counts for damping like a longer period.
         """
         self.period.add(dt + late if dt > 0.0 else dt)
         law = self._settings.tracking
@@ -212,7 +211,7 @@ class Torques:
 
     def _slowed(self, terms: TorqueTerms) -> TorqueTerms:
         """Less damping where states have become rarer since inertia was updated."""
-        part = self._weighed_for / self.period.longest
+        part = self._inertia_period / self.period.longest
         return terms._replace(feedback=part * terms.feedback) if part < 1.0 else terms
 
     def _own(self, terms: TorqueTerms) -> TorqueTerms:

@@ -1,8 +1,11 @@
-"""How often joint states come, and whether that is enough for an arm that needs it."""
+"""Rate and period of joint states, and whether they suffice."""
 
 from __future__ import annotations
 
 import math
+
+from rne_dynamics.control.gain_check import lowest_rate
+from rne_dynamics.control.supervision.settings import Settings
 
 #: Over which the rate is taken, s.
 WINDOW = 0.5
@@ -63,3 +66,52 @@ class PeriodWatch:
             self.longest = min(gap, self.LONGEST)
         elif gap > 0.0:
             self.longest += (gap - self.longest) * min(gap / WINDOW, 1.0)
+
+
+class StateRates:
+    """Whether joint states come as often as `min_rate` and the gains need.
+
+    The rate for the gains is taken from the stamps, over two windows: a gap in the states is no rate.
+
+    Parameters
+    ----------
+    settings
+        `min_rate` and gains.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._arrivals, self._stamps = RateWatch(settings.min_rate), _gain_watch(settings)
+
+    def adopt(self, settings: Settings) -> None:
+        """Other settings."""
+        self._stamps = _gain_watch(settings)
+        if settings.min_rate != self._arrivals.least:  # frequent changes of others would prevent every full window
+            self._arrivals = RateWatch(settings.min_rate)
+
+    def restart(self) -> None:
+        """Begin new windows with the next state."""
+        self._arrivals.restart(math.nan)
+        self._stamps.restart(math.nan)
+
+    def too_slow(self, now: float, stamp: float, *, new_time: bool) -> str:
+        """Count a state that came at `now`, stamped `stamp`, s; why the rate is too low, empty where it is not.
+
+        `new_time` says whether the stamps have jumped.
+        """
+        arrivals, stamps = self._arrivals, self._stamps
+        cause = ""
+        if arrivals.too_slow(now):
+            cause = f"{arrivals.rate:.0f} joint states per second; min_rate is {arrivals.least:g}"
+        if new_time:
+            stamps.restart(math.nan)
+        if stamps.too_slow(stamp) and not cause:
+            cause = (
+                f"{stamps.rate:.0f} joint states per second by their stamps; the gains are stable from "
+                f"{stamps.least:.0f} on: lower them or send states more often"
+            )
+        return cause
+
+
+def _gain_watch(settings: Settings) -> RateWatch:
+    tracking = settings.tracking
+    return RateWatch(0.0 if tracking is None else lowest_rate(tracking.gains), windows=2)

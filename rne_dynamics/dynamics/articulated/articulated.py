@@ -1,17 +1,21 @@
-"""The 6×6 coefficient A* of Nasser's formulation, kept as its three 3×3 blocks.
+"""The 6×6 coefficient A* of Nasser's formulation as its three 3×3 blocks (M, C, J).
 
-A* turns the motion (v̇, ω̇) of a frame into the force and moment needed there:
+A* turns the acceleration (v̇, ω̇) of a frame into the wrench needed there:
 f = M v̇ + C ω̇, n = Cᵀ v̇ + J ω̇, with M and J symmetric: 21 numbers instead of 36.
 """
 
 from __future__ import annotations
 
 from rne_dynamics.compiling.jit import helper
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import PRISMATIC
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import Pair, Rigid
+from rne_dynamics.spatial.rows import matrix_at, put_matrix, put_symmetric, symmetric_at
 from rne_dynamics.spatial.vector import (
     Matrix,
     Symmetric,
     Vector,
-    add,
     compose,
     compose_back,
     dot,
@@ -25,36 +29,82 @@ from rne_dynamics.spatial.vector import (
 
 Articulated = tuple[Symmetric, Matrix, Symmetric]
 
+# columns of A* in a row of a work array: M, C, J
+_M, _C, _J, ARTICULATED_COLUMNS = columns(6, 9, 6)
+#: An inertia along a motion below this part of A*'s own size is round-off.
+SINGULAR = 1e-13
+
 
 @helper
-def of_rigid_body(m: float, h: Vector, J: Symmetric) -> Articulated:
-    """(2.1.7.4): A of one rigid body, mass m, first moment h, inertia J about the frame's origin."""
+def articulated_at(a: Array, i: int, k: int) -> Articulated:
+    """A* from column k of row i on."""
+    return symmetric_at(a, i, k + _M), matrix_at(a, i, k + _C), symmetric_at(a, i, k + _J)
+
+
+@helper
+def put_articulated(a: Array, i: int, k: int, A: Articulated) -> None:
+    """Store A* from column k of row i on."""
+    put_symmetric(a, i, k + _M, A[0])
+    put_matrix(a, i, k + _C, A[1])
+    put_symmetric(a, i, k + _J, A[2])
+
+
+@helper
+def add_articulated(a: Array, i: int, k: int, A: Articulated) -> None:
+    """(2.1.19.3), (2.3.3): add a branch's A* to the one from column k of row i on."""
+    for c in range(6):
+        a[i, k + _M + c] += A[0][c]
+        a[i, k + _J + c] += A[2][c]
+    for c in range(9):
+        a[i, k + _C + c] += A[1][c]
+
+
+@helper
+def of_rigid_body(body: Rigid) -> Articulated:
+    """(2.1.7.4): A of one rigid body."""
+    m, h, J = body
     M = (m, 0.0, 0.0, m, 0.0, m)
     C = (0.0, h[2], -h[1], -h[2], 0.0, h[0], h[1], -h[0], 0.0)  # −h̃
     return M, C, J
 
 
 @helper
-def apply(M: Symmetric, C: Matrix, J: Symmetric, dv: Vector, dw: Vector) -> tuple[Vector, Vector]:
-    """A* (v̇, ω̇) as (force, moment)."""
-    return add(times(M, dv), rotate(C, dw)), add(rotate_back(C, dv), times(J, dw))
-
-
-@helper
-def apply_linear(M: Symmetric, C: Matrix, dv: Vector) -> tuple[Vector, Vector]:
-    """A* (v̇, 0) as (force, moment)."""
+def on_linear(A: Articulated, dv: Vector) -> Pair:
+    """A* (v̇, 0)."""
+    M, C, _ = A
     return times(M, dv), rotate_back(C, dv)
 
 
 @helper
-def apply_angular(C: Matrix, J: Symmetric, dw: Vector) -> tuple[Vector, Vector]:
-    """A* (0, ω̇) as (force, moment)."""
-    return rotate(C, dw), times(J, dw)
+def on_joint(A: Articulated, kind: int, sigma: Pair) -> Pair:
+    """A* σ* for a one-axis joint, whose σ* has a linear half (prismatic) or an angular one (revolute) only."""
+    if kind == PRISMATIC:
+        return on_linear(A, sigma[0])
+    _, C, J = A
+    return rotate(C, sigma[1]), times(J, sigma[1])
 
 
 @helper
-def minus_outer(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector, s: float) -> Articulated:
-    """A* − s (f, n)(f, n)ᵀ."""
+def on_axis(A: Articulated, kind: int) -> Pair:
+    """A* Z, with Z of (2.1.7.2) for a revolute joint and of (2.2.7) for a prismatic one."""
+    M, C, J = A
+    if kind == PRISMATIC:
+        return (M[2], M[4], M[5]), (C[6], C[7], C[8])
+    return (C[2], C[5], C[8]), (J[2], J[4], J[5])
+
+
+@helper
+def size_along(A: Articulated, kind: int) -> float:
+    """The trace of the block of A* that a one-axis joint moves: what round-off along Z is relative to."""
+    S = A[0] if kind == PRISMATIC else A[2]
+    return S[0] + S[3] + S[5]
+
+
+@helper
+def minus_outer(A: Articulated, F: Pair, s: float) -> Articulated:
+    """A* − s F Fᵀ."""
+    M, C, J = A
+    f, n = F
     a, b = scale(s, f), scale(s, n)
     M2 = (
         M[0] - a[0] * f[0],
@@ -87,8 +137,9 @@ def minus_outer(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector, s: 
 
 
 @helper
-def seen_from_parent(M: Symmetric, C: Matrix, J: Symmetric, R: Matrix, p: Vector) -> Articulated:
+def seen_from_parent(R: Matrix, p: Vector, A: Articulated) -> Articulated:
     """(2.1.19.4): P R* A* R*ᵀ Pᵀ, the same coefficient for the parent's frame."""
+    M, C, J = A
     M1 = rotate_symmetric(R, M)
     C1 = compose_back(compose(R, C), R)
     J1 = rotate_symmetric(R, J)
@@ -141,8 +192,9 @@ def smallest_pivot(S: Symmetric) -> float:
 
 
 @helper
-def eliminate_linear(M: Symmetric, C: Matrix, J: Symmetric) -> Symmetric:
-    """J − Cᵀ M⁻¹ C: the inertia that turning meets where the linear motion is free."""
+def eliminate_linear(A: Articulated) -> Symmetric:
+    """J − Cᵀ M⁻¹ C: the inertia against turning where the linear motion is free."""
+    M, C, J = A
     e0, e1, e2 = (C[0], C[3], C[6]), (C[1], C[4], C[7]), (C[2], C[5], C[8])
     c0, c1, c2 = solve_symmetric(M, e0), solve_symmetric(M, e1), solve_symmetric(M, e2)
     return (
@@ -156,8 +208,20 @@ def eliminate_linear(M: Symmetric, C: Matrix, J: Symmetric) -> Symmetric:
 
 
 @helper
-def solve(M: Symmetric, C: Matrix, J: Symmetric, f: Vector, n: Vector) -> tuple[Vector, Vector]:
-    """The motion (v̇, ω̇) with A* (v̇, ω̇) = (f, n), by blocks."""
+def is_singular(A: Articulated) -> bool:
+    """Whether some free motion of a floating link has no inertia."""
+    M, _, J = A
+    return not (
+        smallest_pivot(M) > SINGULAR * (M[0] + M[3] + M[5])
+        and smallest_pivot(eliminate_linear(A)) > SINGULAR * (J[0] + J[3] + J[5])
+    )
+
+
+@helper
+def solve(A: Articulated, F: Pair) -> Pair:
+    """The acceleration a with A* a = F, by blocks."""
+    M, C, _ = A
+    f, n = F
     free = solve_symmetric(M, f)
-    dw = solve_symmetric(eliminate_linear(M, C, J), subtract(n, rotate_back(C, free)))
+    dw = solve_symmetric(eliminate_linear(A), subtract(n, rotate_back(C, free)))
     return solve_symmetric(M, subtract(f, rotate(C, dw))), dw

@@ -1,19 +1,19 @@
 """O(n) forward dynamics in Nasser's formulation (document 000).
 
-The inbound pass turns what hangs on each joint into A* and B*, with the joint's own acceleration eliminated
+The inbound pass reduces the subtree behind each joint to A* and B*, with the joint's own acceleration eliminated
 (G = L⁻¹ in closed form, since L differs from the identity in one column only); the outbound pass starts from
 the prescribed base motion and finds the accelerations. Revolute and prismatic joints, trees, actuator inertia
-J^a, external loads. Equation numbers are the document's. One difference in the book-keeping: each link works
-in a frame that moves with it instead of the frame i − 1, so that its inertia stays constant.
+J^a, external loads. Equation numbers are the document's. One difference: each link works in a frame that moves
+with it instead of the frame i − 1, so that its inertia stays constant.
 
 The document lets a control force f_i^c and torque n_i^c of any direction act at joint i: on link i at its proximal
-joint, and reversed on link i − 1 at its distal one (2.1.2), (2.1.5.3). Five of the six components do what the
-bearing does anyhow: they change the reaction and not the motion, because the unknowns of (2.1.7.1) and (2.2.3)
+joint, and reversed on link i − 1 at its distal one (2.1.2), (2.1.5.3). Five of the six components only
+change the reaction and not the motion, because the unknowns of (2.1.7.1) and (2.2.3)
 are the five reaction components and q̈, and Zᵀ G F keeps of (f, n) the component along the axis only. That component
 is `tau`, and so `tau` is all the control there is.
 
 A floating joint, which the document does not have, transmits its actuators' effort and nothing else: its own
-six accelerations follow from A* alone. Joints geared to one another (mimic) are in `nasser_geared`.
+six accelerations follow from A* alone. Mimic joints it does not have either (`forward_dynamics.nasser_or_composite`).
 """
 
 from __future__ import annotations
@@ -23,44 +23,79 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, threaded_kernel
 from rne_dynamics.dynamics.articulated.articulated import (
-    apply_angular,
-    apply_linear,
+    ARTICULATED_COLUMNS,
+    SINGULAR,
+    add_articulated,
+    articulated_at,
+    is_singular,
     minus_outer,
+    of_rigid_body,
+    on_axis,
+    on_joint,
+    on_linear,
+    put_articulated,
     seen_from_parent,
+    size_along,
     solve,
 )
-from rne_dynamics.dynamics.articulated.nasser_geared import geared_batch
-from rne_dynamics.dynamics.articulated.nasser_links import (
-    ANGULAR,
-    BIAS_FORCE,
-    BIAS_MOMENT,
-    CENTRIPETAL,
-    COLUMN_FORCE,
-    COLUMN_MOMENT,
-    EFFECTIVE,
-    EFFORT,
-    LINEAR,
-    POSITION,
-    SINGULAR,
-    SPEED_ANGULAR,
-    SPEED_LINEAR,
-    TURN,
-    accumulate,
-    articulated_at,
-    floating_is_singular,
-    joint_column,
-    velocities,
+from rne_dynamics.dynamics.kinematics.joint_motion import (
+    along,
+    inertia_of,
+    joint_speed,
+    placement_at_turn,
+    plus_along,
+    put_joint_turns,
 )
-from rne_dynamics.dynamics.articulated.nasser_links import WORK_COLUMNS as LINK_COLUMNS
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, PARENT, PRISMATIC, ROTOR, VELOCITY_INDEX
+from rne_dynamics.model.layout import FLOATING, KIND, PARENT, ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
-from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, subtract
+from rne_dynamics.spatial.columns import columns
+from rne_dynamics.spatial.pairs import (
+    add_pair,
+    gyroscopic,
+    into_child,
+    minus,
+    onto_parent,
+    pair_at,
+    plus,
+    power,
+    put_pair,
+    scaled,
+    slice_pair,
+)
+from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
+from rne_dynamics.spatial.vector import add, cross, rotate_back
 
-#: Columns of the work array of `nasser_kernel`.
-WORK_COLUMNS = LINK_COLUMNS
+# columns of the work array, one row a body: R, p, ω; σ*, as the joint's part and the centripetal one κ; A*, B*; A* Z,
+# what is left of the effort, the effective inertia; a = (v̇, ω̇)
+_R, _P, _W, _SIGMA, _KAPPA, _A, _B, _AZ, _U, _D, _MOTION, WORK_COLUMNS = columns(
+    9, 3, 3, 6, 3, ARTICULATED_COLUMNS, 6, 6, 1, 1, 6
+)
+
+
+@in_place_helper
+def _links(
+    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, wrenches: Array, work: Array
+) -> None:
+    """R, p, ω, σ*, A and B of every link by itself, from the base to the free ends."""
+    put_joint_turns(topology, parameters, q, work, _KAPPA)  # columns free until κ is stored
+    for i in range(topology.shape[0]):
+        parent = topology[i, PARENT]
+        R, p = placement_at_turn(topology, parameters, i, q, (work[i, _KAPPA], work[i, _KAPPA + 1]))
+        w_parent = slice_vector(base, 3) if parent < 0 else vector_at(work, parent, _W)
+        w, sigma = joint_speed(topology, parameters, i, qd, rotate_back(R, w_parent))
+        body = inertia_of(parameters, i)
+        B = gyroscopic(body, w)  # β and β* of (2.1.3.2), (2.1.6.2) with all accelerations zero
+        if wrenches.shape[0] > 0:
+            B = minus(B, pair_at(wrenches, i, 0))
+        put_matrix(work, i, _R, R)
+        put(work, i, _P, p)
+        put(work, i, _W, w)
+        put_pair(work, i, _SIGMA, sigma)
+        put(work, i, _KAPPA, rotate_back(R, cross(w_parent, cross(w_parent, p))))
+        put_articulated(work, i, _A, of_rigid_body(body))
+        put_pair(work, i, _B, B)
 
 
 @in_place_helper
@@ -70,46 +105,28 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
         parent = topology[i, PARENT]
         kind = topology[i, KIND]
         iv = topology[i, VELOCITY_INDEX]
-        M, C, J = articulated_at(work, i)
-        bf, bn = vector_at(work, i, BIAS_FORCE), vector_at(work, i, BIAS_MOMENT)
+        A, B = articulated_at(work, i, _A), pair_at(work, i, _B)
         if kind == FLOATING:
-            if floating_is_singular(M, C, J):
+            if is_singular(A):
                 return i
             if parent >= 0:  # the reaction is the actuators' effort, whatever the motion
-                R = matrix_at(work, i, TURN)
-                f = rotate(R, slice_vector(tau, iv))
-                n = add(rotate(R, slice_vector(tau, iv + 3)), cross(vector_at(work, i, POSITION), f))
-                put(work, parent, BIAS_FORCE, add(vector_at(work, parent, BIAS_FORCE), f))
-                put(work, parent, BIAS_MOMENT, add(vector_at(work, parent, BIAS_MOMENT), n))
+                R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
+                add_pair(work, parent, _B, onto_parent(R, p, slice_pair(tau, iv)))
             continue
-        # A* Z, and the motion σ* that the joint's speed alone gives
-        af, an = joint_column(M, C, J, kind)
-        if kind == PRISMATIC:
-            sf, sn = apply_linear(M, C, vector_at(work, i, SPEED_LINEAR))
-        else:
-            sf, sn = apply_angular(C, J, vector_at(work, i, SPEED_ANGULAR))
-        bf, bn = add(bf, sf), add(bn, sn)
-        size = M[0] + M[3] + M[5] if kind == PRISMATIC else J[0] + J[3] + J[5]
-        # −L's joint column of (2.1.19.1): the inertia the actuator moves, its own J^a included
-        d = (af[2] if kind == PRISMATIC else an[2]) + parameters[i, ROTOR]
-        if not d > SINGULAR * size:
+        AZ = on_axis(A, kind)
+        B = plus(B, on_joint(A, kind, pair_at(work, i, _SIGMA)))  # B* + A* σ*
+        d = along(kind, AZ) + parameters[i, ROTOR]  # −L's joint column of (2.1.19.1), the actuator's J^a included
+        if not d > SINGULAR * size_along(A, kind):
             return i
-        u = tau[iv] - (bf[2] if kind == PRISMATIC else bn[2])
-        put(work, i, COLUMN_FORCE, af)
-        put(work, i, COLUMN_MOMENT, an)
-        work[i, EFFORT] = u
-        work[i, EFFECTIVE] = d
-        if parent < 0:
-            continue
-        # (2.1.19.4)–(2.1.19.7): γ G A*, γ G B* seen from the parent
-        M, C, J = minus_outer(M, C, J, af, an, 1.0 / d)
-        kf, kn = apply_linear(M, C, vector_at(work, i, CENTRIPETAL))
-        R, p = matrix_at(work, i, TURN), vector_at(work, i, POSITION)
-        f = rotate(R, add(add(bf, kf), scale(u / d, af)))
-        n = add(rotate(R, add(add(bn, kn), scale(u / d, an))), cross(p, f))
-        accumulate(work, parent, seen_from_parent(M, C, J, R, p))
-        put(work, parent, BIAS_FORCE, add(vector_at(work, parent, BIAS_FORCE), f))
-        put(work, parent, BIAS_MOMENT, add(vector_at(work, parent, BIAS_MOMENT), n))
+        u = tau[iv] - along(kind, B)
+        put_pair(work, i, _AZ, AZ)
+        work[i, _U], work[i, _D] = u, d
+        if parent >= 0:
+            R, p = matrix_at(work, i, _R), vector_at(work, i, _P)
+            GA = minus_outer(A, AZ, 1.0 / d)  # γ G A*
+            GB = plus(plus(B, on_linear(GA, vector_at(work, i, _KAPPA))), scaled(u / d, AZ))  # γ G B* + γ G A* κ
+            add_articulated(work, parent, _A, seen_from_parent(R, p, GA))  # (2.1.19.3), (2.1.19.4), (2.3.3)
+            add_pair(work, parent, _B, onto_parent(R, p, GB))  # (2.1.19.5)–(2.1.19.7), (2.3.4)
     return -1
 
 
@@ -130,7 +147,7 @@ def nasser_kernel(
     Arguments as for `inverse_dynamics_kernel`, with `tau` given, `qdd` filled and work (bodies, WORK_COLUMNS).
     Returns −1, or the number of the body whose joint moves no inertia (then `qdd` is not filled).
     """
-    velocities(topology, parameters, base, q, qd, wrenches, work)
+    _links(topology, parameters, base, q, qd, wrenches, work)
     singular = _inbound(topology, parameters, tau, work)
     if singular >= 0:
         return singular
@@ -138,35 +155,19 @@ def nasser_kernel(
         parent = topology[i, PARENT]
         kind = topology[i, KIND]
         iv = topology[i, VELOCITY_INDEX]
-        dv_parent = slice_vector(base, 6) if parent < 0 else vector_at(work, parent, LINEAR)
-        dw_parent = slice_vector(base, 9) if parent < 0 else vector_at(work, parent, ANGULAR)
-        R, p = matrix_at(work, i, TURN), vector_at(work, i, POSITION)
-        dv = add(rotate_back(R, add(dv_parent, cross(dw_parent, p))), vector_at(work, i, CENTRIPETAL))
-        dw = rotate_back(R, dw_parent)
+        R, p, sigma = matrix_at(work, i, _R), vector_at(work, i, _P), pair_at(work, i, _SIGMA)
+        dv, dw = into_child(R, p, slice_pair(base, 6) if parent < 0 else pair_at(work, parent, _MOTION))
+        a = add(dv, vector_at(work, i, _KAPPA)), dw
         if kind == FLOATING:
-            sv, sw = vector_at(work, i, SPEED_LINEAR), vector_at(work, i, SPEED_ANGULAR)
-            f = subtract(slice_vector(tau, iv), vector_at(work, i, BIAS_FORCE))
-            n = subtract(slice_vector(tau, iv + 3), vector_at(work, i, BIAS_MOMENT))
-            M, C, J = articulated_at(work, i)
-            v_new, w_new = solve(M, C, J, f, n)
+            moved = solve(articulated_at(work, i, _A), minus(slice_pair(tau, iv), pair_at(work, i, _B)))
+            put_pair(work, i, _MOTION, moved)
+            v, w = minus(minus(moved, a), sigma)
             for k in range(3):
-                qdd[iv + k] = v_new[k] - dv[k] - sv[k]
-                qdd[iv + 3 + k] = w_new[k] - dw[k] - sw[k]
-            put(work, i, LINEAR, v_new)
-            put(work, i, ANGULAR, w_new)
-            continue
-        # (2.1.20): q̈ = Zᵀ G F
-        push = dot(vector_at(work, i, COLUMN_FORCE), dv) + dot(vector_at(work, i, COLUMN_MOMENT), dw)
-        acceleration = (work[i, EFFORT] - push) / work[i, EFFECTIVE]
-        qdd[iv] = acceleration
-        # (2.1.13): the motion of this link, for those it carries
-        sv, sw = vector_at(work, i, SPEED_LINEAR), vector_at(work, i, SPEED_ANGULAR)
-        if kind == PRISMATIC:
-            sv = (sv[0], sv[1], sv[2] + acceleration)
+                qdd[iv + k], qdd[iv + 3 + k] = v[k], w[k]
         else:
-            sw = (sw[0], sw[1], sw[2] + acceleration)
-        put(work, i, LINEAR, add(dv, sv))
-        put(work, i, ANGULAR, add(dw, sw))
+            acceleration = (work[i, _U] - power(pair_at(work, i, _AZ), a)) / work[i, _D]  # (2.1.20): q̈ = Zᵀ G F
+            qdd[iv] = acceleration
+            put_pair(work, i, _MOTION, plus(a, plus_along(kind, sigma, acceleration)))  # (2.1.13)
     return -1
 
 
@@ -216,7 +217,7 @@ def nasser_batch(
 
 
 def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    """Joint accelerations (B, n) over checked rows; robots with mimic joints by `nasser_geared`.
+    """Joint accelerations (B, n) over checked rows of a robot without mimic joints.
 
     Raises
     ------
@@ -224,11 +225,6 @@ def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Arr
         A joint that moves no inertia; the message names it.
     """
     qdd = np.empty((q.shape[0], robot.n))
-    if robot.has_mimic:
-        coordinate = geared_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
-        if coordinate >= 0:
-            raise no_inertia(robot.joint_names[coordinate], robot.name)
-        return qdd
     body = nasser_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
     if body >= 0:
         raise no_inertia(robot.body_names[body], robot.name)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel, kernel
+from rne_dynamics.compiling.jit import in_place_kernel, threaded_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
     FLOATING,
@@ -71,15 +71,16 @@ def inertia_scale_kernel(topology: NDArray[np.int64], parameters: Array, q: Arra
             work[parent, 1] += moved * moved
 
 
-@kernel
-def _rows(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+@threaded_kernel
+def inertia_scale_batch(topology: NDArray[np.int64], parameters: Array, q: Array, scale: Array) -> None:
+    """`inertia_scale_kernel` over rows: q (B, nq), scale (B, n)."""
     work = np.empty((topology.shape[0], 2))
     for b in range(q.shape[0]):
         inertia_scale_kernel(topology, parameters, q[b], work, scale[b])
 
 
 def inertia_scale(robot: RobotModel, q: Array) -> Array:
-    """`inertia_scale_kernel` over rows: q (B, nq); shape (B, n)."""
+    """`inertia_scale_kernel` for checked rows q (B, nq); shape (B, n)."""
     scale = np.empty((len(q), robot.n))
-    _rows(robot.topology, robot.parameters, q, scale)
+    inertia_scale_batch(robot.topology, robot.parameters, q, scale)
     return scale

@@ -9,17 +9,18 @@ carried down is not turned: a pair of joints costs a cross and a dot product. (B
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
-from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns_batch
-from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.composite.mass_matrix_columns import mass_matrix_columns
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -31,18 +32,6 @@ from rne_dynamics.model.layout import (
     PRISMATIC,
     ROTOR,
     VELOCITY_INDEX,
-)
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    head_of,
-    parameters_of,
-    refusal_of_position,
-    shared,
-    topology_of,
-    work_part,
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
@@ -66,7 +55,6 @@ from rne_dynamics.spatial.vector import (
 # columns of the work array, one row a body: R, origin seen from the parent's, and the composite body's mass, first
 # moment, inertia
 _R, _D, _M, _H, _J, WORK_COLUMNS = columns(9, 3, 1, 3, 6)
-_work_of = work_part(WORK_COLUMNS)
 
 
 @helper
@@ -110,8 +98,9 @@ def _add_column(
 
 
 @in_place_kernel
-def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array, work: Array, M: Array) -> None:
-    """Fill M, shape (n, n), for one state; work has shape (bodies, WORK_COLUMNS)."""
+def mass_matrix_kernel(arm: Arm, q: Array, M: Array) -> None:
+    """Fill M, shape (n, n), for one state: q (nq,). `arm.work` is (bodies, WORK_COLUMNS)."""
+    topology, parameters, _, _, work = arm
     bodies = topology.shape[0]
     for row in range(M.shape[0]):
         for k in range(M.shape[1]):
@@ -154,48 +143,14 @@ def mass_matrix_kernel(topology: NDArray[np.int64], parameters: Array, q: Array,
             put_symmetric(work, parent, _J, add_symmetric(symmetric_at(work, parent, _J), J))
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    q: Array,
-    M: Array,
-    work: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        mass_matrix_kernel(topology, parameters, q[b], work, M[b])
-
-
-@threaded_kernel
-def mass_matrix_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
-    """`mass_matrix_kernel` over rows: q (B, nq), M (B, n, n)."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    _rows(topology, parameters, q, M, work)
-
-
-@in_place_kernel
-def mass_matrix_packed(arm: Array, q: Array, M: Array) -> int:
-    """Fill M (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal_of_position(arm, q)
-    if code != OK:
-        return code
-    if M.shape[0] != head_of(arm, COORDINATES) or M.shape[1] != head_of(arm, COORDINATES):
-        return WRONG_SHAPE
-    if shared(M, arm, q, q, q):
-        return OVERLAPPING
-    mass_matrix_kernel(topology_of(arm), parameters_of(arm), q, _work_of(arm), M)
-    return OK
-
-
-MASS_MATRIX = Sealed(mass_matrix_packed, 1, 1, 2)
-
 Method = Literal["composite", "columns"]
-
-_BATCHES: Mapping[Method, Callable[[NDArray[np.int64], Array, Array, Array], None]] = MappingProxyType(
-    {"composite": mass_matrix_batch, "columns": mass_matrix_columns_batch}
+MASS_MATRIX = Quantity("mass_matrix", mass_matrix_kernel, ("q",), (N, N), body_rows(WORK_COLUMNS))
+_ENGINES: Mapping[Method, Engine] = MappingProxyType(
+    {"composite": MASS_MATRIX.compute, "columns": mass_matrix_columns}
 )
 
 
+@MASS_MATRIX.public
 def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite") -> Array:
     """The mass matrix M(q), reflected rotor inertia on its diagonal; shape (…, n, n), symmetric.
 
@@ -214,17 +169,6 @@ def mass_matrix(robot: RobotModel, q: ArrayLike, *, method: Method = "composite"
     ArgumentError
         A wrong shape, NaN or infinity, an unknown method.
     """
-    if method == "composite":
-        M = np.empty((robot.n, robot.n))
-        try:  # `quick` written out
-            if MASS_MATRIX.call(robot.packed, q, M) == OK:
-                return M
-        except ODD_ARGUMENTS:
-            if MASS_MATRIX.prepare():
-                return mass_matrix(robot, q)
-    if method not in _BATCHES:
-        raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, get_args(Method)))}")
-    lead, (positions,) = state_arrays(robot, q=q)
-    M = np.empty((positions.shape[0], robot.n, robot.n))
-    _BATCHES[method](robot.topology, robot.parameters, positions, M)
-    return M.reshape((*lead, robot.n, robot.n))
+    if method not in _ENGINES:
+        raise ArgumentError(f"method is {method!r}; it must be one of {', '.join(map(repr, _ENGINES))}")
+    return MASS_MATRIX.answer(robot, q, engine=_ENGINES[method])

@@ -11,45 +11,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel, kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
 
 
 @in_place_kernel
-def mass_matrix_columns_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    still: Array,
-    q: Array,
-    rest: Array,
-    unit: Array,
-    unloaded: Array,
-    work: Array,
-    column: Array,
-    M: Array,
-) -> None:
+def mass_matrix_columns_kernel(arm: Arm, q: Array, rest: Array, unit: Array, column: Array, M: Array) -> None:
     """Fill M, shape (n, n), for one state; symmetric up to round-off.
 
     Parameters
     ----------
-    topology, parameters
-        Packed model (`rne_dynamics.model.layout`).
-    still
-        A base at rest without gravity: twelve zeros.
+    arm
+        As for inverse dynamics, with a base at rest without gravity and no external loads.
     q
         Shape (nq,).
     rest, unit
         Zeros, shape (n,); `unit` is written to and left as it was.
-    unloaded
-        Shape (0, 6): no external loads.
-    work, column
-        Scratch, shapes (bodies, WORK_COLUMNS of inverse dynamics) and (n,).
+    column
+        Scratch, shape (n,).
     M
         Filled.
     """
     for j in range(column.shape[0]):
         unit[j] = 1.0
-        inverse_dynamics_kernel(topology, parameters, still, q, rest, unit, unloaded, work, column)
+        inverse_dynamics_kernel(arm, q, rest, unit, column)
         unit[j] = 0.0
         for i in range(column.shape[0]):
             M[i, j] = column[i]
@@ -59,8 +46,14 @@ def mass_matrix_columns_kernel(
 def mass_matrix_columns_batch(topology: NDArray[np.int64], parameters: Array, q: Array, M: Array) -> None:
     """`mass_matrix_columns_kernel` over rows: q (B, nq), M (B, n, n)."""
     n = M.shape[1]
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    still, unloaded = np.zeros(12), np.empty((0, 6))
+    arm = Arm(topology, parameters, np.zeros(12), np.empty((0, 6)), np.empty((topology.shape[0], WORK_COLUMNS)))
     rest, unit, column = np.zeros(n), np.zeros(n), np.empty(n)
     for b in range(q.shape[0]):
-        mass_matrix_columns_kernel(topology, parameters, still, q[b], rest, unit, unloaded, work, column, M[b])
+        mass_matrix_columns_kernel(arm, q[b], rest, unit, column, M[b])
+
+
+def mass_matrix_columns(robot: RobotModel, base: Array, q: Array, wrenches: Array) -> Array:
+    """M of checked rows, shape (B, n, n) (engine); `base` and `wrenches` do not enter."""
+    M = np.empty((len(q), robot.n, robot.n))
+    mass_matrix_columns_batch(robot.topology, robot.parameters, q, M)
+    return M

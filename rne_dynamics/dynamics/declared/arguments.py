@@ -13,6 +13,7 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Machine
 from rne_dynamics.model.packed_arm import OK
+from rne_dynamics.model.protocol import not_a_robot
 from rne_dynamics.model.robot import RobotModel
 
 #: Link name to (force, moment), shape (…, 6), at the link frame's origin in link axes.
@@ -29,6 +30,15 @@ def quick(function: Sealed, *arguments: object) -> bool:
         return function.call(*arguments) == OK
     except ODD_ARGUMENTS:
         return function.prepare() and quick(function, *arguments)
+
+
+def check_open_arm(robot: object) -> None:
+    """Refuse with `ArgumentError` what is not a `RobotModel`."""
+    if isinstance(robot, RobotModel):
+        return
+    if not hasattr(robot, "joint_names"):
+        raise not_a_robot(robot)
+    raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
 def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:

@@ -19,11 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.articulated.nasser import nasser_forward
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_derivatives_batch, inverse_derivatives_packed
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed, forward_function
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed, forward_function, nasser_or_composite
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
@@ -233,7 +232,7 @@ def forward_dynamics_derivatives(
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    accelerations = nasser_forward(robot, base, positions, velocities, efforts, loads)
+    accelerations = nasser_or_composite(robot, base, positions, velocities, efforts, loads)
     out = np.empty((3, positions.shape[0], robot.n, robot.n))
     inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
     coordinate = accelerations_from_efforts(robot.topology, out)

@@ -104,7 +104,7 @@ def integrate_configuration(robot: RobotModel, q: ArrayLike, step: ArrayLike) ->
     return out.reshape((*lead, robot.nq))
 
 
-def random_configuration(robot: RobotModel, rng: np.random.Generator, count: int | None = None) -> Array:
+def random_configuration(robot: RobotModel, rng: np.random.Generator | int, count: int | None = None) -> Array:
     """Configurations drawn evenly inside the joint limits (±π rad, ±1 m where there are none).
 
     Parameters
@@ -112,12 +112,12 @@ def random_configuration(robot: RobotModel, rng: np.random.Generator, count: int
     robot
         The model.
     rng
-        Source of randomness.
+        Source of randomness, or the seed of a new one.
     count
         Number of configurations; `None` gives one of shape (nq,), otherwise (count, nq).
     """
     rows = 1 if count is None else count
-    out = np.empty((rows, robot.nq))
+    out, rng = np.empty((rows, robot.nq)), np.random.default_rng(rng)
     for i in range(robot.bodies):
         iq, iv = robot.topology[i, POSITION_INDEX], robot.topology[i, VELOCITY_INDEX]
         if robot.topology[i, KIND] == FLOATING:

@@ -1,4 +1,4 @@
-"""How one joint places its body: the only place in the kernels that reads joint positions."""
+"""How one joint places and moves its body. No other kernel reads joint positions."""
 
 from __future__ import annotations
 
@@ -20,17 +20,20 @@ from rne_dynamics.model.layout import (
     POSITION_INDEX,
     PRISMATIC,
     ROTATION,
+    VELOCITY_INDEX,
 )
+from rne_dynamics.spatial.pairs import Pair, Rigid, slice_pair
 from rne_dynamics.spatial.rows import matrix_at, slice_vector, symmetric_at, vector_at
 from rne_dynamics.spatial.vector import (
+    ZERO,
     Matrix,
-    Symmetric,
     Vector,
     about_z,
     add,
     column,
     compose,
     cos_sin,
+    cross,
     from_quaternion,
     rotate,
     scale,
@@ -38,8 +41,8 @@ from rne_dynamics.spatial.vector import (
 
 
 @helper
-def inertia_of(parameters: Array, i: int) -> tuple[float, Vector, Symmetric]:
-    """(m, m·c, I about the joint origin) of body i."""
+def inertia_of(parameters: Array, i: int) -> Rigid:
+    """(m, h = m·c, J about the joint origin) of body i."""
     return parameters[i, MASS], vector_at(parameters, i, MOMENT), symmetric_at(parameters, i, INERTIA)
 
 
@@ -86,3 +89,35 @@ def placement_at_turn(
 def joint_placement(topology: NDArray[Any], parameters: Array, i: int, q: Array) -> tuple[Matrix, Vector]:
     """Placement (R, p) of body i in its parent's frame at configuration q."""
     return placement_at_turn(topology, parameters, i, q, joint_turn(topology, parameters, i, q))
+
+
+@helper
+def along(kind: int, P: Pair) -> float:
+    """Zᵀ P: the component of a pair along the axis of a one-axis joint, in the body's axes."""
+    return P[0][2] if kind == PRISMATIC else P[1][2]
+
+
+@helper
+def plus_along(kind: int, P: Pair, s: float) -> Pair:
+    """P + Z s, with Z of (2.1.7.2) for a revolute joint and of (2.2.7) for a prismatic one."""
+    v, w = P
+    if kind == PRISMATIC:
+        return (v[0], v[1], v[2] + s), w
+    return v, (w[0], w[1], w[2] + s)
+
+
+@helper
+def joint_speed(topology: NDArray[Any], parameters: Array, i: int, qd: Array, w: Vector) -> tuple[Vector, Pair]:
+    """What the velocity of joint i adds, from the parent's ω in the body's axes: the body's ω, and σ*.
+
+    σ* of (2.1.13.2) and (2.2.6) without its centripetal part. The lower row has the sign of (2.1.1): +ω × z q̇.
+    """
+    kind = topology[i, KIND]
+    iv = topology[i, VELOCITY_INDEX]
+    if kind == FLOATING:
+        v_joint, w_joint = slice_pair(qd, iv)
+        return add(w, w_joint), (cross(add(scale(2.0, w), w_joint), v_joint), cross(w, w_joint))
+    rate = parameters[i, MULTIPLIER] * qd[iv]
+    if kind == PRISMATIC:
+        return w, ((2.0 * w[1] * rate, -2.0 * w[0] * rate, 0.0), ZERO)
+    return (w[0], w[1], w[2] + rate), (ZERO, (w[1] * rate, -w[0] * rate, 0.0))

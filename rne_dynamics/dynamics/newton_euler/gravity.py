@@ -6,13 +6,12 @@ force on body i is −(composite mass) g, its moment about the joint −(composi
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, threaded_kernel
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
-from rne_dynamics.dynamics.declared.arguments import state_arrays
-from rne_dynamics.dynamics.declared.base_motion import packed_base
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -25,19 +24,6 @@ from rne_dynamics.model.layout import (
     PRISMATIC,
     VELOCITY_INDEX,
 )
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    base_of,
-    head_of,
-    parameters_of,
-    refusal_of_position,
-    shared,
-    topology_of,
-    work_part,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
@@ -45,14 +31,12 @@ from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale
 
 # columns of the work array, one row a body: R, p, v̇ − g, composite mass, composite first moment
 _R, _P, _G, _M, _H, WORK_COLUMNS = columns(9, 3, 3, 1, 3)
-_work_of = work_part(WORK_COLUMNS)
 
 
 @in_place_kernel
-def gravity_torque_kernel(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, work: Array, tau: Array
-) -> None:
-    """Gravity efforts for one state; arguments as for `inverse_dynamics_kernel`, work (bodies, WORK_COLUMNS)."""
+def gravity_torque_kernel(arm: Arm, q: Array, tau: Array) -> None:
+    """Gravity efforts for one state: q (nq,); fills tau (n,). `arm.work` is (bodies, WORK_COLUMNS)."""
+    topology, parameters, base, _, work = arm
     bodies = topology.shape[0]
     for i in range(tau.shape[0]):
         tau[i] = 0.0
@@ -89,43 +73,10 @@ def gravity_torque_kernel(
             put(work, parent, _H, add(vector_at(work, parent, _H), there))
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    tau: Array,
-    work: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        gravity_torque_kernel(topology, parameters, base[0], q[b], work, tau[b])
+GRAVITY_TORQUE = Quantity("gravity_torque", gravity_torque_kernel, ("q",), (N,), body_rows(WORK_COLUMNS))
 
 
-@threaded_kernel
-def gravity_torque_batch(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
-    """`gravity_torque_kernel` over rows: base (1, 12), q (B, nq), tau (B, n)."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    _rows(topology, parameters, base, q, tau, work)
-
-
-@in_place_kernel
-def gravity_torque_packed(arm: Array, q: Array, tau: Array) -> int:
-    """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal_of_position(arm, q)
-    if code != OK:
-        return code
-    if tau.shape[0] != head_of(arm, COORDINATES):
-        return WRONG_SHAPE
-    if shared(tau, arm, q, q, q):
-        return OVERLAPPING
-    gravity_torque_kernel(topology_of(arm), parameters_of(arm), base_of(arm), q, _work_of(arm), tau)
-    return OK
-
-
-GRAVITY_TORQUE = Sealed(gravity_torque_packed, 1, 1, 1)
-
-
+@GRAVITY_TORQUE.public
 def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the arm at rest, N·m or N; shape (…, n).
 
@@ -141,14 +92,4 @@ def gravity_torque(robot: RobotModel, q: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    tau = np.empty(robot.n)
-    try:  # `quick` written out, which would be a tenth of this call
-        if GRAVITY_TORQUE.call(robot.packed, q, tau) == OK:
-            return tau
-    except ODD_ARGUMENTS:
-        if GRAVITY_TORQUE.prepare():
-            return gravity_torque(robot, q)
-    lead, (positions,) = state_arrays(robot, q=q)
-    tau = np.empty((positions.shape[0], robot.n))
-    gravity_torque_batch(robot.topology, robot.parameters, packed_base(robot, None, lead), positions, tau)
-    return tau.reshape((*lead, robot.n))
+    return GRAVITY_TORQUE.answer(robot, q)

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.newton_euler.newton_euler import (
     MOTION,
@@ -26,8 +27,9 @@ from rne_dynamics.dynamics.newton_euler.newton_euler import (
     inverse_dynamics_kernel,
 )
 from rne_dynamics.errors import unknown_name
+from rne_dynamics.model.bodies import LinkFrame
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.robot import LinkFrame, RobotModel
+from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, TreeJoint
 
 
@@ -45,20 +47,11 @@ def joint_reactions_batch(
 ) -> None:
     """Inverse dynamics over rows that keeps every row's work: work (B, bodies, WORK_COLUMNS), tau (n,), scratch.
 
-    Other shapes as for `inverse_dynamics_batch`.
+    Other shapes as for the batch form of inverse dynamics.
     """
     for b in range(q.shape[0]):
-        inverse_dynamics_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            qdd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            work[b],
-            tau,
-        )
+        base_now, loads_now = base[b if base.shape[0] > 1 else 0], wrenches[b if wrenches.shape[0] > 1 else 0]
+        inverse_dynamics_kernel(Arm(topology, parameters, base_now, loads_now, work[b]), q[b], qd[b], qdd[b], tau)
 
 
 def bodies_work(robot: RobotModel, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:

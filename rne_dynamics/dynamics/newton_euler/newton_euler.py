@@ -8,13 +8,14 @@ frame at its own joint, whose z is the joint axis. Accelerations are those of th
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, threaded_kernel
-from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics.declared.arguments import Wrenches
+from rne_dynamics.dynamics.declared.arm import Arm, body_rows, with_rest
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import (
@@ -26,21 +27,6 @@ from rne_dynamics.model.layout import (
     ROTOR,
     VELOCITY_INDEX,
 )
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    base_of,
-    head_of,
-    no_loads_of,
-    parameters_of,
-    refusal,
-    rest_of,
-    shared,
-    topology_of,
-    work_part,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.rows import matrix_at, put, put_matrix, slice_vector, vector_at
@@ -48,40 +34,14 @@ from rne_dynamics.spatial.vector import add, cross, rotate, rotate_back, scale, 
 
 # columns of the work array, one row a body: R, p, ω, ω̇, v̇, f, n
 _R, _P, _W, _DW, _DV, _F, _N, WORK_COLUMNS = columns(9, 3, 3, 3, 3, 3, 3)
-_work_of = work_part(WORK_COLUMNS)
 #: Where the kernel leaves the placement (R, p) in the parent, the motion (ω, ω̇, v̇ − g) and the reaction (f, n).
 PLACEMENT, MOTION, REACTION = slice(_R, _W), slice(_W, _F), slice(_F, WORK_COLUMNS)
 
 
 @in_place_kernel
-def inverse_dynamics_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    work: Array,
-    tau: Array,
-) -> None:
-    """Joint efforts for one state.
-
-    Parameters
-    ----------
-    topology, parameters
-        Packed model (`rne_dynamics.model.layout`).
-    base
-        Packed base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes.
-    q, qd, qdd
-        Shapes (nq,), (n,), (n,).
-    wrenches
-        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
-    work
-        Scratch, shape (bodies, WORK_COLUMNS).
-    tau
-        Filled with the efforts, shape (n,).
-    """
+def inverse_dynamics_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, tau: Array) -> None:
+    """Joint efforts for one state: q (nq,), qd, qdd (n,); fills tau (n,). `arm.work` is (bodies, WORK_COLUMNS)."""
+    topology, parameters, base, wrenches, work = arm
     bodies = topology.shape[0]
     loaded = wrenches.shape[0] > 0
     for i in range(tau.shape[0]):
@@ -154,85 +114,21 @@ def inverse_dynamics_kernel(
             put(work, parent, _N, add(vector_at(work, parent, _N), n_there))
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    work: Array,
-    tau: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        inverse_dynamics_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            qdd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            work,
-            tau[b],
-        )
-
-
-@threaded_kernel
-def inverse_dynamics_batch(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    tau: Array,
-) -> None:
-    """`inverse_dynamics_kernel` over rows; `base` and `wrenches` may have one row for all.
-
-    Shapes: base (1 or B, 12), q (B, nq), qd, qdd, tau (B, n), wrenches (1 or B, bodies or 0, 6).
-    """
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    _rows(topology, parameters, base, q, qd, qdd, wrenches, work, tau)
-
-
 @in_place_kernel
-def inverse_dynamics_packed(arm: Array, q: Array, qd: Array, qdd: Array, tau: Array) -> int:
-    """Fill `tau` (n,) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal(arm, q, qd, qdd)
-    if code != OK:
-        return code
-    if tau.shape[0] != head_of(arm, COORDINATES):
-        return WRONG_SHAPE
-    if shared(tau, arm, q, qd, qdd):
-        return OVERLAPPING
-    topology, parameters, work = topology_of(arm), parameters_of(arm), _work_of(arm)
-    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, qdd, no_loads_of(arm), work, tau)
-    return OK
+def bias_torque_kernel(arm: Arm, q: Array, qd: Array, tau: Array) -> None:
+    """`inverse_dynamics_kernel` at zero acceleration; `arm.work` has its work memory and zeros (n,)."""
+    work, rest = arm.work
+    inverse_dynamics_kernel(Arm(arm.topology, arm.parameters, arm.base, arm.wrenches, work), q, qd, rest, tau)
 
 
-@in_place_kernel
-def bias_torque_packed(arm: Array, q: Array, qd: Array, tau: Array) -> int:
-    """`inverse_dynamics_packed` at zero acceleration."""
-    code = refusal(arm, q, qd, qd)
-    if code != OK:
-        return code
-    if tau.shape[0] != head_of(arm, COORDINATES):
-        return WRONG_SHAPE
-    if shared(tau, arm, q, qd, qd):
-        return OVERLAPPING
-    topology, parameters, work = topology_of(arm), parameters_of(arm), _work_of(arm)
-    inverse_dynamics_kernel(topology, parameters, base_of(arm), q, qd, rest_of(arm), no_loads_of(arm), work, tau)
-    return OK
+_WORK = body_rows(WORK_COLUMNS)
+INVERSE_DYNAMICS = Quantity(
+    "inverse_dynamics", inverse_dynamics_kernel, ("q", "qd", "qdd"), (N,), _WORK, wrenches=True, base_motion=True
+)
+BIAS_TORQUE = Quantity("bias_torque", bias_torque_kernel, ("q", "qd"), (N,), with_rest(_WORK))
 
 
-INVERSE_DYNAMICS = Sealed(inverse_dynamics_packed, 1, 1, 1, 1, 1)
-BIAS_TORQUE = Sealed(bias_torque_packed, 1, 1, 1, 1)
-
-
+@INVERSE_DYNAMICS.public
 def inverse_dynamics(
     robot: RobotModel,
     q: ArrayLike,
@@ -269,36 +165,13 @@ def inverse_dynamics(
     ModelError
         An unknown link in `wrenches`.
     """
-    if wrenches is None and base_motion is None:
-        tau = np.empty(robot.n)
-        if quick(INVERSE_DYNAMICS, robot.packed, q, qd, qdd, tau):
-            return tau
-    lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
-    base = packed_base(robot, base_motion, lead)
-    loads = bodies_wrenches(robot, wrenches, lead)
-    tau = np.empty((positions.shape[0], robot.n))
-    inverse_dynamics_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, tau)
-    return tau.reshape((*lead, robot.n))
+    return INVERSE_DYNAMICS.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
+@BIAS_TORQUE.public
 def bias_torque(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
     Parameters and errors as for `inverse_dynamics`.
     """
-    tau = np.empty(robot.n)
-    if quick(BIAS_TORQUE, robot.packed, q, qd, tau):
-        return tau
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    tau = np.empty((positions.shape[0], robot.n))
-    inverse_dynamics_batch(
-        robot.topology,
-        robot.parameters,
-        packed_base(robot, None, lead),
-        positions,
-        velocities,
-        np.zeros_like(velocities),
-        bodies_wrenches(robot, None, lead),
-        tau,
-    )
-    return tau.reshape((*lead, robot.n))
+    return BIAS_TORQUE.answer(robot, q, qd)

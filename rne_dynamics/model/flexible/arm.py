@@ -1,11 +1,12 @@
-"""An arm with flexible links: the rigid arm that it is when nothing bends, and the modes of the links that do."""
+"""An arm with flexible links: the rigid arm, and the modes of its flexible links."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model.assembly import assemble
@@ -13,7 +14,8 @@ from rne_dynamics.model.flexible.carried import bolted
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia
 from rne_dynamics.model.layout import FLOATING, KIND
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload
@@ -22,8 +24,8 @@ from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload
 _ROUND_OFF = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class FlexibleArm(Rebuilt):
+@dataclass(frozen=True, eq=False, repr=False)
+class FlexibleArm(OnTree, Rebuilt):
     """An arm some links of which bend; never changed afterwards.
 
     Its generalised coordinates are z = [q, δ]: the joints in the order of `joint_names`, then the amplitudes of all
@@ -34,7 +36,7 @@ class FlexibleArm(Rebuilt):
     ----------
     robot
         The rigid arm, every link's inertia that of the whole undeformed link. Controllers compute with it.
-    links
+    flexible_links
         The flexible ones; put in the order of their bodies.
 
     Raises
@@ -45,13 +47,23 @@ class FlexibleArm(Rebuilt):
     """
 
     robot: RobotModel
-    links: tuple[ModalLink, ...]
+    flexible_links: tuple[ModalLink, ...]
     #: the robot with whatever is fixed on a flexible link as a body of its own
-    body_model: RobotModel = field(init=False, repr=False)
+    body_model: RobotModel = field(init=False)
     #: names of the bodies that have no joint to move in
-    fixed_bodies: frozenset[str] = field(init=False, repr=False)
-    joint_names: tuple[str, ...] = field(init=False, repr=False)
-    mode_names: tuple[str, ...] = field(init=False, repr=False)
+    fixed_bodies: frozenset[str] = field(init=False)
+    joint_names: tuple[str, ...] = field(init=False)
+    mode_names: tuple[str, ...] = field(init=False)
+
+    kind: ClassVar[Literal["flexible"]] = "flexible"
+    posture: ClassVar[None] = None
+    loops: ClassVar[tuple[()]] = ()
+    passive_names: ClassVar[tuple[()]] = ()
+    _called = "arm"
+    _instead = (
+        "has flexible links, and this function is for rigid robots; take its rigid arm, arm.robot, or the "
+        "functions of rne_dynamics.flexible"
+    )
 
     def __post_init__(self) -> None:
         robot, tree = self.robot, self.robot.tree
@@ -64,12 +76,12 @@ class FlexibleArm(Rebuilt):
             raise ModelError(
                 f"arm {robot.name!r} has mimic joints, which arms with flexible links cannot have; lock them"
             )
-        if not any(link.modes for link in self.links):
+        if not any(link.modes for link in self.flexible_links):
             raise ModelError(
                 f"arm {robot.name!r} has no flexible link with a mode; without one it is an ordinary robot"
             )
-        names = [link.link for link in self.links]
-        for link in self.links:
+        names = [link.link for link in self.flexible_links]
+        for link in self.flexible_links:
             if link.link not in robot.links:
                 raise unknown_name("link", link.link, robot.links, f"flexible links of {robot.name!r}")
             if names.count(link.link) > 1:
@@ -80,29 +92,15 @@ class FlexibleArm(Rebuilt):
                     "in front of it"
                 )
             _check_part(tree, link)
-        tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.links})
+        tree, fixed = _with_bodies_of_their_own(tree, {link.link: link for link in self.flexible_links})
         split = assemble(tree, gravity=robot.gravity)
-        links = tuple(sorted(self.links, key=lambda link: split.links[link.link].body))
+        links = tuple(sorted(self.flexible_links, key=lambda link: split.links[link.link].body))
         for name, value in (
-            ("body_model", split), ("fixed_bodies", fixed), ("links", links), ("joint_names", robot.joint_names),
+            ("body_model", split), ("fixed_bodies", fixed), ("flexible_links", links),
+            ("joint_names", robot.joint_names),
             ("mode_names", tuple(f"{link.link}/{mode}" for link in links for mode in link.mode_names)),
         ):  # fmt: skip
             object.__setattr__(self, name, value)
-
-    @property
-    def name(self) -> str:
-        """The robot's name."""
-        return self.robot.name
-
-    @property
-    def n(self) -> int:
-        """Number of joint coordinates."""
-        return self.robot.n
-
-    @property
-    def nq(self) -> int:
-        """Length of joint position vectors; the same as `n`."""
-        return self.robot.n
 
     @property
     def modes(self) -> int:
@@ -115,94 +113,63 @@ class FlexibleArm(Rebuilt):
         return self.n + self.modes
 
     @property
-    def gravity(self) -> Array:
-        """In world axes, m/s²; shape (3,)."""
-        return self.robot.gravity
-
-    @property
-    def mass(self) -> float:
-        """Total mass, kg."""
-        return self.robot.mass
-
-    @property
     def neutral(self) -> Array:
         """Every joint at zero; shape (n,)."""
         return self.robot.neutral
 
     @property
-    def lower(self) -> Array:
-        """Lower position limits; shape (n,)."""
-        return self.robot.lower
+    def rigid(self) -> RobotModel:
+        """The arm as if nothing bent."""
+        return self.robot
 
     @property
-    def upper(self) -> Array:
-        """Upper position limits; shape (n,)."""
-        return self.robot.upper
+    def actuated(self) -> NDArray[np.int64]:
+        """Places of the joints, all of them; shape (n,)."""
+        return self.robot.actuated
 
     @property
-    def velocity_limit(self) -> Array:
-        """Velocity limits; shape (n,)."""
-        return self.robot.velocity_limit
-
-    @property
-    def effort_limit(self) -> Array:
-        """Effort limits; shape (n,)."""
-        return self.robot.effort_limit
-
-    @property
-    def link_names(self) -> tuple[str, ...]:
-        """Names of all links, in the order of the description."""
-        return self.robot.link_names
-
-    if not TYPE_CHECKING:  # mypy shall go on to refuse what is not there
-
-        def __getattr__(self, name: str) -> NoReturn:
-            """What a rigid robot has and a flexible arm has not: say what to do instead."""
-            if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
-                raise ModelError(
-                    f"arm {self.name!r} has flexible links, and what was asked of it is for rigid robots; take its "
-                    "rigid arm, arm.robot, or the functions of rne_dynamics.flexible"
-                )
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def joint_index(self, name: str) -> int:
-        """Place of a joint in every joint vector; `ModelError` with the nearest names if there is none."""
-        return self.robot.joint_index(name)
+    def passive(self) -> NDArray[np.int64]:
+        """Places of the undriven joints; empty."""
+        return self.robot.passive
 
     def flexible_link(self, name: str) -> ModalLink:
         """The flexible link of that name; `ModelError` with the nearest names if there is none."""
-        for link in self.links:
+        for link in self.flexible_links:
             if link.link == name:
                 return link
-        raise unknown_name("flexible link", name, [link.link for link in self.links], f"arm {self.name!r}")
+        raise unknown_name("flexible link", name, [link.link for link in self.flexible_links], f"arm {self.name!r}")
 
     def mode_slice(self, link: str) -> slice:
-        """Where the modes of a flexible link stand among the deflection coordinates δ."""
+        """Places of the modes of a flexible link among the deflection coordinates δ."""
         wanted, start = self.flexible_link(link), 0
-        for other in self.links:
+        for other in self.flexible_links:
             if other is wanted:
                 break
             start += other.modes
         return slice(start, start + wanted.modes)
 
-    def with_payload(self, payload: Payload) -> FlexibleArm:
+    def on_tree(self, robot: RobotModel) -> FlexibleArm:
+        """The same flexible links, their mode shapes as they were, on another rigid arm."""
+        return replace(self, robot=robot)
+
+    def with_payload(self, payload: Payload | None) -> FlexibleArm:
         """The same arm carrying a payload, the mode shapes as they were; `ModelError` for an unknown link.
 
         On a flexible link it moves with the place of its mass centre.
         """
-        tree = self.robot.tree
-        bends = any(link.link == payload.link for link in self.links)
-        tree = bolted(tree, payload) if bends else tree.with_payload(payload)
-        return replace(self, robot=assemble(tree, gravity=self.gravity))
+        if payload is None or all(link.link != payload.link for link in self.flexible_links):
+            return super().with_payload(payload)
+        return self.on_tree(assemble(bolted(self.tree, payload), gravity=self.gravity))
 
 
 #: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
-AnyMachine = Machine | FlexibleArm
+AnyRobot = RigidRobot | FlexibleArm
+AnyMachine = AnyRobot
 
 
-def rigid(machine: AnyMachine) -> Machine:
+def rigid(machine: AnyRobot) -> RigidRobot:
     """What a controller computes with: an arm with flexible links as if it were rigid, anything else as it is."""
-    return machine.robot if isinstance(machine, FlexibleArm) else machine
+    return machine.rigid
 
 
 def _check_part(tree: KinematicTree, modal: ModalLink) -> None:

@@ -1,4 +1,4 @@
-"""A slender beam: what a flexible link is made of, before any mode shapes are chosen."""
+"""A slender beam: geometry, stiffness and mass of a flexible link, before mode shapes are chosen."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ class Beam(Rebuilt):
         How many modes in bending along y, along z, and in torsion.
     shapes
         Which mode shapes: ``clamped_free`` and ``clamped_mass`` are the eigenfunctions of the uniform beam without and
-        with what it carries; ``pinned`` those of the beam on a free hinge with what it carries, less their slope at the
+        with its tip load; ``pinned`` those of the beam on a free hinge with its tip load, less their slope at the
         root times x (see `beam_shapes`); ``polynomial`` the powers (x/L)², (x/L)³ and so on; ``finite_element`` the
-        eigenvectors of a finite-element model with what it carries. Tapered beams have the last two only.
+        eigenvectors of a finite-element model with its tip load. Tapered beams have the last two only.
     damping
-        Ratio of critical damping of each of the beam's own modes as clamped, with what it carries; one number for all,
+        Ratio of critical damping of each of the beam's own modes as clamped, with its tip load; one number for all,
         or one for each in the order y, z, torsion, in each of them from the lowest frequency on.
     tip_mass, tip_inertia
-        What the beam carries at its tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and
+        The load at the beam's tip, for choosing ``clamped_mass``, ``pinned`` and ``finite_element`` shapes and
         for `damping`: kg, and kg·m² about the tip for turns about x (torsion), y (bending along z) and z (bending along
         y). It is not part of the link's mass.
     tip_offset

@@ -87,7 +87,7 @@ class BeamField(Rebuilt):
     def at(self, position: Array) -> Attachment:
         """The shapes at a point of the link's frame, m; shape (3,).
 
-        With stiffening, turns count to the second order: those of the axis before the point, and at a point beside the
+        With stiffening, turns count to the second order: those of the axis before the point, and at a point next to the
         axis or beyond the tip that of its section.
         """
         beam = self.beam

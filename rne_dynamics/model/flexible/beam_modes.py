@@ -32,7 +32,7 @@ def modal_link(beam: Beam) -> ModalLink:
     Raises
     ------
     ModelError
-        A tip so heavy that its mode shapes cannot be told apart.
+        A tip so heavy that its mode shapes cannot be distinguished.
     """
     field = BeamField(beam)
     shapes = field.shapes
@@ -71,7 +71,7 @@ def modal_link(beam: Beam) -> ModalLink:
 
 
 def beam_frequencies(beam: Beam) -> Array:
-    """Natural frequencies of the beam alone, clamped, with what it carries at its tip, rad/s; shape (modes,).
+    """Natural frequencies of the beam alone, clamped, with its tip load, rad/s; shape (modes,).
 
     As its shapes render them, in the order y, z, torsion, ascending in each.
     """

@@ -1,4 +1,4 @@
-"""What hangs on a link while nothing bends: for the mode shapes of a link that carries the rest of the arm."""
+"""Rigid-body loads on a link from its subtree, for the mode shapes of a link that carries the rest of the arm."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def carried(
     robot: RobotModel, link: str, tip: ArrayLike, *, root: ArrayLike = (0.0, 0.0, 0.0),
     posture: ArrayLike | None = None,
 ) -> Inertia:  # fmt: skip
-    """All that hangs on a link at its tip or beyond it, as one rigid body, in the link's axes from the tip.
+    """The subtree of a link at its tip or beyond it, as one rigid body, in the link's axes from the tip.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def clamped_frequencies(modal: ModalLink, carrying: Iterable[Load] = ()) -> Arra
     modal
         The link.
     carrying
-        What it carries as rigid bodies, as `loads` gives it; nothing where not given.
+        The rigid bodies on it, as `loads` gives them; none where not given.
 
     Notes
     -----

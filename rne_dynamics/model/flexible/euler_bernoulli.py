@@ -25,7 +25,7 @@ Root = Literal["clamped", "hinged"]
 #: Below this b the solutions are written with Krylov's functions, whose small values keep their digits; above it with
 #: exponentials that fall from either end, for cosh and sinh would cancel.
 _LOW = 2.5
-#: The least b that is looked for: below it a beam is but a massless spring to what it carries.
+#: The least b that is looked for: below it a beam acts as a massless spring on its tip load.
 _LEAST = 2e-3
 
 
@@ -82,7 +82,7 @@ def _krylov(z: Array) -> list[Array]:
 
 
 class Load(NamedTuple):
-    """What the tip carries, against the beam's own: m, S and J above."""
+    """The tip load, relative to the beam's own inertia: m, S and J above."""
 
     mass: float = 0.0
     moment: float = 0.0
@@ -103,7 +103,7 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
     root
         ``clamped``, or ``hinged``, whose rigid swing is left out.
     load
-        What the tip carries; S² ≤ m J.
+        The tip load; S² ≤ m J.
 
     Raises
     ------
@@ -117,8 +117,8 @@ def modes(count: int, root: Root, load: Load) -> list[Mode]:
         if _count_below(below, root, load) != k - 1:
             raise ModelError(
                 f"modes of a beam whose tip carries {load.mass:.3g} times its mass and {load.inertia:.3g} times its "
-                "mass times length squared cannot be told apart in double precision; the beam is massless beside it: "
-                "check the tip's figures, or take polynomial or clamped_free shapes"
+                "mass times length squared cannot be distinguished in double precision; the beam is massless next to "
+                "it: check the tip's figures, or take polynomial or clamped_free shapes"
             )
         low, high = below, (k + 1) * math.pi
         while high - low > 0.05 * high or not (
@@ -182,7 +182,7 @@ def _count_below(b: float, root: Root, load: Load) -> int:
     stiffness = np.stack([-(b**3) * shear, b**2 * moment]) @ unit - b**4 * np.array(
         [[load.mass, load.moment], [load.moment, load.inertia]]
     )
-    # scaled to a diagonal of ones: signs stay, and a rotation of little stiffness is not lost beside a heavy tip
+    # scaled to a diagonal of ones: signs stay, and a rotation of little stiffness is not lost next to a heavy tip
     scale = 1.0 / np.sqrt(np.maximum(np.abs(np.diag(stiffness)), 1e-300))
     stiffness = 0.5 * (stiffness + stiffness.T) * np.outer(scale, scale)
     return _count_held(b, root) + int((np.linalg.eigvalsh(stiffness) < 0.0).sum())

@@ -37,7 +37,7 @@ class Mesh(NamedTuple):
         return np.linspace(0.0, self.length, self.elements + 1)
 
     def basis(self, x: Array, order: int) -> Array:
-        """What every unknown contributes at x, or a derivative of it; shape (len(x), 2 · (elements + 1))."""
+        """Shape functions of all unknowns at x, or a derivative of them; shape (len(x), 2 · (elements + 1))."""
         h = self.length / self.elements
         x = np.asarray(x, dtype=np.float64)
         element = np.clip((x / h).astype(np.int64), 0, self.elements - 1)
@@ -51,7 +51,7 @@ class Mesh(NamedTuple):
 
 
 def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tuple[Array, Array, Array]:
-    """Points along the beam, and what makes square roots of its strain and kinetic energy out of shapes there.
+    """Points along the beam, and factors from shapes there to square roots of its strain and kinetic energy.
 
     With shapes W of a direction, rows √stiffness · W'' (W' in torsion) and √inertia · W make ½ |·|² the energies.
 
@@ -80,7 +80,7 @@ def energy_roots(beam: Beam, direction: int, breaks: Array, points: int) -> tupl
 
 
 def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
-    """Rows that make ½ |·|² the kinetic energy of what the tip carries, out of shapes W(L) and slopes W'(L).
+    """Rows that make ½ |·|² the kinetic energy of the tip load, out of shapes W(L) and slopes W'(L).
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def tip_root(beam: Beam, direction: int, ends: Array) -> Array:
 
 
 def element_modes(beam: Beam, direction: int) -> tuple[Mesh, Array]:
-    """The first natural modes of the clamped beam with what it carries, in one direction.
+    """The first natural modes of the clamped beam with its tip load, in one direction.
 
     Parameters
     ----------

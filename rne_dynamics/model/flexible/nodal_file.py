@@ -1,7 +1,8 @@
 """Files with the nodal modes and the nodal mass matrix of a flexible link, as finite-element programs write them.
 
-A file is a NumPy archive (.npz) or a JSON object. A value may be the name of a Matrix Market file beside it (.mtx, full
-or sparse), as most programs export their matrices. The keys are the arguments of `nodal_link`:
+A file is a NumPy archive (.npz) or a JSON object. A value may be the name of a Matrix Market file in the same folder
+(.mtx, full or sparse), as most programs export their matrices. The keys are the arguments of `NodalMesh` and
+`nodal_link`:
 
 =================  ====================================  ======================================================
 key                shape                                 what
@@ -30,10 +31,12 @@ from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_archive import ArrayFile
 from rne_dynamics.model.flexible.nodal import nodal_link
+from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
 
 _NEEDED = ("nodes", "mass", "root", "tip")
 _WHOLE = ("root", "tip", "points")
-_KEYS = (*_NEEDED, "stiffness", "frequencies", "shapes", "modes", "points", "damping_ratio", "tolerance")
+_MESH = (*_NEEDED, "stiffness", "points")
+_KEYS = (*_MESH, "frequencies", "shapes", "modes", "damping_ratio", "tolerance")
 
 
 def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
@@ -49,7 +52,7 @@ def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
     Raises
     ------
     DescriptionError
-        Keys missing or unknown, Matrix Market files that cannot be read, and what `nodal_link` refuses.
+        Keys missing or unknown, Matrix Market files that cannot be read, and what `NodalMesh` and `nodal_link` refuse.
     """
     for key in file.data:
         if key not in _KEYS:
@@ -59,7 +62,8 @@ def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
         raise DescriptionError(f"{file.path}: has no {', no '.join(missing)}; it must have {', '.join(_NEEDED)}")
     given = {key: _value(file, key) for key in file.data}
     try:
-        return nodal_link(link, given.pop("nodes"), given.pop("mass"), **given)
+        mesh = NodalMesh(link, **{key: given.pop(key) for key in _MESH if key in given})
+        return nodal_link(mesh, **given)
     except ModelError as error:
         raise DescriptionError(f"{file.path}: {error}") from None
 

@@ -82,12 +82,7 @@ def rectangle(width: float, height: float, material: str | Elastic) -> Section:
     width, height
         Along the beam's y and along its z, m.
     material
-        A name of `MATERIALS`, or density and moduli.
-
-    Raises
-    ------
-    ArgumentError
-        Lengths out of range, an unknown material, moduli that are not positive.
+        As for `tube`, and so are the errors.
     """
     _positive("rectangle", "m", width=width, height=height)
     along_y, along_z = height * width**3 / 12.0, width * height**3 / 12.0

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
+from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.model.friction import passive_viscous
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.plants import forward_dynamics
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
 from rne_dynamics.simulation.plant.coordinates import Coordinates, refuse_deflections, rigid_energies
@@ -28,11 +28,10 @@ class ActuatedJoints(Coordinates):
     """Actuated joints of a mechanism, with viscous friction of its passive joints or without."""
 
     def __init__(self, mechanism: Mechanism, friction: bool) -> None:
-        self.mechanism = self._mechanism = self.rigid = mechanism
-        self.tree = mechanism.robot
+        self.mechanism = self._mechanism = mechanism
         self.names = tuple(f"joint {name!r}" for name in mechanism.joint_names)
         self.positions = np.arange(mechanism.n)
-        self.passive_viscous = passive_viscous(mechanism) if friction else np.zeros(mechanism.robot.n)
+        self.passive_viscous = passive_viscous(mechanism) if friction else np.zeros(mechanism.open_tree.n)
         self.passive_viscous.flags.writeable = False
 
     @property
@@ -74,5 +73,6 @@ class ActuatedJoints(Coordinates):
 
     def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         """As the base."""
-        names = {"tree_names": self.tree.joint_names}
-        return names | rigid_energies(self.tree, arrays["tree_q"], arrays["tree_qd"], base)
+        tree = self._mechanism.open_tree
+        names = {"tree_names": tree.joint_names}
+        return names | rigid_energies(tree, arrays["tree_q"], arrays["tree_qd"], base)

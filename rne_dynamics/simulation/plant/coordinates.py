@@ -14,7 +14,7 @@ from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Machine, Mechanism
+from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
@@ -27,10 +27,6 @@ class Coordinates(ABC):
 
     Attributes
     ----------
-    rigid
-        The robot whose joints have friction, stops and drives.
-    tree
-        The open arm on whose bodies external loads act.
     names
         Of the velocities, with "joint" or "mode" in front.
     positions
@@ -43,8 +39,6 @@ class Coordinates(ABC):
         Whether it can be stepped by collocation, which is its default method then.
     """
 
-    rigid: Machine
-    tree: RobotModel
     names: tuple[str, ...]
     positions: NDArray[np.int64]
     open_arm: RobotModel | None = None
@@ -102,7 +96,7 @@ class OpenArm(Coordinates):
     """Joint coordinates of an open arm."""
 
     def __init__(self, robot: RobotModel) -> None:
-        self.open_arm = self.rigid = self.tree = robot
+        self.open_arm = self._robot = robot
         self.names = tuple(f"joint {name!r}" for name in robot.joint_names)
         self.positions = np.full(robot.n, -1, dtype=np.int64)
         for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
@@ -113,7 +107,7 @@ class OpenArm(Coordinates):
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
         """As the base."""
-        refuse_deflections(self.tree.name, delta, deltad)
+        refuse_deflections(self._robot.name, delta, deltad)
         return State(t, q, qd)
 
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
@@ -122,20 +116,20 @@ class OpenArm(Coordinates):
 
     def located(self, t: float, z: Array, zd: Array, near: State) -> State:
         """As the base."""
-        normalize_quaternions(self.tree.topology, z)
+        normalize_quaternions(self._robot.topology, z)
         return State(t, z, zd)
 
     def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
         """As the base."""
-        forward_dynamics(self.tree, state.q, state.qd, effort)  # names the joint without inertia
+        forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         """As the base."""
-        forward_dynamics(self.tree, z, zd, effort)
+        forward_dynamics(self._robot, z, zd, effort)
 
     def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         """As the base."""
-        return rigid_energies(self.tree, arrays["q"], arrays["qd"], base)
+        return rigid_energies(self._robot, arrays["q"], arrays["qd"], base)
 
 
 def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None) -> dict[str, Array]:

@@ -35,7 +35,7 @@ class JointsAndModes(Coordinates):
     has_collocation = True
 
     def __init__(self, arm: FlexibleArm) -> None:
-        self._arm, self.rigid, self.tree = arm, arm.robot, arm.body_model
+        self._arm = arm
         self.names = (
             *(f"joint {name!r}" for name in arm.joint_names),
             *(f"mode {name!r}" for name in arm.mode_names),
@@ -119,7 +119,7 @@ class JointsAndModes(Coordinates):
             "kinetic": kinetic,
             "potential": potential,
             "mode_names": arm.mode_names,
-            "flexible_links": tuple(link.link for link in arm.links),
+            "flexible_links": tuple(link.link for link in arm.flexible_links),
             "tip": tip_deflections(arm, delta),
             "findings": reported_findings(arm, q, delta, qd, time, stacklevel=5),
             "elastic": elastic_energy(arm, delta),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyMachine
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -57,7 +57,7 @@ class ArmPlant(Rebuilt):
         A base motion for a floating base.
     """
 
-    robot: AnyMachine
+    robot: AnyRobot
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True
@@ -73,8 +73,8 @@ class ArmPlant(Rebuilt):
 
     def __post_init__(self) -> None:
         coordinates, n = coordinates_of(self.robot, self.friction), self.robot.n
-        robot, tree, positions = coordinates.rigid, coordinates.tree, coordinates.positions
-        if self.base_motion is not None and tree.base == "floating":
+        robot, tree, positions = self.robot, self.robot.body_model, coordinates.positions
+        if self.base_motion is not None and robot.base == "floating":
             raise SimulationError(
                 f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
             )
@@ -97,7 +97,7 @@ class ArmPlant(Rebuilt):
     @property
     def tree(self) -> RobotModel:
         """The robot, a mechanism's tree with its loops cut, or the bodies of an arm with flexible links."""
-        return self.coordinates.tree
+        return self.robot.body_model
 
     def arrays(
         self, state: State, base: Array, loads: Array, joints: Array | None = None, *, collocation: bool = False

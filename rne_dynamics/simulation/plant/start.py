@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
 from rne_dynamics.simulation.plant.coordinates import Coordinates, OpenArm
 from rne_dynamics.simulation.plant.flexible_coordinates import JointsAndModes
@@ -16,17 +15,17 @@ from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.plant.vectors import finite_vector
 
 
-def coordinates_of(robot: AnyMachine, friction: bool = True) -> Coordinates:
+def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:
     """The coordinates in which a robot is simulated, with friction of passive joints or without."""
-    if isinstance(robot, FlexibleArm):
+    if robot.kind == "flexible":
         return JointsAndModes(robot)
-    if isinstance(robot, Mechanism):
+    if robot.kind == "mechanism":
         return ActuatedJoints(robot, friction)
     return OpenArm(robot)
 
 
 def checked_state(
-    robot: AnyMachine,
+    robot: AnyRobot,
     q: ArrayLike,
     qd: ArrayLike | None = None,
     t: float = 0.0,
@@ -56,7 +55,7 @@ def checked_state(
     return coordinates_of(robot).initial(float(t), position, velocity, posture, delta, deltad)
 
 
-def no_joint_outside(robot: AnyMachine, state: State, positions: NDArray[np.int64]) -> None:
+def no_joint_outside(robot: AnyRobot, state: State, positions: NDArray[np.int64]) -> None:
     """`SimulationError` where a joint starts beyond a position stop; names the joint and the fix."""
     for j, iq in enumerate(positions[: robot.n].tolist()):
         if iq >= 0 and not robot.lower[j] <= state.q[iq] <= robot.upper[j]:

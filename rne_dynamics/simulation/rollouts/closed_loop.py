@@ -12,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, threaded_kernel
-from rne_dynamics.control.computed_torque import TABLE_COLUMNS, computed_torque_kernel
+from rne_dynamics.control import computed_torque as rows
+from rne_dynamics.control.computed_torque import computed_torque_terms
 from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.integral import integral_kernel
+from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, PlantArrays
@@ -129,13 +131,11 @@ def law_terms(
 ) -> None:  # fmt: skip
     """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n)."""
     parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
-    scale, steepness = laws.compensation[_row(laws.compensation, s)]
     if laws.kind == COMPUTED_TORQUE:
-        computed_torque_kernel(
-            laws.topology, parameters, base, table, scale, steepness, q, qd, reference[0], reference[1], reference[2],
-            integral, terms,
-        )  # fmt: skip
+        aim = Reference(reference[0], reference[1], reference[2])
+        computed_torque_terms(laws.topology, parameters, base, table, q, qd, aim, integral, terms)
         return
+    scale, steepness = laws.compensation[_row(laws.compensation, s)]
     gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
     for j in range(q.shape[0]):
         terms[0, j] = 0.0
@@ -147,12 +147,13 @@ def law_terms(
 
 @helper
 def _tabulate(laws: LawRows, s: int, table: Array) -> None:
-    """Gains and friction of sample s, joint by joint, as `computed_torque_kernel` takes them."""
+    """Gains and friction of sample s as `ComputedTorque.table` has them."""
     gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
-    for j in range(table.shape[0]):
-        table[j, 0], table[j, 1], table[j, 2] = gains[P, j], gains[D, j], gains[I, j]
+    for j in range(table.shape[1]):
+        table[rows.GAIN_P, j], table[rows.GAIN_D, j], table[rows.GAIN_I, j] = gains[P, j], gains[D, j], gains[I, j]
         for k in range(3):
-            table[j, 3 + k] = friction[k, j]
+            table[rows.VISCOUS + k, j] = friction[k, j]
+        table[rows.SCALE, j], table[rows.STEEPNESS, j] = laws.compensation[_row(laws.compensation, s)]
 
 
 @helper
@@ -197,7 +198,7 @@ def closed_loops(
     """
     n = references.shape[2]
     none, passive = np.zeros((0, 6)), np.zeros(n)
-    terms, table, error, effort = np.empty((5, n)), np.empty((n, TABLE_COLUMNS)), np.empty(n), np.empty(n)
+    terms, table, error, effort = np.empty((5, n)), np.empty((rows.TABLE_ROWS, n)), np.empty(n), np.empty(n)
     cut = np.empty(n, dtype=np.bool_)
     q_new, qd_new = np.empty(course.q.shape[1]), np.empty(n)
     for s in range(samples_from, samples_to):

@@ -11,7 +11,7 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 #: Commands further apart than this are no stream: the drive does not spread a step over the time between them, s.
 LONGEST_INTERVAL = 0.2
@@ -51,11 +51,17 @@ class ServoDrives:
     """
 
     def __init__(
-        self, robot: Machine, frequency: float, *, command_timeout: float | None = None, hold_on_timeout: bool = False
+        self,
+        robot: RigidRobot,
+        frequency: float,
+        *,
+        command_timeout: float | None = None,
+        hold_on_timeout: bool = False,
     ) -> None:
         self._robot, n = robot, robot.n
         gains = Gains.critically_damped(n, frequency)
-        self._law, self._position_gain = ComputedTorque(robot, gains, FrictionCompensation()), gains.p / gains.d
+        self._law = ComputedTorque(robot, gains, FrictionCompensation(1.0, 0.001))
+        self._position_gain = gains.p / gains.d
         self._speed = np.where(robot.velocity_limit > 0.0, robot.velocity_limit, np.inf)
         self._timeout, self._hold = command_timeout or np.inf, hold_on_timeout
         self._nothing = np.zeros(n)

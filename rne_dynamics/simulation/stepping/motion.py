@@ -13,6 +13,7 @@ from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
@@ -106,8 +107,9 @@ def mass_and_bias(
     rest = memory.qdd
     for j in range(qd.shape[0]):
         rest[j] = 0.0
-    inverse_dynamics_kernel(plant.topology, plant.parameters, base, q, qd, rest, plant.wrenches, memory.work, bias)
-    mass_matrix_kernel(plant.topology, plant.parameters, q, memory.work, M)
+    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, memory.work)
+    inverse_dynamics_kernel(arm, q, qd, rest, bias)
+    mass_matrix_kernel(arm, q, M)
     return True
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyMachine
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
@@ -27,7 +27,7 @@ from rne_dynamics.simulation.stepping.tree_step import STRIDE, tree_step
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
 
-def step_methods(robot: AnyMachine) -> tuple[StepMethod, ...]:
+def step_methods(robot: AnyRobot) -> tuple[StepMethod, ...]:
     """The methods for a robot, its default first."""
     return _methods(coordinates_of(robot))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
@@ -69,7 +70,7 @@ def _viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     """
     M, x, joints = memory.M, memory.qdd, plant.joints
     n = M.shape[0]
-    mass_matrix_kernel(plant.topology, plant.parameters, q, memory.work, M)
+    mass_matrix_kernel(Arm(plant.topology, plant.parameters, None, None, memory.work), q, M)
     for j in range(n):
         x[j] = 0.0
     if cholesky_solve(M, x, x) >= 0:

@@ -10,17 +10,16 @@ a stop is one of Moreau's (`implicit.py`), of first order.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
+    Tree,
     TreeWork,
     settle,
     solve_free,
@@ -30,6 +29,7 @@ from rne_dynamics.closed_chain.tree_coordinates import (
 )
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.compiling.jit import helper, kernel, routine
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
@@ -60,23 +60,6 @@ DIFFERENT, _HALVINGS, _MOST_PARTS = 1e-6, 14, 500
 _SHARED = 1e-9
 
 
-class Tree(NamedTuple):
-    """A mechanism's tree and constraints as the kernels of `closed_chain/` take them.
-
-    Parameters
-    ----------
-    packed, work, memory
-        From `pack`, `workspace` and `tree_workspace`.
-    rank
-        `generic_rank`.
-    """
-
-    packed: Packed
-    work: Work
-    memory: TreeWork
-    rank: int
-
-
 @routine
 def _response(tree: TreeWork, rank: int, A: Array) -> int:
     """A = T G⁻¹ Tᵀ: the velocities that unit impulses give; shape (n, n)."""
@@ -105,9 +88,8 @@ def _runge_kutta(
     for stage in range(4):
         base_at(plant.base, TIMES[stage] * h, here)
         status = tree_accelerations(
-            tree.packed, tree.work, tree.memory, tree.rank, here, plant.wrenches, viscous, crossing and stage > 0,
-            q_stage, v_stage, drive, a,
-        )  # fmt: skip
+            tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, drive, a
+        )
         if status != DETERMINED:
             return status
         add_stage(stage, h, q, v_stage, q_stage, q_sum)
@@ -139,9 +121,8 @@ def _impulsive(
     for j in range(n):
         A[j, j] += _SHARED * largest
     base_at(plant.base, 0.0, here)
-    inverse_dynamics_kernel(
-        packed.topology, packed.parameters, here, q, v, tree.memory.rest, plant.wrenches, work.forces, bias
-    )
+    arm = Arm(packed.topology, packed.parameters, here, plant.wrenches, work.forces)
+    inverse_dynamics_kernel(arm, q, v, tree.memory.rest, bias)
     implicit_velocities(plant, M, bias, A, q, v, effort, dt, v_new)
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]

@@ -55,10 +55,10 @@ def measured() -> Results:
 def test_a_wrong_answer_of_a_peer_is_found(wrong):
     found, made = results(), case(contender("plain"), contender("bound"), contender("pin", wrong))
     assert not found.note_differences(made, differences(made))
-    (told,) = found.disagreements
-    assert (told.first, told.second) == ("plain", "pin")
+    (measured_times,) = found.disagreements
+    assert (measured_times.first, measured_times.second) == ("plain", "pin")
     assert not found.agrees
-    assert "ur5, inverse_dynamics: plain and pin" in str(told)
+    assert "ur5, inverse_dynamics: plain and pin" in str(measured_times)
     back = Results.from_json(json.loads(json.dumps(found.as_json())))
     assert back.disagreements == found.disagreements
 
@@ -96,8 +96,8 @@ def test_the_fastest_of_several_peers_counts_for_one_state_and_core():
         contender("empty", None),
     )  # fmt: skip
     found.note_times(case(*parts, compared=compared), times(ours=(100.0,), pool=(800.0,), call=(30.0,), empty=(18.0,)))
-    told = {m.contender: m.minimum for m in found.measurements}
-    assert told == {"ours": 1.0, "pool": 16.0, "call": 12.0, "empty": 18.0}
+    measured_times = {m.contender: m.minimum for m in found.measurements}
+    assert measured_times == {"ours": 1.0, "pool": 16.0, "call": 12.0, "empty": 18.0}
     (ratio,) = found.ratios
     assert (ratio.theirs, ratio.against, ratio.ratio, ratio.met) == ("call", "pool or call", 12.0, True)
 
@@ -124,7 +124,7 @@ def test_the_page_holds_the_figures_between_its_marks():
     assert "| ur5 (6) | inverse dynamics | 4 ns | 1 ns | 2 ns | **0.50** | 2.00 |" in new
     assert f"| {GOALS['plain'].what} | {GOALS['plain'].wanted} | 0.50 |" in new
     assert "mujoco: it is not installed" in new
-    with pytest.raises(ArgumentError, match="no place for figures"):
+    with pytest.raises(ArgumentError, match="no marks for figures"):
         page.rewritten("# Title\n", found)
 
 
@@ -141,12 +141,12 @@ def test_the_page_as_a_command(tmp_path: Path, capsys):
     assert "is no report" in capsys.readouterr().err
 
 
-def test_a_busy_machine_is_told():
+def test_a_busy_computer_is_reported():
     found = measured()
     found.note_share(9.9, 10.0)
     assert "BUSY" not in page.figures(found)
     found.note_share(0.1, 10.0)
-    assert "these rounds had 50 % of their core" in page.figures(found)
+    assert "these rounds received 50 % of their core" in page.figures(found)
 
 
 def test_the_summary_names_what_misses():

@@ -1,4 +1,4 @@
-"""Interleaving, with payloads that tell times by arithmetic: no clock is read."""
+"""Interleaving, with payloads that return computed times: no clock is read."""
 
 from __future__ import annotations
 

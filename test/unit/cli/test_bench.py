@@ -1,4 +1,4 @@
-"""`rne bench` as its user meets it, with the peers that are installed."""
+"""`rne bench` from its command line, with the installed peers."""
 
 from __future__ import annotations
 

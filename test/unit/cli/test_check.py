@@ -20,7 +20,7 @@ def faulty(tmp_path: Path) -> Path:
 def test_a_good_robot(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", "puma560"]) == 0
     out, err = capsys.readouterr()
-    assert out.endswith("puma560.urdf: nothing to mend\n")
+    assert out.endswith("puma560.urdf: nothing to fix\n")
     assert err == ""
 
 
@@ -29,22 +29,22 @@ def test_findings_are_a_table_in_the_order_of_the_lines(faulty: Path, capsys: py
     out = capsys.readouterr().out
     places = [out.index(text) for text in ("value is -2 kg", "an axis must not be zero", "effort is 0")]
     assert places == sorted(places)
-    for column in ("line", "severity", "element", "what", "mend"):
+    for column in ("line", "severity", "element", "what", "fix"):
         assert column in out
     assert out.endswith(f"{faulty}: 2 errors, 1 warning\n")
 
 
 def test_json(faulty: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", str(faulty), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["file"], told["ok"]) == (str(faulty), False)
-    assert told["counts"] == {"error": 2, "warning": 1, "note": 0}
-    assert told["findings"][1] == {
+    report = json.loads(capsys.readouterr().out)
+    assert (report["file"], report["ok"]) == (str(faulty), False)
+    assert report["counts"] == {"error": 2, "warning": 1, "note": 0}
+    assert report["findings"][1] == {
         "severity": "error",
         "line": 13,
         "element": "joint 'shoulder' <axis>",
         "message": "xyz is '0 0 0'; an axis must not be zero",
-        "mend": "write the direction of motion, or make the joint fixed",
+        "fix": "write the direction of motion, or make the joint fixed",
     }
 
 
@@ -70,7 +70,7 @@ def test_what_urdf_parser_py_refuses_is_a_note(tmp_path: Path, capsys: pytest.Ca
 def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(ARM.encode())))
     assert main(["check", "-"]) == 0
-    assert capsys.readouterr().out == "<stdin>: nothing to mend\n"
+    assert capsys.readouterr().out == "<stdin>: nothing to fix\n"
 
 
 def test_xml_faults_are_findings_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

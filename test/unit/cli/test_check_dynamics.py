@@ -1,4 +1,4 @@
-"""What `rne check` finds by the dynamics: drives that gravity overpowers, inertias that no gain is small enough for."""
+"""Findings of `rne check` on dynamics: effort limits below gravity, inertias too small for any gain."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_an_inertia_that_no_gain_is_small_enough_for_is_a_warning() -> None:
     small = f'<link name="c"><inertial><mass value="0.001"/><inertia {tiny}/></inertial></link>'
     (useless,) = found(robot(link("a"), link("b"), small, joint("j", "a", "b"), joint("k", "b", "c")))
     assert (useless.severity.value, useless.line, useless.element) == ("warning", 6, "joint 'k'")
-    # it yields with j's 0.04 kg m^2: felt is what is left, and 1 / (2 T) of it the largest safe damping
-    assert "an inertia of only 1e-09" in useless.message
-    assert "at 1000 Hz no damping above 5e-07 N m s/rad is safe" in useless.message
-    assert "rotor inertia" in useless.mend
+    # with j (0.04 kg m^2) free, k moves its own inertia; 1 / (2 T) of it is the largest safe damping
+    assert "an inertia of at most 1e-09" in useless.message
+    assert "at 1000 Hz damping is safe up to 5e-07 N m s/rad only" in useless.message
+    assert "rotor inertia" in useless.fix
 
 
 def test_rotor_inertia_makes_it_usable() -> None:
@@ -92,16 +92,16 @@ OVERPOWERED = {
 
 @pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_published_robots_raise_no_false_alarm(path: Path) -> None:
-    told = found(path)
-    assert {f.element.split("'")[1] for f in told} == OVERPOWERED.get(path.name, set())
-    assert all(f.severity.value == "note" for f in told)
+    findings = found(path)
+    assert {f.element.split("'")[1] for f in findings} == OVERPOWERED.get(path.name, set())
+    assert all(f.severity.value == "note" for f in findings)
     assert not any("from the joint before it" in f.message for f in lint(path).findings)
 
 
 @pytest.mark.parametrize("name", shipped_robots())
 def test_robots_that_ship_raise_none(name: str) -> None:
-    told = found(share_file(f"urdf/{name}.urdf"))
+    findings = found(share_file(f"urdf/{name}.urdf"))
     # the arm of a shuttle works in weightlessness
-    assert {f.element.split("'")[1] for f in told} == (
+    assert {f.element.split("'")[1] for f in findings} == (
         {"shoulder_pitch", "elbow_pitch", "wrist_pitch", "wrist_yaw"} if name == "shuttle_arm" else set()
     )

@@ -25,22 +25,22 @@ def write(folder: Path, text: str, *changes: tuple[str, str]) -> Path:
 
 def findings(file: Path, capsys: Capture) -> list[tuple[str, int, str, str]]:
     main(["check", str(file), "--json"])
-    told = json.loads(capsys.readouterr().out)
-    return [(f["severity"], f["line"], f["element"], f["message"]) for f in told["findings"]]
+    report = json.loads(capsys.readouterr().out)
+    return [(f["severity"], f["line"], f["element"], f["message"]) for f in report["findings"]]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert main(["check", name, "--strict"]) == 0
     out, err = capsys.readouterr()
-    assert f"{name}.urdf: nothing to mend" in out  # no effort of passive joints is missed
+    assert f"{name}.urdf: nothing to fix" in out  # no effort of passive joints is missed
     assert "degrees of freedom: " in out
     assert err == ""
     assert main(["check", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["ok"]
-    assert told["urdf"]["ok"]
-    mechanism = told["mechanism"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["ok"]
+    assert report["urdf"]["ok"]
+    mechanism = report["mechanism"]
     assert mechanism["freedoms"] == mechanism["actuated"]
     assert mechanism["gruebler"] == mechanism["actuated"] - mechanism["redundant"]
     assert mechanism["distance_to_singular"] > 0.1
@@ -51,14 +51,14 @@ def test_redundant_constraints_are_a_note(capsys: Capture) -> None:
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert (finding["severity"], finding["element"]) == ("note", "loops")
     assert finding["message"].startswith(
-        "3 of 5 blocked directions say nothing new: by Grübler's count -2 degrees of freedom, in truth 1;"
+        "3 of 5 blocked directions are redundant: Grübler's count gives -2 degrees of freedom, the rank 1;"
     )
 
 
 def test_too_few_motors(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FIVE_BAR, ("[left_joint, right_joint]", "[left_joint]"))
     assert findings(file, capsys) == [
-        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint held by nothing")
+        ("error", 4, "actuated", "the mechanism has 2 degrees of freedom and 1 motor: 1 passive joint not determined")
     ]
     assert main(["check", str(file)]) == 1
     assert "add 1 joint to actuated" in " ".join(capsys.readouterr().out.split())
@@ -71,7 +71,7 @@ def test_a_joint_on_no_loop_is_named(tmp_path: Path, capsys: Capture) -> None:
     file.write_text(text[:start] + text[end:])
     ((severity, _, element, message),) = findings(file, capsys)
     assert (severity, element) == ("error", "actuated")
-    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint held by nothing; on no loop: jointC")
+    assert message.endswith("4 degrees of freedom and 3 motors: 1 passive joint not determined; on no loop: jointC")
 
 
 def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
@@ -79,7 +79,7 @@ def test_a_frame_half_a_turn_off(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR, ("b: {link: coupler, xyz: [0.35, 0, 0]}", turned))
     ((severity, line, element, message),) = findings(file, capsys)
     assert (severity, line, element) == ("error", 8, "loop 'hinge'")
-    assert "and 180 deg remain between its frames" in message
+    assert "and 180 deg, and from there no motion" in message
     main(["check", str(file)])
     assert "turn one of the loop's frames by half a turn" in " ".join(capsys.readouterr().out.split())
 
@@ -106,11 +106,11 @@ def test_loops_that_cannot_close(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FIVE_BAR, (frame, frame.replace("0.3", "9")))
     ((severity, line, element, message),) = findings(file, capsys)
     assert (severity, line, element) == ("error", 7, "loop 'tip'")
-    assert "mm remain between its frames at the posture given" in message
+    assert "its closure error at the given posture is" in message
     assert main(["check", str(file)]) == 1
 
 
-def test_a_rough_posture_is_mended_by_what_was_found(tmp_path: Path, capsys: Capture) -> None:
+def test_a_rough_posture_is_corrected_to_what_was_found(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, FOUR_BAR)
     text = file.read_text()
     exact = next(line for line in text.splitlines() if "rocker_joint:" in line)
@@ -118,8 +118,8 @@ def test_a_rough_posture_is_mended_by_what_was_found(tmp_path: Path, capsys: Cap
     main(["check", str(file), "--json"])
     (rough,) = (f for f in json.loads(capsys.readouterr().out)["findings"] if f["severity"] == "warning")
     assert rough["element"] == "loop 'hinge'"
-    assert rough["message"].startswith("gapes by ")
-    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["mend"]
+    assert rough["message"].startswith("has a closure error of ")
+    assert f"rocker_joint: {float(exact.split()[-1]):.9g}" in rough["fix"]
 
 
 def test_posture_outside_limits(tmp_path: Path, capsys: Capture) -> None:
@@ -147,7 +147,7 @@ def test_singular_postures(apart: float, severity: str, tmp_path: Path, capsys: 
     )
     ((found, _, element, message),) = findings(file, capsys)
     assert (found, element) == (severity, "posture")
-    assert ("is near a singular one" if severity == "warning" else "is singular: here the actuated joints") in message
+    assert ("is near a singular one" if severity == "warning" else "is singular: the actuated joints do not") in message
 
 
 def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) -> None:
@@ -160,8 +160,8 @@ def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) 
     assert "value is -0.8 kg" in out
     assert "key 'actuatd' is unknown" in out
     assert main(["check", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["urdf"]["ok"], told["mechanism"]) == (False, False, None)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["ok"], report["urdf"]["ok"], report["mechanism"]) == (False, False, None)
     file.write_text(FOUR_BAR)
     assert main(["check", str(file), "--json"]) == 1
     assert not json.loads(capsys.readouterr().out)["ok"]
@@ -170,8 +170,8 @@ def test_faults_of_file_and_urdf_are_both_told(tmp_path: Path, capsys: Capture) 
 def test_a_model_file_without_loops(tmp_path: Path, capsys: Capture) -> None:
     file = write(tmp_path, "urdf: puma560.urdf\npayload: {link: link6, mass: 2}\n")
     assert main(["check", str(file), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["findings"], told["mechanism"], told["urdf"]["ok"]) == ([], None, True)
+    report = json.loads(capsys.readouterr().out)
+    assert (report["findings"], report["mechanism"], report["urdf"]["ok"]) == ([], None, True)
 
 
 def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
@@ -181,17 +181,17 @@ def test_no_yaml_and_no_urdf(tmp_path: Path, capsys: Capture) -> None:
     assert "is no YAML" in capsys.readouterr().out
     file.write_text("urdf: nix.urdf")
     assert main(["check", str(file), "--json"]) == 1
-    told = json.loads(capsys.readouterr().out)
-    assert told["urdf"] is None
-    assert "nix.urdf does not exist" in told["findings"][0]["message"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["urdf"] is None
+    assert "nix.urdf does not exist" in report["findings"][0]["message"]
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_info_shows_loops_and_motors(name: str, capsys: Capture) -> None:
     assert main(["info", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    mechanism = told["mechanism"]
-    motors = {row["name"] for row in told["joints"] if row["gravity_effort"] is not None}
+    report = json.loads(capsys.readouterr().out)
+    mechanism = report["mechanism"]
+    motors = {row["name"] for row in report["joints"] if row["gravity_effort"] is not None}
     assert motors == set(mechanism["actuated"])
     assert set(mechanism["posture"]) == motors | set(mechanism["passive"])
     assert main(["info", name]) == 0

@@ -1,4 +1,4 @@
-"""What a command prints is its own, whatever a library in C++ writes to standard output meanwhile."""
+"""Standard output of a command is free of output of C++ libraries."""
 
 from __future__ import annotations
 

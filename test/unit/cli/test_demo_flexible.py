@@ -25,7 +25,7 @@ from rne_dynamics.cli.demo_flexible_report import flexible_figures, print_flexib
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.demo_tracking import evaluate
 from rne_dynamics.cli.demo_vibration import evaluate_vibration, peak_to_peak, tip_position
-from rne_dynamics.cli.robot_argument import console
+from rne_dynamics.cli.terminal import console
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.equations import equations_of_motion
@@ -67,7 +67,7 @@ def test_moves_bend_links_a_little_and_end_where_they_began(arm, plan):
         for t in np.linspace(0.0, move.duration, 21):
             q, qd, qdd = move.sample(t)
             delta = quasi_static(arm, q, qd, qdd).delta - quasi_static(arm, q, 0.0 * q, 0.0 * q).delta
-            for link, tip in zip(arm.links, tip_deflections(arm, delta), strict=True):
+            for link, tip in zip(arm.flexible_links, tip_deflections(arm, delta), strict=True):
                 share = max(share, np.linalg.norm(tip[:3]) / np.linalg.norm(link.tip))
     assert 0.1 * BENT < share <= BENT  # effort limits come first where motors are weak
 
@@ -149,11 +149,11 @@ def recorded():
     tips = np.zeros((len(stamps), 2, 6))
     for t, size, own in zip(since, amplitude, (first, ~first), strict=True):
         tips[:, 1, 1] += np.where(own & (t > 1.0), size * np.sin(8.0 * np.pi * t), 0.0)
-    heard = slice(None, None, 4)
+    received = slice(None, None, 4)
     recording = SimpleNamespace(
         stamps=stamps, sent=stamps, q=q, efforts=np.ones((len(stamps), 2)), begins=begins, terms={},
         simulator={"answered": 3500.0, "missed": 0.0, "overruns": 0.0, "p50": 1e-4, "p99": 2e-4}, ready={},
-        deflections=(stamps[heard], tips[heard]),
+        deflections=(stamps[received], tips[received]),
     )
     return arm, moves, settle, recording
 

@@ -38,11 +38,11 @@ def test_what_cannot_be_meant_is_refused(words, said, capsys):
     assert said in capsys.readouterr().err
 
 
-def test_figures_count_and_tell_what_was_seen():
+def test_figures_count_and_report_what_was_seen():
     results = (Result(FAULTS[0], "", 10, 1.0), Result(FAULTS[1], "the arm fell", 5, 2.0))
-    told = figures(results, 3.0)
-    assert (told["passed"], told["failed"], told["efforts"]) == (1, 1, 15)
-    assert told["faults"][1]["seen"] == "the arm fell"
+    report = figures(results, 3.0)
+    assert (report["passed"], report["failed"], report["efforts"]) == (1, 1, 15)
+    assert report["faults"][1]["seen"] == "the arm fell"
 
 
 def test_table_goes_between_its_markers_and_nowhere_else():

@@ -14,7 +14,6 @@ from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import share_file
 from rne_dynamics.flexible.linearised import linearised
-from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import modal_link
@@ -46,8 +45,8 @@ def findings(file: Path, capsys: Capture) -> list[dict[str, str]]:
 def test_what_ships_is_clean(name: str, capsys: Capture) -> None:
     assert main(["check", name, "--strict"]) == 0
     out, err = capsys.readouterr()
-    assert f"{name}.urdf: nothing to mend" in out
-    assert f"{name}.yaml: nothing to mend" in out
+    assert f"{name}.urdf: nothing to fix" in out
+    assert f"{name}.yaml: nothing to fix" in out
     assert err == ""
 
 
@@ -57,24 +56,24 @@ def test_info_as_table_and_json(name: str, capsys: Capture) -> None:
     assert isinstance(arm, FlexibleArm)
     assert main(["info", name]) == 0
     out = capsys.readouterr().out
-    assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.links)
+    assert all(link.link in out and " ".join(link.mode_names) in out for link in arm.flexible_links)
     assert "vibrations at zero with the joints held: " in out
     assert main(["info", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["mechanism"] is None
-    assert told["n"] == arm.n
-    about = told["flexible"]
+    report = json.loads(capsys.readouterr().out)
+    assert report["mechanism"] is None
+    assert report["n"] == arm.n
+    about = report["flexible"]
     assert about["modes"] == arm.modes
     assert about["unsettled"] is None
     expected = linearised(arm, arm.neutral)
     np.testing.assert_allclose(about["frequencies"], expected.frequencies / (2.0 * math.pi), rtol=1e-12)
-    for row, link in zip(about["links"], arm.links, strict=True):
+    for row, link in zip(about["links"], arm.flexible_links, strict=True):
         assert (row["name"], row["modes"]) == (link.link, list(link.mode_names))
         assert row["elastic_mass"] == link.inertia.mass
         assert (np.array(row["bare"]) > row["carrying"]).all()
     # of the last link alone, where nothing sags, both are one
     if name == "flexible_beam":
-        weightless = linearised(FlexibleArm(assemble(arm.robot.tree, gravity=np.zeros(3)), arm.links), arm.neutral)
+        weightless = linearised(arm.with_gravity(np.zeros(3)), arm.neutral)
         np.testing.assert_allclose(
             weightless.frequencies / (2.0 * math.pi), about["links"][0]["carrying"], rtol=1e-6
         )
@@ -87,7 +86,7 @@ def test_sag_is_that_of_a_loaded_cantilever(tmp_path: Path, capsys: Capture) -> 
     (row,) = json.loads(capsys.readouterr().out)["flexible"]["links"]
     expected = 0.432 * G * 0.8**4 / (8 * 15.0) + 0.15 * G * 0.8**3 / (3 * 15.0)
     assert row["sag"][1] == pytest.approx(-expected, rel=2e-3)
-    # the block's centre is 10 mm beside the axis: it twists the bar by its moment over GJ/L
+    # the block's centre is 10 mm off the axis: it twists the bar by its moment over GJ/L
     assert row["sag"][3] == pytest.approx(0.15 * G * 0.01 * 0.8 / 21.0, rel=0.02)
 
 
@@ -103,16 +102,16 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
         assert f"vibrations: {about['unsettled']}" in capsys.readouterr().out
         (found,) = [f for f in findings(file, capsys) if f["element"] == "flexible"]
         assert found["severity"] == "warning"
-        assert f"{found['message']}; {found['mend']}" == about["unsettled"]
+        assert f"{found['message']}; {found['fix']}" == about["unsettled"]
 
 
 @pytest.mark.parametrize(
-    ("change", "key", "message", "mend"),
+    ("change", "key", "message", "fix"),
     [
-        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; what the controller", "give a ratio"),
+        (("damping: 0.005", "damping: 0"), "damping", "is 0 for all modes; vibration that", "give a ratio"),
         (("damping: 0.005", "damping: [0.01, 0, 0.01, 0.01]"), "damping", "is 0 for some mode", "give a ratio"),
         (("torsion: 1", "torsion: 4"), "modes", "reach", "take fewer modes"),
-        ((", torsion: 1", ""), "modes", "has bending in both planes and no torsion", "add torsion: 1"),
+        ((", torsion: 1", ""), "modes", "has bending in both planes but no torsion", "add torsion: 1"),
         (("EI: {y: 15, z: 1500}", "EI: 15e6"), "EI", "in plane y is 1.5e+07 N m^2 with polar", "1 N mm^2 is 1e-6"),
         (("polar: 6e-5", "polar: {y: 5e-9, z: 5e-7}"), "EI", "their quotient E/density is 3e+09 ", "polar"),
         (("GJ: 21", "GJ: 2100"), "GJ", "more than half the sum of EI in both planes, 757.5", "correct GJ"),
@@ -120,7 +119,7 @@ def test_info_of_an_arm_that_does_not_settle(tmp_path: Path, capsys: Capture) ->
     ],
 )  # fmt: skip
 def test_what_is_doubtful(
-    change: tuple[str, str], key: str, message: str, mend: str, tmp_path: Path, capsys: Capture
+    change: tuple[str, str], key: str, message: str, fix: str, tmp_path: Path, capsys: Capture
 ) -> None:
     assert GOOD.count(change[0]) == 1
     found = findings(model(tmp_path, GOOD.replace(*change)), capsys)
@@ -128,7 +127,7 @@ def test_what_is_doubtful(
     (one,) = [f for f in found if message in f["message"]][:1]
     assert one["element"] == f"flexible link 'beam' {key}".rstrip()
     assert one["line"] == 3
-    assert mend in one["mend"]
+    assert fix in one["fix"]
 
 
 def test_stiffness_without_the_sections_inertia(tmp_path: Path, capsys: Capture) -> None:
@@ -166,7 +165,7 @@ def test_modal_files_without_stiffening_are_noted(tmp_path: Path, capsys: Captur
         assert (found["element"], found["severity"]) == ("flexible link 'beam' modal", "note")
         spin = re.search(r"no stiffening; .* 10 % of the link's length and a spin of ([\d.]+) rad/s", found["message"])
         arm = load_model(file)
-        (link,) = arm.links
+        (link,) = arm.flexible_links
         first = clamped_frequencies(link, loads(arm.robot, "beam"))[0]
         assert spin is not None
         assert float(spin[1]) == pytest.approx(first / 3.0, rel=5e-3)
@@ -184,7 +183,7 @@ def test_a_simulation_that_leaves_the_range_of_the_theory_says_so(tmp_path: Path
         assert all("'beam' is deflected by 0.119" in text and "holds up to 0.1" in text for text in found)
 
 
-def test_errors_are_told_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
+def test_errors_are_reported_with_their_lines(tmp_path: Path, capsys: Capture) -> None:
     file = model(tmp_path, GOOD.replace("length: 0.8", "length: 0"))
     assert main(["check", str(file)]) == 1
     assert "length is 0.0 m" in capsys.readouterr().out

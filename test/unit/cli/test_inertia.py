@@ -33,7 +33,7 @@ SOLIDS = {
 }  # fmt: skip
 
 
-def told(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
+def shown(capsys: pytest.CaptureFixture[str], *words: str) -> dict:
     assert main(["inertia", *words, "--json"]) == 0
     return json.loads(capsys.readouterr().out)
 
@@ -70,7 +70,7 @@ def test_what_is_printed_for_a_solid_loads_back(name: str, capsys: pytest.Captur
 
 
 def test_a_box_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
-    report = told(capsys, "box", "0.1", "0.2", "0.3", "--mass", "12", "--xyz", "1", "0", "0")
+    report = shown(capsys, "box", "0.1", "0.2", "0.3", "--mass", "12", "--xyz", "1", "0", "0")
     assert report["mass"] == 12.0
     assert report["com"] == [1.0, 0.0, 0.0]
     assert np.diag(report["inertia"]) == pytest.approx([0.13, 0.10, 0.05])
@@ -86,12 +86,13 @@ def test_a_box_in_numbers(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_negative_numbers_with_exponents(capsys: pytest.CaptureFixture[str]) -> None:
-    report = told(capsys, "box", "1", "1", "1", "--mass", "1", "--xyz", "-1.5e-3", "-2E+0", "-.5e1")
+    report = shown(capsys, "box", "1", "1", "1", "--mass", "1", "--xyz", "-1.5e-3", "-2E+0", "-.5e1")
     assert report["com"] == [-0.0015, -2.0, -5.0]
 
 
 def test_about_another_point_and_axes(capsys: pytest.CaptureFixture[str]) -> None:
-    report = told(capsys, "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3", "--axes", "0", str(math.pi / 2), "0")
+    words = ("rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3", "--axes", "0", str(math.pi / 2), "0")
+    report = shown(capsys, *words)
     assert np.diag(report["about"]["inertia"]) == pytest.approx([0.0, 0.24, 0.24], abs=1e-15)
     assert main(["inertia", "rod", "0.6", "--mass", "2", "--about", "0", "0", "0.3"]) == 0
     out = capsys.readouterr().out
@@ -100,10 +101,10 @@ def test_about_another_point_and_axes(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_density_and_material(capsys: pytest.CaptureFixture[str]) -> None:
-    by_density = told(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--density", "2700")
+    by_density = shown(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--density", "2700")
     assert by_density["mass"] == pytest.approx(0.2 * 0.3 * 0.002 * 2700)
-    assert told(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--material", "aluminium") == by_density
-    assert told(capsys, "rod", "1", "--area", "1e-4", "--material", "steel")["mass"] == pytest.approx(0.785)
+    assert shown(capsys, "plate", "0.2", "0.3", "--thickness", "0.002", "--material", "aluminium") == by_density
+    assert shown(capsys, "rod", "1", "--area", "1e-4", "--material", "steel")["mass"] == pytest.approx(0.785)
     assert main(["inertia", "materials"]) == 0
     out = capsys.readouterr().out
     assert all(f"{name} " in out and m.source in out for name, m in MATERIALS.items())
@@ -123,7 +124,7 @@ def test_density_and_material(capsys: pytest.CaptureFixture[str]) -> None:
         ("mesh nowhere.stl --mass 1", "nowhere.stl: there is no such file"),
         ("composite nowhere.yaml", "nowhere.yaml: No such file or directory"),
         ("robot puma560 --link link9", "no link named 'link9'; did you mean"),
-        ("robot puma560 --link base_link", "has no mass; add --subtree for what comes after it"),
+        ("robot puma560 --link base_link", "has no mass; add --subtree for its descendants"),
         ("robot puma560 --link tool0 --subtree", "has no mass; name another with --link"),
         ("robot puma560 --at joint9=1", "no joint named 'joint9'"),
         ("robot puma560 --at joint1=x", "--at is 'joint1=x'; write NAME=NUMBER"),
@@ -153,7 +154,7 @@ def test_a_mesh(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "part.stl"
     trimesh.creation.box((100.0, 200.0, 300.0)).export(path)
     words = ("mesh", str(path), "--scale", "0.001", "--density", "1000", "--xyz", "0", "0", "0.15")
-    report = told(capsys, *words)
+    report = shown(capsys, *words)
     box = solids.box(0.1, 0.2, 0.3, density=1000.0).moved(np.eye(3), (0.0, 0.0, 0.15))
     same(pasted(report["urdf"]), box, 1e-6)
     assert "12 triangles, 0.1 x 0.2 x 0.3 m" in report["name"]
@@ -192,13 +193,13 @@ def test_a_composite(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         + solids.box(0.01, 0.01, 0.01, density=1240.0).moved(np.eye(3), (0.0, 0.1, 0.0))
         + solids.plate(0.1, 0.1, thickness=0.001, density=2700.0)
     )
-    report = told(capsys, "composite", str(path))
+    report = shown(capsys, "composite", str(path))
     rest = pasted(report["urdf"])
     same(rest + solids.sphere(0.01, density=2700.0), body, 1e-6)  # the STL keeps float32
     assert report["name"].endswith("parts.yaml: 5 parts")
     # a list alone is a part file too
     path.write_text("- sphere: 0.1\n  mass: 2\n")
-    same(pasted(told(capsys, "composite", str(path))["urdf"]), solids.sphere(0.1, mass=2.0))
+    same(pasted(shown(capsys, "composite", str(path))["urdf"]), solids.sphere(0.1, mass=2.0))
 
 
 @pytest.mark.parametrize(
@@ -241,19 +242,19 @@ def test_faulty_part_files(text: str, said: str, tmp_path: Path, capsys: pytest.
 
 def test_a_link_and_a_subtree_of_a_robot(capsys: pytest.CaptureFixture[str]) -> None:
     puma = rne.load_urdf("puma560")
-    report = told(capsys, "robot", "puma560", "--link", "link2", "--about", "0", "0", "0.2275")
+    report = shown(capsys, "robot", "puma560", "--link", "link2", "--about", "0", "0", "0.2275")
     assert report["mass"] == 17.4
     assert report["com"] == [0.068, 0.006, 0.2275]
     link2 = puma.tree.link("link2").inertia
     assert relative_error(report["about"]["inertia"], link2.about((0.0, 0.0, 0.2275))) < 1e-15
-    outer = told(capsys, "robot", "puma560", "--link", "link2", "--subtree", "--at", "joint3=0.7")
+    outer = shown(capsys, "robot", "puma560", "--link", "link2", "--subtree", "--at", "joint3=0.7")
     assert outer["mass"] == pytest.approx(17.4 + 4.8 + 0.82 + 0.34 + 0.09)
     # the moment about the shoulder's axis is what the joint feels, less its rotor
     q = puma.neutral.copy()
     q[2] = 0.7
     felt = rne.mass_matrix(puma, q)[1, 1] - 200e-6 * 107.815**2
     assert outer["about_origin"][2][2] == pytest.approx(felt, rel=1e-12)
-    whole = told(capsys, "robot", "puma560")
+    whole = shown(capsys, "robot", "puma560")
     assert whole["mass"] == pytest.approx(puma.mass)
     assert whole["com"] == pytest.approx(rne.center_of_mass(puma, puma.neutral))
 
@@ -285,8 +286,8 @@ def test_a_body_that_cannot_be_is_shown_as_such(tmp_path: Path, capsys: pytest.C
     odd = inertial_xml(Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0])))
     path.write_text(f'<robot name="r"><link name="a">{odd}</link></robot>')
     assert main(["inertia", "robot", str(path), "--link", "a"]) == 0
-    assert "margin -1 kg m^2; no body can have it: see `" in capsys.readouterr().out
-    report = told(capsys, "robot", str(path), "--link", "a")
+    assert "margin -1 kg m^2; physically impossible: see `" in capsys.readouterr().out
+    report = shown(capsys, "robot", str(path), "--link", "a")
     assert report["physical"] is False
     assert report["equivalent_box"] is None
 

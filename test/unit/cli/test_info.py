@@ -24,10 +24,10 @@ def test_every_shipped_robot_as_table_and_json(name: str, capsys: pytest.Capture
     assert all(joint_name in text for joint_name in model.joint_names)
     assert f"total mass: {model.mass:.6g} kg" in text
     assert main(["info", name, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["mass"] == model.mass
-    np.testing.assert_allclose([j["gravity_effort"] for j in told["joints"]], gravity_torque(model, model.neutral))
-    np.testing.assert_allclose([j["rotor_inertia"] for j in told["joints"]], model.parameters[:, ROTOR], rtol=1e-15)
+    report = json.loads(capsys.readouterr().out)
+    assert report["mass"] == model.mass
+    np.testing.assert_allclose([j["gravity_effort"] for j in report["joints"]], gravity_torque(model, model.neutral))
+    np.testing.assert_allclose([j["rotor_inertia"] for j in report["joints"]], model.parameters[:, ROTOR], rtol=1e-15)
 
 
 def test_the_sample_arm_in_numbers() -> None:

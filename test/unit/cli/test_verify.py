@@ -1,4 +1,4 @@
-"""`rne verify` as its user meets it."""
+"""`rne verify` from its command line."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 import pytest
 
 from rne_dynamics.cli import main as cli
-from rne_dynamics.cli import verify
+from rne_dynamics.cli import verify_rigid
 from rne_dynamics.cli.verify_plot import plot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES
@@ -65,14 +65,14 @@ def test_a_floating_base_has_no_prescribed_motion(capsys):
 
 
 def test_disagreement_is_an_exit_code(capsys, monkeypatch):
-    real = verify.compare
+    real = verify_rigid.compare
 
     def spoilt(*args, **kwargs):
         report = real(*args, **kwargs)
         first = report.disagreements[0]
         return type(report)((type(first)(**{**vars(first), "relative": float("inf")}), *report.disagreements[1:]), ())
 
-    monkeypatch.setattr(verify, "compare", spoilt)
+    monkeypatch.setattr(verify_rigid, "compare", spoilt)
     assert cli.main(["verify", "planar2", "--states", "2"]) == 1
     assert "DISAGREEMENT" in capsys.readouterr().out
     assert cli.main(["verify", "planar2", "--states", "2", "--json"]) == 1

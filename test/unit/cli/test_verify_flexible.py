@@ -1,4 +1,4 @@
-"""`rne verify` on arms with flexible links, as its user meets it."""
+"""`rne verify` on arms with flexible links, from its command line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_the_tables_for_people(capsys):
     assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
     text = capsys.readouterr().out
     for said in (
-        "book_recursion", "energy", "20 rigid segments a link", "without stiffening, as document 003",
+        "book_recursion", "energy", "20 rigid segments a link", "without stiffening, as in document 003",
         "ratio", "moving base", "all agree",
     ):
         assert said in text
@@ -70,7 +70,7 @@ def test_disagreement_is_found_and_is_an_exit_code(capsys, monkeypatch):
 def test_links_that_are_no_beams_are_said_not_to_be_compared(capsys, monkeypatch):
     arm, _ = cloud_arm(rne.load_urdf("puma560"), {"link2": 2}, np.random.default_rng(0), stiffening=False)
     assert not compare_flexible(arm, 2).disagreements
-    monkeypatch.setattr("rne_dynamics.cli.verify.load_model", lambda *args, **kwargs: arm)
+    monkeypatch.setattr("rne_dynamics.cli.robot_argument.load_model", lambda *args, **kwargs: arm)
     assert cli.main(["verify", "flexible_arm", "--states", "2"]) == 0
     text = capsys.readouterr().out
     assert "not compared: flexible link 'link2'" in text

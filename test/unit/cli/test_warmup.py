@@ -1,4 +1,4 @@
-"""`rne warmup`: what it compiles, what it says, and where it puts it."""
+"""`rne warmup`: compiled kernels, output, and folder."""
 
 from __future__ import annotations
 

@@ -67,10 +67,10 @@ def test_out_of_reach_names_the_loop_and_the_gap():
 
 def test_posture_that_is_only_near_is_made_exact_and_one_far_off_refused():
     rough = slider_crank().with_posture([1.0, -1.0, 0.5])
-    mended = assembled(rough)
-    assert residual(mended, mended.posture) < 1e-15
-    np.testing.assert_allclose(assemble(rough, [1.3]), assemble(mended, [1.3]), atol=1e-13)
-    far = replace(mended, loops=(replace(mended.loops[0], b=LoopFrame("rod", position=np.array([0.02, 0, 0]))),))
+    exact = assembled(rough)
+    assert residual(exact, exact.posture) < 1e-15
+    np.testing.assert_allclose(assemble(rough, [1.3]), assemble(exact, [1.3]), atol=1e-13)
+    far = replace(exact, loops=(replace(exact.loops[0], b=LoopFrame("rod", position=np.array([0.02, 0, 0]))),))
     with pytest.raises(AssemblyError, match=r"loop 'pin' .* cannot close at crank 1: 56\.2\d mm"):
         assembled(far)
 

@@ -74,7 +74,7 @@ def test_singular_posture_is_refused():
 
 
 def test_scale_changes_no_distance():
-    """The same four-bar measured in other lengths is as far from singular: metres and radians are told apart."""
+    """The same four-bar measured in other lengths is as far from singular: metres and radians are scaled apart."""
     smallest = motion_map(four_bar(), four_bar().posture).smallest
     assert 0.1 < smallest < 2.0
     assert motion_map(four_bar(turned=False), four_bar(turned=False).posture).smallest == pytest.approx(smallest)

@@ -156,7 +156,7 @@ def test_a_universal_joint_bends_either_way_and_turns_round() -> None:
     for bend in (-1.2, 0.0, 1.2):
         angle = np.linspace(0.0, 2.0 * np.pi, 60)
         out = assemble(shafts, np.column_stack([angle, np.full(60, bend)]), start="previous")[:, 2]
-        # A's y is square to B's x: tan(out) = tan(in) / cos(bend) or its inverse, by which axis stands in the plane
+        # A's y is square to B's x: tan(out) = tan(in) / cos(bend) or its inverse, by which axis is in the plane
         error = np.sin(angle) * np.cos(out) - np.cos(angle) * np.sin(out) * np.cos(bend)
         assert np.abs(error).max() < 1e-12
         assert abs(out[-1] - 2.0 * np.pi) < 1e-9

@@ -116,7 +116,7 @@ def test_wrenches_do_their_virtual_work(name):
     work = np.einsum("bij,bki,bk->bj", T, J, world)
     free = closed_inverse_dynamics(mechanism, q, qd, qdd)
     assert relative_error(free - loaded.torque, work) < 1e-10
-    # the reactions know of the load: the base holds less by it
+    # the reactions include the load: the base holds less by it
     rest = closed_inverse(mechanism, q, qd, qdd).reactions.base - loaded.reactions.base
     assert relative_error(rest[:, :3], world[:, :3]) < 1e-11
 

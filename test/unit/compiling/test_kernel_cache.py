@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: never older than what they are made of, never lost for nothing, safe whoever comes."""
+"""Compiled kernels on disk: up to date, reused, and safe with several processes and users."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ WARM, COLD = ["12.0", "1", "0"], ["12.0", "0", "1"]
 
 
 class Package:
-    """A package of two modules beside the project's own way to compile."""
+    """A package of two kernels, with a copy of `compiling/`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder, folder / "cache"
@@ -61,7 +61,10 @@ class Package:
         self.spatial.mkdir(parents=True)
         for name in ("__init__.py", "spatial/__init__.py"):
             (folder / "rne_dynamics" / name).touch()
-        shutil.copytree(Path(rne_dynamics.__file__).parent / "compiling", folder / "rne_dynamics" / "compiling")
+        original = Path(rne_dynamics.__file__).parent
+        shutil.copytree(original / "compiling", folder / "rne_dynamics" / "compiling")
+        for name in ("advice.py", "errors.py"):
+            shutil.copy(original / name, folder / "rne_dynamics")
         (self.spatial / "norms.py").write_text(KERNEL)
         self.helper(2.0)
 
@@ -148,7 +151,7 @@ def test_another_machine_or_numba_gets_code_of_its_own(package: Package) -> None
 
 def test_a_folder_that_can_only_be_read_serves(package: Package) -> None:
     lead: list[str] = []
-    if os.geteuid() == 0:  # root may write anywhere, unless it is told not to
+    if os.geteuid() == 0:  # root may write anywhere unless this is disabled
         lead = ["setpriv", "--bounding-set=-dac_override"]
         if shutil.which("setpriv") is None:
             pytest.skip("root writes anywhere")
@@ -212,7 +215,7 @@ def test_a_kernel_that_was_loaded_can_be_compiled_into_others(package: Package) 
     assert child.stdout.split() == ["12.0", "1", "0", "36.0"], child.stderr
 
 
-def test_every_value_that_a_function_reads_counts() -> None:
+def test_the_fingerprint_covers_every_value_that_a_function_reads() -> None:
     def make(a: object, b: object = 1) -> str:
         def function(x: float) -> object:
             return (x, a, b, [2.0 * y for y in (a, 2.0)])
@@ -234,7 +237,7 @@ def test_every_kernel_has_the_same_name_in_every_process() -> None:
         "import importlib, pkgutil, rne_dynamics\n"
         "from rne_dynamics.compiling.kernel_cache import KernelCache\n"
         "for module in sorted(m.name for m in pkgutil.walk_packages(rne_dynamics.__path__, 'rne_dynamics.')\n"
-        "                     if '.ros' not in m.name and '.cli' not in m.name):\n"
+        "                     if not {'ros', 'faults', 'cli', 'peers'} & {*m.name.split('.')}):\n"
         "    for name, value in sorted(vars(importlib.import_module(module)).items()):\n"
         "        if isinstance(getattr(value, '_cache', None), KernelCache):\n"
         "            print(module, name, value._cache.made_of)\n"

@@ -21,8 +21,8 @@ from rne_dynamics.control.posture_inertia import posture_inertia
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.torques import Torques
 from rne_dynamics.control.supervision.watch import PeriodWatch, RateWatch
+from rne_dynamics.dispatch import mass_matrix
 from rne_dynamics.errors import ControlError
-from rne_dynamics.plants import mass_matrix
 
 ARMS = ("panda", "ur10_robot.urdf", "kinova.urdf", "scara", "puma560")
 PARAMETER = "damping.{joint}"
@@ -71,7 +71,7 @@ def test_the_smallest_inertia_is_found_within_a_percent(name: str) -> None:
         better = felt.min(axis=0) < least
         best[better] = q[felt.argmin(axis=0)][better]
         least = np.minimum(least, felt.min(axis=0))
-    # the reference search may itself end beside the minimum
+    # the reference search may itself end near the minimum
     assert (posture_inertia(robot).felt <= 1.01 * least).all()
     assert (posture_inertia(robot).felt >= 0.98 * least).all()
 
@@ -141,7 +141,7 @@ def test_walls_and_dampers_of_a_stop_are_stable_in_every_posture(name: str, rate
     reduced = 0
     for q in posture_inertia(robot).postures[::40]:
         inverse = np.linalg.inv(mass_matrix(robot, q))
-        walls = 2.0 * settings.limits.stop_frequency * torques.weigh(q)
+        walls = 2.0 * settings.limits.stop_frequency * torques.update_inertia(q)
         decay = fastest_decay(inverse, walls)
         assert decay <= (1 + 1e-9) * rate / CALM
         reduced += decay >= (1 - 1e-9) * rate / CALM

@@ -65,13 +65,13 @@ def test_pendulum_by_hand():
     J = pendulum.inertia + pendulum.mass * pendulum.c**2 + pendulum.rotor
     weight = pendulum.mass * 9.81 * pendulum.c * np.cos(0.4)
     reference = Reference(np.array([0.5]), np.array([0.2]), np.array([3.0]))
-    terms = ComputedTorque(robot, Gains([10.0], [0.0], [2.0])).law([0.4], [0.1], reference)
+    terms = ComputedTorque(robot, Gains([10.0], [0.0], [2.0]), None).law([0.4], [0.1], reference)
     assert terms.inertia == pytest.approx([J * 3.0])
     assert terms.feedback == pytest.approx([J * (10.0 * 0.1 + 2.0 * 0.1)])
     assert terms.gravity == pytest.approx([weight])
     assert terms.coriolis == pytest.approx([0.0], abs=1e-14)
     assert terms.friction == [0.0]
-    pd = PdGravity(robot, Gains([10.0], [5.0], [2.0])).law([0.4], [0.1], reference, [0.3])
+    pd = PdGravity(robot, Gains([10.0], [5.0], [2.0]), None).law([0.4], [0.1], reference, [0.3])
     assert pd.total == pytest.approx([weight + 10.0 * 0.1 + 2.0 * 0.1 + 5.0 * 0.3])
     assert pd.inertia == pd.coriolis == [0.0]
     hand = GravityCompensation(robot, 0.6).law([0.4], [0.1])
@@ -128,7 +128,7 @@ def test_integral_removes_what_an_unknown_load_leaves():
     assert np.abs(with_integral.error[-1]).max() < 1e-4
 
 
-def test_pd_gravity_settles_where_it_is_told():
+def test_pd_gravity_settles_at_its_target():
     robot = chain(4, Friction(viscous=0.2))
     goal = np.array([0.3, -0.2, 0.5, 0.1])
     law = PdGravity(robot, Gains(np.full(4, 40.0), np.zeros(4), np.full(4, 8.0)))

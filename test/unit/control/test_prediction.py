@@ -11,7 +11,7 @@ from support.mechanisms import four_bar
 from support.supervised import Rig, settings
 
 import rne_dynamics as rne
-from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.computed_torque import VISCOUS, ComputedTorque
 from rne_dynamics.control.friction_compensation import FrictionCompensation
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.prediction import LONGEST_DELAY, Predictor
@@ -75,9 +75,7 @@ def test_it_is_where_the_arm_will_be(robot, friction, delay):
 def test_stiff_viscous_friction_does_not_make_it_unstable():
     model = rne.load_urdf("puma560")
     law = law_of(model, 20.0)
-    stiff = law.packed[3].copy()
-    stiff[:, 3] = 1e4  # N m s/rad: a time constant of 0.02 ms at the wrist
-    object.__setattr__(law, "packed", (*law.packed[:3], stiff, *law.packed[4:]))
+    law.table[VISCOUS] = 1e4  # N m s/rad: a time constant of 0.02 ms at the wrist
     predictor, q, qd = Predictor(law, 0.02), np.zeros(6), np.full(6, 0.5)
     predictor.note(0, np.zeros(6))
     _, after = predictor.predict(q, qd, 20 * MS, 20 * MS, qd)

@@ -16,7 +16,7 @@ from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
 from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.ros.machine import load_machine
+from rne_dynamics.ros.described_robot import load_robot
 
 TABLE = """\
 dh:
@@ -103,9 +103,9 @@ def test_every_command_takes_it(command: str, file: Path, capsys) -> None:
 
 def test_check_finds_what_the_table_leaves_out(file: Path, capsys) -> None:
     assert main(["check", str(file), "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["urdf"]["file"] == f"{file} (as URDF)"
-    assert "joint 'joint3'" in {f["element"] for f in told["urdf"]["findings"]}  # continuous, without <limit>
+    report = json.loads(capsys.readouterr().out)
+    assert report["urdf"]["file"] == f"{file} (as URDF)"
+    assert "joint 'joint3'" in {f["element"] for f in report["urdf"]["findings"]}  # continuous, without <limit>
 
 
 def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) -> None:
@@ -122,7 +122,7 @@ def test_check_finds_right_angles_with_too_few_digits(tmp_path: Path, capsys) ->
         ("warning", 6, "dh link 'link3' alpha"),
     ]
     assert "is 1.5708, which is 4e-06 rad off" in found[0]["message"]
-    assert found[0]["mend"] == "write 1.5707963267948966 if that is meant"
+    assert found[0]["fix"] == "write 1.5707963267948966 if that is meant"
     assert rne.load_model(file).n == 6
 
 
@@ -144,9 +144,9 @@ def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsy
     assert np.array_equal(rne.friction_torque(again, qd), rne.friction_torque(robot, qd))
 
 
-def test_nodes_take_it_and_publish_the_urdf_it_stands_for(file: Path) -> None:
+def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:
     """The parameter `model`, some joints locked, and what viewers get as robot_description."""
-    described = load_machine(str(file), "", ["waist", "joint3"], [])
+    described = load_robot(str(file), "", ["waist", "joint3"], [])
     assert rigid(described.machine).joint_names == ("waist", "joint3")
     assert described.locked == {"joint2": 0.0}
     read = urdf_source(file)

@@ -1,4 +1,4 @@
-"""Flexible links in model files: everything arrives, every fault has its line, value and mend."""
+"""Flexible links in model files: all values are read, every fault has its line, value and fix."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def assert_same(a: ModalLink, b: ModalLink) -> None:
 
 def test_everything_arrives() -> None:
     arm = flexible(ARM)
-    assert [x.link for x in arm.links] == ["link1", "link2"]
+    assert [x.link for x in arm.flexible_links] == ["link1", "link2"]
     assert arm.mode_names == ("link1/y1", "link1/y2", "link2/y1", "link2/z1", "link2/z2", "link2/torsion1")
     section = rod(0.004, "steel")
     expected = Beam(
@@ -123,7 +123,7 @@ def test_sections_are_what_they_are_as_numbers() -> None:
     assert set(SECTIONS) == {"tube", "rod", "rectangle"}
 
 
-def test_tapers_are_of_finite_elements_unless_told() -> None:
+def test_tapers_are_of_finite_elements_by_default() -> None:
     taper = (
         "length: 0.5, mass_per_length: [0.2, 0.1], EI: [1, 0.6, 0.5], polar: [1e-7, 0.5e-7], GJ: 0.5, "
         "modes: {y: 1, torsion: 1}"
@@ -135,7 +135,7 @@ def test_tapers_are_of_finite_elements_unless_told() -> None:
         one(f"{taper}, shapes: pinned")
 
 
-def test_shapes_of_a_free_tip_carry_nothing_unless_told() -> None:
+def test_shapes_of_a_free_tip_have_no_tip_load_by_default() -> None:
     beam = "length: 0.5, mass_per_length: 0.2, EI: 1, modes: {y: 2}, damping: 0.01"
     tip = "tip: {mass: 0.1, inertia: [0, 0, 0.0005]}"
     for shapes in ("clamped_mass", "pinned", "finite_element"):
@@ -148,7 +148,7 @@ def test_shapes_of_a_free_tip_carry_nothing_unless_told() -> None:
     assert np.trace(loaded.damping) > np.trace(free.damping)
 
 
-def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
+def test_modal_matrices_from_a_file_in_its_folder(tmp_path: Path) -> None:
     modal = modal_link(Beam("any", 0.5, np.array([0.2]), np.array([1.0]), modes=(2, 0, 0)))
     save_modal_link(tmp_path / "link2.npz", modal)
     file = tmp_path / "model.yaml"
@@ -158,12 +158,12 @@ def test_modal_matrices_from_a_file_beside_it(tmp_path: Path) -> None:
         found = rne.load_model(file)
         assert isinstance(found, FlexibleArm)
         assert found.mode_names == ("link2/y1", "link2/y2")
-        np.testing.assert_allclose(found.links[0].stiffness, modal.stiffness, rtol=1e-12)
+        np.testing.assert_allclose(found.flexible_links[0].stiffness, modal.stiffness, rtol=1e-12)
     file.write_text((text % "nix.npz").replace("modal", "\n\n  modal"))
     with pytest.raises(DescriptionError, match=r"model.yaml:4: flexible link 'link2' modal: .*nix.npz"):
         rne.load_model(file)
     file.write_text((text % "link2.npz").replace("link: link2", "link: link2, length: 1"))
-    with pytest.raises(DescriptionError, match=r"model.yaml:2: flexible link 'link2' length: is given beside modal"):
+    with pytest.raises(DescriptionError, match=r"model.yaml:2: flexible link 'link2' length: .* together with modal"):
         rne.load_model(file)
 
 
@@ -172,11 +172,11 @@ def test_payload_and_lock() -> None:
     plain, loaded = flexible(ARM), flexible(ARM, payload=load)
     in_file = flexible(f"{ARM}payload: {{link: tip, mass: 0.4}}\n")
     assert loaded.mass == pytest.approx(plain.mass + 0.4)
-    for part, same in zip(loaded.links, in_file.links, strict=True):
+    for part, same in zip(loaded.flexible_links, in_file.flexible_links, strict=True):
         assert_same(part, same)
     # the first link's shapes are those for the payload; with_payload keeps them
-    assert not np.allclose(loaded.links[0].stiffness, plain.links[0].stiffness, rtol=1e-6)
-    assert_same(plain.with_payload(load).links[0], plain.links[0])
+    assert not np.allclose(loaded.flexible_links[0].stiffness, plain.flexible_links[0].stiffness, rtol=1e-6)
+    assert_same(plain.with_payload(load).flexible_links[0], plain.flexible_links[0])
     held = flexible(ARM, lock={"joint2": 1.5})
     assert held.joint_names == ("joint1",)
     assert held.mode_names == plain.mode_names
@@ -247,7 +247,7 @@ FAULTS = {
     ),
     "neither": (
         ("    mass_per_length: 0.2\n", ""),
-        "<text>:4: flexible link 'link1': neither section nor mass_per_length is given; write `section:",
+        "<text>:4: flexible link 'link1': neither section nor mass_per_length is given; write for example `section:",
     ),
     "both": (
         ("    section:", "    GJ: 2\n    section:"),
@@ -358,7 +358,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_have_line_link_value_and_mend(fault: str) -> None:
+def test_faults_have_line_link_value_and_fix(fault: str) -> None:
     change, expected = FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
         rne.load_model(changed(change))

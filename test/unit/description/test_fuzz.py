@@ -1,4 +1,4 @@
-"""Whatever is done to a URDF, it loads or is refused: no other exception, no output, no NaN in the model."""
+"""Randomly changed URDFs load or are refused: no other exception, no output, no NaN in the model."""
 
 from __future__ import annotations
 

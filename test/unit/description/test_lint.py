@@ -1,4 +1,4 @@
-"""Every fault the checks know, with its line, element, value and mend; and no fault in what is right."""
+"""Every fault that the checks find, with line, element, value and fix; valid descriptions have none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def chain(first: str, second: str = "") -> str:
     )
 
 
-#: text, line, element, what the message must say, what the mend must say
+#: text, line, element, what the message must say, what the fix must say
 ERRORS = {
     "root_is_sdf": ("<sdf/>", 1, "<sdf>", "must be <robot>", "convert the SDF"),
     "no_link": ("<robot name='a'>\n</robot>", 1, "<robot>", "no <link>", "give the file of a robot"),
@@ -63,13 +63,13 @@ ERRORS = {
         robot(*TWO, link("c"), joint("j1", "a", "c"), joint("j2", "b", "c")), 6, "joint 'j2'", "two parents: 'a'",
         "delete",
     ),
-    "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root beside 'a'", "add a joint"),
+    "two_roots": (robot(*TWO, link("c"), joint("j", "a", "b")), 4, "link 'c'", "second root, besides", "add a joint"),
     "joint_on_itself": (robot(link("a"), joint("j", "a", "a")), 3, "joint 'j'", "'a' with itself", "two different"),
     "loop_of_all": (
         robot(*TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 2, "link 'a'", "'a', 'b' form a loop",
         "cut the loop",
     ),
-    "loop_beside_the_root": (
+    "loop_next_to_the_root": (
         robot(link("r"), *TWO, joint("j1", "a", "b"), joint("j2", "b", "a")), 3, "link 'a'", "loop", "cut the loop",
     ),
     "second_inertial": (
@@ -213,7 +213,7 @@ WARNINGS = {
         arm((f"      <inertia {INERTIA}/>\n", "\n")), 4, "link 'upper' <inertia>", "point mass", "add <inertia>",
     ),
     "triangle_inequality": (
-        arm(('izz="0.04"', 'izz="0.06"')), 6, "link 'upper' <inertia>", "0.02 + 0.03 < 0.06", "from CAD anew",
+        arm(('izz="0.04"', 'izz="0.06"')), 6, "link 'upper' <inertia>", "0.02 + 0.03 < 0.06", "from CAD again",
     ),
     "inertia_slightly_indefinite": (
         arm(('ixy="0"', 'ixy="0.026"')), 6, "link 'upper' <inertia>", "not positive definite", "products",
@@ -260,9 +260,9 @@ def the_finding(text: str, severity: Severity, line: int, element: str, says: st
 
 
 @pytest.mark.parametrize("case", ERRORS)
-def test_errors_name_line_element_value_and_mend(case: str) -> None:
-    text, line, element, says, mend = ERRORS[case]
-    assert mend in the_finding(text, Severity.ERROR, line, element, says).mend
+def test_errors_name_line_element_value_and_fix(case: str) -> None:
+    text, line, element, says, fix = ERRORS[case]
+    assert fix in the_finding(text, Severity.ERROR, line, element, says).fix
 
 
 @pytest.mark.parametrize("case", ERRORS)
@@ -275,9 +275,9 @@ def test_load_urdf_refuses_every_error_in_one_line_with_the_file(case: str) -> N
 
 
 @pytest.mark.parametrize("case", WARNINGS)
-def test_warnings_name_line_element_value_and_mend(case: str) -> None:
-    text, line, element, says, mend = WARNINGS[case]
-    assert mend in the_finding(text, Severity.WARNING, line, element, says).mend
+def test_warnings_name_line_element_value_and_fix(case: str) -> None:
+    text, line, element, says, fix = WARNINGS[case]
+    assert fix in the_finding(text, Severity.WARNING, line, element, says).fix
 
 
 @pytest.mark.parametrize("case", WARNINGS)
@@ -299,7 +299,7 @@ def test_the_sample_arm_has_no_finding() -> None:
 def test_a_missing_root_is_one_finding_and_no_loop() -> None:
     report = lint(ERRORS["missing_root"][0])
     assert [(f.line, f.element) for f in report.findings] == [(5, "joint 'j1' <parent>")]
-    # a loop that hangs on nothing is one all the same
+    # a loop without a parent is a loop too
     lines = ERRORS["missing_root"][0].replace("</robot>", "")
     more = lint("\n".join([lines, link("d"), link("e"), joint("k", "d", "e"), joint("l", "e", "d"), "</robot>"]))
     assert ["'d', 'e' form a loop" in f.message for f in more.findings] == [False, True]
@@ -358,7 +358,7 @@ def test_a_mimic_that_carries_the_weight_of_a_massless_leader_is_enough() -> Non
     assert lint(text).findings == ()
 
 
-def test_two_roots_that_point_at_each_other_are_told_apart_from_loops() -> None:
+def test_two_roots_that_point_at_each_other_are_not_reported_as_a_loop() -> None:
     report = lint(robot(link("a"), link("b"), link("c")))
     assert [f.element for f in report.of(Severity.ERROR)] == ["link 'b'", "link 'c'"]
 

@@ -66,7 +66,7 @@ def test_empty_files(data: bytes) -> None:
         ("solid arm\nfacet normal 0 0 0", 1, "this is not XML"),
     ],
 )
-def test_what_stands_before_the_first_element_is_shown(text: str, line: int, says: str) -> None:
+def test_text_before_the_first_element_is_shown(text: str, line: int, says: str) -> None:
     message = fault(text)
     assert message.startswith(f"arm.urdf:{line}: file: ")
     assert says in message
@@ -74,7 +74,7 @@ def test_what_stands_before_the_first_element_is_shown(text: str, line: int, say
 
 
 @pytest.mark.parametrize(
-    ("data", "line", "says", "mend"),
+    ("data", "line", "says", "fix"),
     [
         (b"<robot>\n<link>\n</robot>", 3, "mismatched tag", "close every element"),
         (b"<robot>\n<link", 2, "unclosed token", "ends too early"),
@@ -90,11 +90,11 @@ def test_what_stands_before_the_first_element_is_shown(text: str, line: int, say
         (b"<?xml version='1.0' encoding='utf-16'?>\n<robot/>", 1, "encoding", "save the file as UTF-8"),
     ],
 )
-def test_xml_faults_name_line_fault_and_mend(data: bytes, line: int, says: str, mend: str) -> None:
+def test_xml_faults_name_line_fault_and_fix(data: bytes, line: int, says: str, fix: str) -> None:
     message = fault(data)
     assert message.startswith(f"arm.urdf:{line}: XML")
     assert says in message
-    assert any(m in message for m in mend.split("|"))
+    assert any(m in message for m in fix.split("|"))
 
 
 @pytest.mark.parametrize(

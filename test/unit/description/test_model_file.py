@@ -317,7 +317,7 @@ SCHEMA_FAULTS = {
     ),
     "kind and blocked": (
         ("kind: revolute", "kind: revolute\n    blocked: [x]"),
-        "<text>:4: loop 'hinge': both kind and blocked are given; one says how the loop is closed",
+        "<text>:4: loop 'hinge': both kind and blocked are given; one of them is needed",
     ),
     "neither": (
         ("    kind: revolute\n", ""),
@@ -353,7 +353,7 @@ SCHEMA_FAULTS = {
     ),
     "nothing actuated": (
         ("[crank_joint]", "[]"),
-        "<text>:2: actuated: is an empty list; something must drive it",
+        "<text>:2: actuated: is an empty list; at least one joint must be driven",
     ),
     "actuated unknown": (
         ("[crank_joint]", "[crank]"),
@@ -411,7 +411,7 @@ SCHEMA_FAULTS = {
 
 
 @pytest.mark.parametrize("fault", SCHEMA_FAULTS)
-def test_schema_faults_have_line_element_value_and_mend(fault: str) -> None:
+def test_schema_faults_have_line_element_value_and_fix(fault: str) -> None:
     change, expected = SCHEMA_FAULTS[fault]
     with pytest.raises(DescriptionError) as caught:
         rne.load_model(changed(change))

@@ -1,4 +1,4 @@
-"""Lenient loading: what is repaired, as what, with which warning; and what stays refused."""
+"""Lenient loading: repairs, their warnings, and faults that stay errors."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_a_sound_file_has_no_repairs() -> None:
     assert (report.findings, report.repairs, report.repairable) == ((), (), False)
 
 
-def test_all_repairs_at_once_and_other_faults_beside_them() -> None:
+def test_all_repairs_at_once_with_other_faults() -> None:
     text = arm(
         ('lower="-1"', 'lower="3"'), ('effort="30"', 'effort="-1"'), ('velocity="4"', 'velocity="-1"'),
         ('<axis xyz="0 1 0"/>', '<axis xyz="0 1 0"/><axis xyz="0 1 0"/><axis xyz="1 0 0"/><xacro:x/>'),
@@ -187,9 +187,9 @@ def test_commands_take_it(command: list[str], tmp_path: Path, capsys: pytest.Cap
     assert "--lenient" in refused.err + refused.out
     assert main([*robot, "--lenient"]) == 0
     done = capsys.readouterr()
-    told = done.out if command == ["check"] else done.err
-    assert "the first is used" in told
-    assert command == ["check"] or f"{path}:13: joint 'shoulder' <origin>: " in told
+    output = done.out if command == ["check"] else done.err
+    assert "the first is used" in output
+    assert command == ["check"] or f"{path}:13: joint 'shoulder' <origin>: " in output
     assert main(robot) == 1
     assert "the first is used" not in capsys.readouterr().err
 
@@ -201,8 +201,8 @@ def test_check_shows_every_repair(case: str, tmp_path: Path, capsys: pytest.Capt
     assert main(["check", str(path)]) == 1
     assert "loads with --lenient" in capsys.readouterr().out
     assert main(["check", str(path), "--lenient", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["ok"], told["repairs"], told["counts"]["error"]) == (True, 1, 0)
+    output = json.loads(capsys.readouterr().out)
+    assert (output["ok"], output["repairs"], output["counts"]["error"]) == (True, 1, 0)
 
 
 def test_of_a_model_file_the_urdf_is_repaired(tmp_path: Path) -> None:

@@ -21,8 +21,8 @@ def test_files_of_the_checkout() -> None:
     assert list(shipped_robots()) == sorted(shipped_robots())
 
 
-def test_what_is_not_there_says_where_it_was_looked_for() -> None:
-    with pytest.raises(DescriptionError, match=r"'urdf/none\.urdf'.*looked in: .*pip install"):
+def test_a_missing_data_file_error_lists_the_folders() -> None:
+    with pytest.raises(DescriptionError, match=r"'urdf/none\.urdf'.*searched: .*pip install"):
         share_file("urdf/none.urdf")
 
 

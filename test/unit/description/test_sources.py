@@ -34,7 +34,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package `arm_description` in an ament prefix, with a secret beside it."""
+    """A package `arm_description` in an ament prefix, with a secret next to it."""
     share = tmp_path / "prefix" / "share"
     folder = share / "arm_description"
     (folder / "urdf").mkdir(parents=True)
@@ -109,7 +109,7 @@ def test_empty_text(source: str | bytes) -> None:
 
 
 def test_text_with_half_characters() -> None:
-    assert "<text>:1: has the half character '\\ud800'" in refusal('<robot name="\ud800"/>')
+    assert "<text>:1: has the lone surrogate '\\ud800'" in refusal('<robot name="\ud800"/>')
 
 
 def test_a_string_is_what_it_is_whatever_encoding_it_declares() -> None:
@@ -280,7 +280,7 @@ def test_arguments_without_xacro_are_refused(file: Path) -> None:
         assert "(mass) are for xacro only; give a file that ends in .xacro" in refusal(source, mappings={"mass": "1"})
 
 
-def test_xacro_that_is_missing_names_the_mend(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_xacro_that_is_missing_names_the_fix(xacro_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "xacro", None)
     with pytest.raises(MissingDependencyError, match=re.escape(install_ros("xacro", "xacro"))):
         load_urdf(xacro_file)

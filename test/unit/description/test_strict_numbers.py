@@ -34,7 +34,7 @@ def test_good_numbers_have_no_finding() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "count", "says", "mend"),
+    ("text", "count", "says", "fix"),
     [
         ("1,5 0 0", 3, "'1,5 0 0'", "write '1.5', with a decimal point"),
         ("1,2,3", 3, "'1,2,3'", "write '1 2 3', without commas"),
@@ -49,12 +49,12 @@ def test_good_numbers_have_no_finding() -> None:
         ("x" * 500, 1, "x" * 50, "as a number"),
     ],
 )
-def test_bad_numbers_are_shown_with_the_mend(text: str, count: int, says: str, mend: str) -> None:
+def test_bad_numbers_are_shown_with_the_fix(text: str, count: int, says: str, fix: str) -> None:
     values, (finding,) = read(text, count)
     assert values is None
     assert finding.line == 7
     assert finding.element == "joint 'a' <origin>"
     assert says in finding.message
     assert "finite number" in finding.message
-    assert mend in finding.mend
+    assert fix in finding.fix
     assert len(str(finding)) < 300

@@ -84,13 +84,13 @@ def test_two_drives_on_a_joint_add_up_with_a_warning() -> None:
             "joint 'elbow', which does not exist",
         ),
         ("<joint/><actuator><rotorInertia>1</rotorInertia></actuator>", 17, "joint '', which does not exist"),
-        (f"{JOINT}{JOINT}<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "only one actuator on one joint"),
+        (f"{JOINT}{JOINT}<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "needs one actuator and one joint"),
         (
             f"{JOINT}<actuator><rotorInertia>1</rotorInertia></actuator><actuator/>",
             17,
-            "only one actuator on one joint",
+            "needs one actuator and one joint",
         ),
-        ("<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "only one actuator on one joint"),
+        ("<actuator><rotorInertia>1</rotorInertia></actuator>", 17, "needs one actuator and one joint"),
     ],
 )
 def test_what_cannot_be_used_is_left_out_with_a_warning(inside: str, line: int, says: str) -> None:

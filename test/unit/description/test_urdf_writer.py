@@ -19,8 +19,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.share import shipped_robots
-from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.description.urdf_writer import rpy_of
+from rne_dynamics.description.urdf_tree import rotation_rpy, rpy_of
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, TreeJoint, TreeLink
 

@@ -16,6 +16,7 @@ from support.wheel import NOT_ROBOTS, wheel_robots, wheel_urdf, wheel_urdfs
 from urdf_parser_py.urdf import URDF
 
 from rne_dynamics.description.lint import lint
+from rne_dynamics.description.markup import read_markup
 from rne_dynamics.description.second_reader import refusal_of_urdf_parser_py
 from rne_dynamics.description.share import share_file
 from rne_dynamics.description.sources import read_source
@@ -113,7 +114,8 @@ REFUSED = {
 
 @pytest.mark.parametrize("path", wheel_robots(), ids=name)
 def test_urdf_parser_py_reads_the_same_numbers(path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    refusal = refusal_of_urdf_parser_py(read_source(path))
+    source = read_source(path)
+    refusal = refusal_of_urdf_parser_py(source, read_markup(source.data, source.name))
     assert capfd.readouterr() == ("", "")
     if path.name in REFUSED:
         element, why = REFUSED[path.name]

@@ -2,7 +2,7 @@
 
 Planar two-link arm against closed form; the Shuttle's six-joint arm against Walker and Orin; prescribed base motion
 against a base that its own reaction drives, and against Pinocchio; control wrenches at both joints of a link;
-actuator inertia; trees; joints geared to one another.
+actuator inertia; trees; mimic joints, which composite bodies and Cholesky serve.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import share_file
-from rne_dynamics.dynamics.composite import walker_orin
 from rne_dynamics.errors import SingularInertiaError
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.layout import MULTIPLIER, VELOCITY_INDEX
 from rne_dynamics.model.tree import JointKind, KinematicTree, Mimic, TreeJoint, TreeLink, rotation_about
 
-GEARED = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
-MIXED = ("shuttle_arm", "scara", "icub_reduced.urdf", "tiago_dual.urdf", *GEARED)
+MIMIC = ("baxter.urdf", "panda.urdf", "talos_full_v2.urdf")
+MIXED = ("shuttle_arm", "scara", "icub_reduced.urdf", "tiago_dual.urdf", *MIMIC)
 
 
 def random_base(rng: np.random.Generator, rows: int | None = None) -> rne.BaseMotion:
@@ -224,43 +223,37 @@ def test_random_trees_against_walker_orin_and_there_and_back(seed):
     load = {str(link): rng.normal(size=6) for link in rng.choice(model.link_names, 2)}
     tau = rne.inverse_dynamics(model, q, qd, qdd, wrenches=load, base_motion=base)
     nasser = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)
-    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin")
+    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin_columns")
     scale = one_by_one(model, q, qd, tau)
     assert relative_error(nasser, other, scale=scale) < 1e-12
     assert relative_error(nasser, qdd, scale=scale) < 1e-12
 
 
-# --- joints that are geared to one another
+# --- mimic joints
 
 
-def test_geared_robots_go_through_the_recursion(monkeypatch):
-    """No mass matrix behind it: engines that are compared on a robot with mimic joints are two."""
-
-    def refuse(*_):
-        raise AssertionError("the mass matrix was asked for")
-
-    monkeypatch.setattr(walker_orin, "walker_orin_batch", refuse)
-    for name in GEARED:
-        model = robot(name)
-        assert model.has_mimic
-        assert np.isfinite(rne.forward_dynamics(model, model.neutral, np.zeros(model.n), np.zeros(model.n))).all()
-
-
-@pytest.mark.parametrize("case", [(n, b) for n in GEARED for b in ("fixed", "floating")], ids="-".join)
-def test_geared_robots_against_walker_orin(case):
+@pytest.mark.parametrize("case", [(n, b) for n in MIMIC for b in ("fixed", "floating")], ids="-".join)
+def test_robots_with_mimic_joints_against_columns_by_inverse_dynamics(case):
     model = robot(*case)
+    assert model.has_mimic
     rng = np.random.default_rng(94)
     q = rne.random_configuration(model, rng, 100)
     qd, tau = rng.normal(size=(2, 100, model.n))
     load = {link: rng.normal(size=(100, 6)) for link in model.link_names[-3:]}
     base = None if model.base == "floating" else random_base(rng, 100)
-    nasser = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)
-    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin")
-    assert max(relative_error(a, b) for a, b in zip(nasser, other, strict=True)) < 1e-11
+    found = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base)
+    other = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method="walker_orin_columns")
+    assert max(relative_error(a, b) for a, b in zip(found, other, strict=True)) < 1e-11
+    for method in ("nasser", "walker_orin"):
+        same = rne.forward_dynamics(model, q, qd, tau, wrenches=load, base_motion=base, method=method)
+        assert np.array_equal(same, found)
+    one = rne.forward_dynamics(model, q[0], qd[0], tau[0])  # the packed way
+    again = rne.forward_dynamics(model, q[:1], qd[:1], tau[:1], method="walker_orin")[0]
+    assert relative_error(one, again) < 1e-13
 
 
 @pytest.mark.parametrize("ratio", [-1.6, 0.0, 1.0, 40.0])
-def test_a_geared_two_link_arm_in_closed_form(ratio):
+def test_a_two_link_arm_with_a_mimic_joint_in_closed_form(ratio):
     system = GearedTwoLink(ratio=ratio)
     model = rne.assemble(system.tree())
     q, qd, qdd = np.array([0.7]), np.array([-1.3]), np.array([2.1])
@@ -276,7 +269,7 @@ def test_a_finger_of_no_weight_that_leads_or_follows(finger, mass):
     model = rne.assemble(replace(tree, links=links))
     rng = np.random.default_rng(95)
     q, qd, tau = rng.normal(size=(3, 2))
-    other = rne.forward_dynamics(model, q, qd, tau, method="walker_orin")
+    other = rne.forward_dynamics(model, q, qd, tau, method="walker_orin_columns")
     assert relative_error(rne.forward_dynamics(model, q, qd, tau), other) < 1e-12
 
 

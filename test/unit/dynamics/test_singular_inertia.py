@@ -127,7 +127,7 @@ def test_mechanisms_and_flexible_arms_refuse():
             for method in ("walker_orin", "constraint_forces"):
                 with pytest.raises(SingularInertiaError, match="joint 'spin'"):
                     closed_forward_dynamics(closed, [0.8, 0.1], [0.3, 0.2], [1.0, 2.0], method=method)
-            bending = FlexibleArm(rne.assemble(with_tool(arm.robot.tree, "tip", axis, body)), arm.links)
+            bending = FlexibleArm(rne.assemble(with_tool(arm.robot.tree, "tip", axis, body)), arm.flexible_links)
             with pytest.raises(SingularInertiaError, match="joint 'spin'"):
                 flexible_forward_dynamics(bending, [0.1, 0.2], [0.0], [0.3, 0.2], [0.0], [1.0, 2.0])
 

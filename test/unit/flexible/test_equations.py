@@ -43,7 +43,7 @@ def hanging(request: pytest.FixtureRequest) -> FlexibleArm:
 
 
 def arms(hanging: FlexibleArm) -> list[FlexibleArm]:
-    return [hanging, two_link_arm(stiffening=any(link.shortening.any() for link in hanging.links))]
+    return [hanging, two_link_arm(stiffening=any(link.shortening.any() for link in hanging.flexible_links))]
 
 
 def test_undeflected_it_is_the_rigid_arm(hanging: FlexibleArm) -> None:
@@ -76,9 +76,9 @@ def test_as_the_links_get_stiffer_the_efforts_become_the_rigid_arms() -> None:
 
 
 def test_inertia_matrix_is_symmetric_positive_definite(hanging: FlexibleArm) -> None:
-    """Every mode at once up to a tenth of the length; half that where shortening counts, for its square does not."""
+    """Every mode at once up to 10 % of the length; half that where shortening counts, for its square does not."""
     for arm in arms(hanging):
-        size = 0.05 if any(link.shortening.any() for link in arm.links) else 0.1
+        size = 0.05 if any(link.shortening.any() for link in arm.flexible_links) else 0.1
         for seed in range(20):
             J, _ = equations_of_motion(arm, *random_state(arm, seed, size))
             assert np.array_equal(J, J.T)
@@ -109,7 +109,7 @@ def test_rest_of_the_equations_is_the_slope_of_the_energies(hanging: FlexibleArm
 
         gained = (8.0 * (energy(h) - energy(-h)) - (energy(2.0 * h) - energy(-2.0 * h))) / (12.0 * h)
         lost = sum(
-            float(x @ link.damping @ x) for link in arm.links for x in [deltad[arm.mode_slice(link.link)]]
+            float(x @ link.damping @ x) for link in arm.flexible_links for x in [deltad[arm.mode_slice(link.link)]]
         )  # fmt: skip
         assert gained == pytest.approx(float(tau @ qd) - lost, abs=1e-7 * abs(energy(0.0)) + 1e-7)
 
@@ -189,7 +189,7 @@ def test_the_mass_centre_is_the_slope_of_the_energy_over_gravity(hanging: Flexib
     for arm in arms(hanging):
         q, delta, _, _ = random_state(arm, 3)
         weighed = [
-            flexible_potential_energy(FlexibleArm(assemble(arm.robot.tree, gravity=g), arm.links), q, delta)
+            flexible_potential_energy(FlexibleArm(assemble(arm.robot.tree, gravity=g), arm.flexible_links), q, delta)
             for g in (np.zeros(3), *(-np.eye(3)))
         ]
         center = flexible_center_of_mass(arm, q, delta)
@@ -252,7 +252,7 @@ def test_what_is_refused() -> None:
 def test_a_mode_that_moves_no_mass_is_named() -> None:
     """A link whose bending moves nothing, with nothing at its end."""
     arm = cantilever(Beam("beam", LENGTH, np.array([0.2]), np.array([1.0]), modes=(1, 0, 0)))
-    link = arm.links[0]
+    link = arm.flexible_links[0]
     light = replace(link, first=0.0 * link.first, second=0.0 * link.second)
     with pytest.raises(SingularInertiaError, match="beam/y1"):
         flexible_forward_dynamics(FlexibleArm(arm.robot, (light,)), [0.0], [0.0], [0.0], [0.0], [1.0])

@@ -45,7 +45,7 @@ def test_what_is_fixed_at_the_root_stays_part_of_the_link() -> None:
             TreeJoint("screw", JointKind.FIXED, "motor", "bracket", position=np.array([0.3, 0.0, 0.0])),
         ),
     )
-    loaded = FlexibleArm(assemble(tree), arm.links)
+    loaded = FlexibleArm(assemble(tree), arm.flexible_links)
     assert loaded.body_model.bodies == 3
     assert loaded.body_model.links["bracket"].body == loaded.body_model.links["link2"].body
 
@@ -54,14 +54,14 @@ def test_a_payload_makes_a_heavier_arm_with_the_same_shapes() -> None:
     arm = two_link_arm()
     loaded = arm.with_payload(Payload("tip", 0.2, (0.01, 0.0, 0.0)))
     assert loaded.mass == pytest.approx(arm.mass + 0.2)
-    assert loaded.links == arm.links
+    assert loaded.flexible_links == arm.flexible_links
     with pytest.raises(ModelError, match=r"no link named 'tipp'"):
         arm.with_payload(Payload("tipp", 0.2))
 
 
 def test_refusals() -> None:
     arm = two_link_arm()
-    tree, link = arm.robot.tree, arm.links[0]
+    tree, link = arm.robot.tree, arm.flexible_links[0]
     with pytest.raises(ModelError, match=r"no flexible link with a mode"):
         FlexibleArm(arm.robot, ())
     with pytest.raises(ModelError, match=r"no link named 'lnk1'.*'link1'"):
@@ -71,19 +71,19 @@ def test_refusals() -> None:
     with pytest.raises(ModelError, match=r"root link 'base' cannot be flexible"):
         FlexibleArm(arm.robot, (replace(link, link="base"),))
     with pytest.raises(ModelError, match=r"floating base"):
-        FlexibleArm(assemble(tree, base="floating"), arm.links)
+        FlexibleArm(assemble(tree, base="floating"), arm.flexible_links)
     light = tuple(replace(x, inertia=Inertia(0.05)) if x.name == "link1" else x for x in tree.links)
     with pytest.raises(ModelError, match=r"elastic part has 0.1 kg, the whole link only 0.05 kg.*inertial: hub"):
-        FlexibleArm(assemble(replace(tree, links=light)), arm.links)
+        FlexibleArm(assemble(replace(tree, links=light)), arm.flexible_links)
     short = tuple(
         replace(x, inertia=Inertia(0.1, np.array([0.5 * LENGTH, 0.0, 0.0]))) if x.name == "link1" else x
         for x in tree.links
     )
     with pytest.raises(ModelError, match=r"no rigid body is left"):
-        FlexibleArm(assemble(replace(tree, links=short)), arm.links)
+        FlexibleArm(assemble(replace(tree, links=short)), arm.flexible_links)
     follows = tuple(replace(j, mimic=Mimic("joint1")) if j.name == "joint2" else j for j in tree.joints)
     with pytest.raises(ModelError, match=r"mimic joints"):
-        FlexibleArm(assemble(replace(tree, joints=follows)), arm.links)
+        FlexibleArm(assemble(replace(tree, joints=follows)), arm.flexible_links)
     with pytest.raises(ModelError, match=r"no flexible link named 'tip'"):
         arm.flexible_link("tip")
     with pytest.raises(ModelError, match=r"flexible links.*arm\.robot"):

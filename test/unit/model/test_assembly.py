@@ -10,7 +10,8 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.assembly import align_z, assemble, with_lock, with_payload
+from rne_dynamics.model.assembly import assemble, with_lock, with_payload
+from rne_dynamics.model.bodies import align_z
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, Payload, TreeJoint, TreeLink, rotation_about
 

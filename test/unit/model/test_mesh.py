@@ -97,9 +97,9 @@ def test_surfaces_that_face_inwards_are_cavities_and_bodies_may_be_several() -> 
     hollow = trimesh.util.concatenate([CUBE, hole])
     inside = solids.box(0.02, 0.03, 0.04, density=1.0).moved(np.eye(3), (0.01, 0.0, 0.02))
     close(mesh_inertia(own(hollow), density=1.0), without(solids.box(0.1, 0.2, 0.3, density=1.0), inside), 1e-12)
-    beside = trimesh.creation.box((0.1, 0.1, 0.1))
-    beside.apply_translation((0.1, 0.0, 0.0))
-    two = mesh_inertia(own(trimesh.util.concatenate([CUBE, beside])), density=1.0)
+    neighbour = trimesh.creation.box((0.1, 0.1, 0.1))
+    neighbour.apply_translation((0.1, 0.0, 0.0))
+    two = mesh_inertia(own(trimesh.util.concatenate([CUBE, neighbour])), density=1.0)
     assert two.mass == pytest.approx(0.007)
 
 

@@ -80,7 +80,7 @@ def test_principal_axes_diagonalise_and_are_right_handed(body, R) -> None:
     assert (np.diff(principal.moments) >= 0.0).all()
     assert relative_error(principal_moments(R @ body.inertia @ R.T), principal.moments, scale=1.0) < 1e-12
     assert triangle_margin(principal.moments) >= -1e-12 * principal.moments[2]
-    check_physical(body, "cloud", mend="none")
+    check_physical(body, "cloud", fix="none")
 
 
 def test_signs_and_order_are_fixed() -> None:
@@ -172,7 +172,7 @@ def test_no_box_for_what_no_body_is() -> None:
 )
 def test_impossible_bodies_are_refused(body, said) -> None:
     with pytest.raises(ModelError, match=said):
-        check_physical(body, "part", mend="weigh it")
+        check_physical(body, "part", fix="weigh it")
 
 
 def test_axes_must_be_a_rotation() -> None:

@@ -142,7 +142,7 @@ def _difference(make, outer, inner) -> Inertia:
 @pytest.mark.parametrize("name", THIN)
 def test_thin_bodies_are_limits_of_thick_ones(name: str) -> None:
     thin = solids.SOLIDS[name](*THIN[name][0], mass=1.3)
-    # the error falls linearly with the thickness at first: halving it tells the limit
+    # the error falls linearly with the thickness at first: halving it gives the limit
     a, b = THICK_LIMIT[name](2e-4), THICK_LIMIT[name](1e-4)
     limit = 2.0 * b.about_origin - a.about_origin
     assert relative_error(thin.about_origin, limit) < 1e-6

@@ -32,7 +32,7 @@ def with_joints(arm: FlexibleArm, **changes) -> FlexibleArm:
     """The same arm with fields of both driven joints changed."""
     tree = arm.robot.tree
     joints = tuple(replace(j, **changes) if j.name != "end" else j for j in tree.joints)
-    return FlexibleArm(assemble(replace(tree, joints=joints), gravity=arm.gravity), arm.links)
+    return FlexibleArm(assemble(replace(tree, joints=joints), gravity=arm.gravity), arm.flexible_links)
 
 
 def energy(arm: FlexibleArm, state: State) -> float:

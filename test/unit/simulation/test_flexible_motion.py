@@ -76,7 +76,7 @@ def test_the_work_of_motors_less_friction_and_damping_is_the_energy_gained():
     bare = two_link_arm(damping=0.05)
     tree = bare.robot.tree
     joints = tuple(replace(j, friction=Friction(0.02)) if j.name != "end" else j for j in tree.joints)
-    arm = FlexibleArm(assemble(replace(tree, joints=joints), gravity=np.array([0.0, -9.81, 0.0])), bare.links)
+    arm = FlexibleArm(assemble(replace(tree, joints=joints), gravity=np.array([0.0, -9.81, 0.0])), bare.flexible_links)
     plant, effort, dt, state = ArmPlant(arm), np.array([1.0, 0.4]), 5e-4, moving(arm)
     D, power = damping_matrix(arm), []
     first = energy(arm, state)
@@ -144,7 +144,7 @@ def test_a_step_that_cannot_converge_says_so(arm):
 def test_states_of_flexible_arms_are_checked(arm):
     state = checked_state(arm, [0.1, 0.2])
     np.testing.assert_array_equal(state.delta, np.zeros(4))  # in its horizontal plane nothing bends it
-    hanging = FlexibleArm(assemble(arm.robot.tree, gravity=np.array([0.0, -9.81, 0.0])), arm.links)
+    hanging = FlexibleArm(assemble(arm.robot.tree, gravity=np.array([0.0, -9.81, 0.0])), arm.flexible_links)
     np.testing.assert_array_equal(checked_state(hanging, [0.1, 0.2]).delta, static_deflection(hanging, [0.1, 0.2]))
     np.testing.assert_array_equal(checked_state(hanging, [0.1, 0.2], delta=0.0).delta, np.zeros(4))
     with pytest.raises(SimulationError, match=r"delta has shape \(2,\); arm 'two_link_arm' needs \(4,\)"):

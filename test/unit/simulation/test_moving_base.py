@@ -283,7 +283,7 @@ def test_a_controller_that_knows_the_base_tracks_as_on_land(law):
     if law is PdGravity:
         inertia = np.diag(rne.mass_matrix(PUMA, START))
         gains = Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d)
-    controller, move = law(PUMA, gains), Quintic(START, START + 0.2, 0.3)
+    controller, move = law(PUMA, gains, None), Quintic(START, START + 0.2, 0.3)
     if law is PdGravity:  # which lags in motion
         move = Hold(START)
     error = {}
@@ -310,7 +310,7 @@ def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):
     base = SWELL.motion(0.4)
     reference = Reference(q, qd, qdd)
     gains = Gains(np.zeros(6), np.zeros(6), np.zeros(6))
-    terms = ComputedTorque(PUMA, gains).law(q, qd, reference, base_motion=base)
+    terms = ComputedTorque(PUMA, gains, None).law(q, qd, reference, base_motion=base)
     assert relative_error(terms.total, rne.inverse_dynamics(PUMA, q, qd, qdd, base_motion=base)) < 1e-13
     floating = GravityCompensation(PUMA, np.zeros(6)).law(q, qd, base_motion=base)
     still = np.zeros(6)

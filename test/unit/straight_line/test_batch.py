@@ -1,4 +1,4 @@
-"""`bind_batch` gives what the plain functions give, for every state or not at all."""
+"""`bind_batch` returns the results of the plain functions, or raises for the whole batch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The C text computes what the plain functions compute, where there is a C compiler."""
+"""Generated C computes the results of the plain functions, if there is a C compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The graph keeps every term once and works out what is constant."""
+"""The graph merges equal terms and folds constants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Machine code on disk: whole or not used, and a disk that takes nothing stops nobody."""
+"""Machine code on disk: damaged files are not used; a disk that cannot be written causes one warning."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def test_compiled_once_and_then_read(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("harm", ["cut", "turned", "empty", "exchanged"])
-def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
+def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
     check(chain(2))
     (path,) = folder.iterdir()
     content = path.read_bytes()
@@ -67,7 +68,7 @@ def test_a_file_that_is_not_what_was_written_is_compiled_anew(folder, harm):
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
     other = machine_code.object_code(trace(chain(2, rotor=1.0), "inverse_dynamics"), machine_code.processor())
     monkeypatch.setattr(machine_code, "object_code", lambda *_: other)
-    with pytest.warns(RuntimeWarning, match="of robot 'chain2' does not compute what it was made from"):
+    with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         f = rne.bind_batch(chain(2), "inverse_dynamics")
     assert f.engine == "general"
 
@@ -98,10 +99,18 @@ def test_another_processor_or_other_numbers_are_another_file(folder):
     assert len(keys) == 5
 
 
-def test_a_folder_that_cannot_be_written_is_told_once(tmp_path, monkeypatch):
+def test_the_key_covers_all_sources_that_the_code_is_made_of():
+    covered, package = set(machine_code.source_files()), Path(rne.__file__).parent
+    for name in ("dynamics/newton_euler/newton_euler.py", "spatial/vector.py", "compiling/plain.py", "model/layout.py"):
+        assert package / name in covered
+    for folder in ("dynamics", "spatial", "model", "straight_line"):
+        assert {*(package / folder).rglob("*.py")} <= covered
+
+
+def test_a_folder_that_cannot_be_written_causes_one_warning(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     keep_in(tmp_path / "file" / "below", monkeypatch)
-    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Mend: set NUMBA_CACHE_DIR"):
+    with pytest.warns(RuntimeWarning, match=r"cannot be kept in .*below.* Fix: set NUMBA_CACHE_DIR"):
         check(chain(2))
     with warnings.catch_warnings():
         warnings.simplefilter("error")

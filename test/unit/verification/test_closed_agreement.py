@@ -1,4 +1,4 @@
-"""The formulations of mechanisms side by side: they agree, and what is wrong in one of them shows."""
+"""Formulations of mechanisms agree, and errors in one of them are found."""
 
 from __future__ import annotations
 

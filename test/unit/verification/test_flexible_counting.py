@@ -1,4 +1,4 @@
-"""Operations of flexible arms: what is counted is what runs, and it stands beside the report's own figures."""
+"""Operations of flexible arms, counted on the code that runs, compared with the report's figures."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_beams_of_every_shape(shapes, stiffening):
 @pytest.mark.parametrize("shapes", get_args(Shapes))
 def test_the_stiffness_is_that_of_the_shapes_curvature(shapes):
     arm, beams = two_beams(shapes, stiffening=False)
-    for beam, link in zip(beams, arm.links, strict=True):
+    for beam, link in zip(beams, arm.flexible_links, strict=True):
         K = strain_stiffness(beam, link)
         np.testing.assert_allclose(link.stiffness, K, rtol=0.0, atol=1e-10 * np.abs(K).max())
 
@@ -155,6 +155,6 @@ def test_its_energies_are_those_its_equations_keep():
         ends.append(kinetic + potential)
     rate = (ends[0] - 8.0 * ends[1] + 8.0 * ends[2] - ends[3]) / (12.0 * h)
     damping = np.zeros((arm.modes, arm.modes))
-    for link in arm.links:
+    for link in arm.flexible_links:
         damping[arm.mode_slice(link.link), arm.mode_slice(link.link)] = link.damping
     assert rate == pytest.approx(tau @ qd - deltad @ damping @ deltad, rel=1e-6)

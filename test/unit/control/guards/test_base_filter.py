@@ -53,12 +53,12 @@ def test_it_finds_the_motion_of_the_root_link(kind, oriented):
 
 
 def test_what_is_left_when_messages_stop_is_gravity_as_it_was_last_seen():
-    oriented, blind = BaseFilter(sensor(), G), BaseFilter(sensor(), G)
+    oriented, unoriented = BaseFilter(sensor(), G), BaseFilter(sensor(), G)
     t = fed(oriented, end=9.0, period=0.02)
-    fed(blind, end=9.0, period=0.02, oriented=False)
+    fed(unoriented, end=9.0, period=0.02, oriented=False)
     assert not oriented.stale(t + 0.05)
     assert oriented.stale(t + 0.2)
-    for filter_, close in ((oriented, 1e-9), (blind, 2.0)):
+    for filter_, close in ((oriented, 1e-9), (unoriented, 2.0)):
         packed = filter_.still().packed(G)
         assert not packed[:6].any()
         assert not packed[9:].any()

@@ -20,12 +20,12 @@ def report(asked, *, qd=(0.0, 0.0, 0.0), rate=np.inf, saturation="joint", q=Q):
         [87.0, 50.0, 20.0], rate, 1.0, -2.0, 2.0, 0.1, saturation=saturation, joints=("base", "elbow", "wrist")
     )
     limiter = EffortLimiter(limits)
-    limiter.weigh(np.full(3, 0.5))
+    limiter.update_inertia(np.full(3, 0.5))
     limited = limiter.limit(asked.gravity, asked.total - asked.gravity, q, np.array(qd), 0.001)
     return clamp_report(asked, limited, limits, q)
 
 
-def test_the_terms_are_told_in_order_of_size_and_small_ones_left_out():
+def test_terms_are_listed_by_size_without_small_ones():
     said = report(terms(gravity=[60.0, 0, 0], feedback=[55.0, 0, 0], inertia=[15.0, 0, 0], coriolis=[0.1, 0, 0]))
     assert said == (
         "joint 'base' asked for 130.1 (gravity 60, feedback 55, inertia 15) and got 87: its effort limit is 87"
@@ -39,7 +39,7 @@ def test_walls_and_stops_say_where_the_joint_is():
     assert "base" not in said
 
 
-def test_overspeed_and_rate_are_told():
+def test_overspeed_and_rate_are_named():
     assert "it is faster than its velocity limit 1" in report(terms(), qd=(1.5, 0.0, 0.0))
     said = report(terms(feedback=[50.0, 0, 0]), rate=1000.0)
     assert said.endswith("and got 1: its effort may change by 1000 per s")

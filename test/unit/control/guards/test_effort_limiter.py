@@ -24,7 +24,7 @@ def limiter(*, inertia=(2.0, 0.5), **change):
         "margin": [0.2, 0.1], "stop_frequency": 10.0, "joints": NAMES, **change,
     }  # fmt: skip
     made = Limiter(EffortLimits(**given))
-    made.weigh(np.array(inertia))
+    made.update_inertia(np.array(inertia))
     return made
 
 
@@ -179,16 +179,16 @@ def test_the_wall_never_pulls_outwards():
 
 @given(st.floats(-1e-7, 1e-7), st.floats(-5.0, 5.0), st.floats(-40.0, 40.0))
 @settings(derandomize=True, max_examples=60)
-def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(beside, qd, motion):
+def test_nothing_jumps_at_a_margins_edge_or_at_the_velocity_limit(offset_, qd, motion):
     for where in ({"q": 0.8, "qd": qd}, {"q": 0.2, "qd": 2.0}, {"q": 0.2, "qd": -2.0}, {"q": 1.0, "qd": qd}):
         efforts = []
-        for offset in (-abs(beside), abs(beside)):
+        for offset in (-abs(offset_), abs(offset_)):
             made = limiter(effort=[1e4, 1e4])
             limit(made)
             moved = {"q": [where["q"] + offset, 0.0], "qd": [where["qd"] + offset, 0.0]}
             efforts.append(limit(made, motion=[motion, 0.0], **moved).command[0])
         slope = 2.0 * 10.0 * (10.0 + 2.0 * 5.0 / 0.04 + 2.0) + 40.0 * (1.0 / 0.2 + 1.0 / (OVERSPEED * 2.0))
-        assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(beside) * slope + 1e-9
+        assert abs(efforts[1] - efforts[0]) <= 2.0 * abs(offset_) * slope + 1e-9
 
 
 def test_a_joint_that_starts_in_its_margin_or_beyond_is_left_there():
@@ -264,11 +264,11 @@ def test_times_inertias_efforts_and_shapes_are_checked():
         with pytest.raises(ControlError, match=f"time since the last effort is {bad} s"):
             limit(made, dt=bad)
         with pytest.raises(ControlError, match=f"inertia of joint 'elbow' is {bad}"):
-            made.weigh(np.array([1.0, bad]))
+            made.update_inertia(np.array([1.0, bad]))
         with pytest.raises(ControlError, match=f"present effort of joint 'shoulder' is {bad}"):
             made.start(np.array([bad, 1.0]))
     with pytest.raises(ControlError, match=r"inertia of joint 'elbow' is -1\.0"):
-        made.weigh(np.array([1.0, -1.0]))
+        made.update_inertia(np.array([1.0, -1.0]))
     with pytest.raises(ControlError, match=r"position has shape \(1,\); the limits are for \(2,\)"):
         limit(made, q=[0.0])
 
@@ -341,10 +341,10 @@ def any_limits(draw):
 def test_no_input_breaks_what_is_promised(limits, messages, inertia):
     made = Limiter(limits[0])
     if (np.abs(inertia) <= 1e100).all() and min(inertia) >= 0.0:
-        made.weigh(np.array(inertia))
+        made.update_inertia(np.array(inertia))
     else:
         with pytest.raises(ControlError):
-            made.weigh(np.array(inertia))
+            made.update_inertia(np.array(inertia))
     rate, fastest = limits[0].rate, limits[0].rate
     for count, (support, motion, q, qd, dt) in enumerate(messages):
         if count % 4 == 3 and count // 4 < len(limits):

@@ -13,7 +13,7 @@ GOOD = {
 }  # fmt: skip
 
 
-def test_numbers_stand_for_all_joints_and_nothing_can_be_written_to():
+def test_scalars_apply_to_all_joints_and_arrays_are_read_only():
     limits = EffortLimits(10.0, np.inf, np.inf, -1.0, [1.0, 2.0], 0.0)
     np.testing.assert_array_equal(limits.effort, [10.0, 10.0])
     np.testing.assert_array_equal(limits.table[4], [1.0, 2.0])
@@ -59,5 +59,5 @@ def test_margins_that_meet_are_allowed():
     np.testing.assert_array_equal(limits.lower + limits.margin, [0.0, -np.inf])
 
 
-def test_the_speed_that_walls_stop_is_told():
+def test_stopping_speed_of_walls():
     np.testing.assert_allclose(EffortLimits(**GOOD).stopping_speed, STOPPING * 20.0 * np.array([0.1, 0.1]), rtol=1e-15)

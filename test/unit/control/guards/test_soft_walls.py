@@ -40,7 +40,7 @@ def drive(robot, limits, q, qd, *, seconds=1.0, dt=1e-3, motion=nothing, push=No
     states, efforts, flags = [simulator.state], [], []
     for _ in range(round(seconds / dt)):
         now = states[-1 - min(late, len(states) - 1)]
-        limiter.weigh(felt_inertia(mass_matrix(robot, now.q)))
+        limiter.update_inertia(felt_inertia(mass_matrix(robot, now.q)))
         done = limiter.limit(gravity_torque(robot, now.q), motion(now.q, now.qd), now.q, now.qd, dt)
         simulator.command(done.command)
         states.append(simulator.advance(wrenches=push))

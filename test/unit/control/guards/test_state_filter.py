@@ -195,7 +195,7 @@ def test_states_that_catch_up_once_are_no_fast_clock():
 
 
 def test_a_simulation_that_slows_down_all_at_once_is_late_until_restart():
-    """Nothing tells it from a queue that fills; a restart takes it as it is."""
+    """It cannot be distinguished from a queue that fills; a restart takes it as it is."""
     stream, stamp = Stream(), 0.0
     for k in range(1, 3000):
         stamp += 0.001

@@ -22,7 +22,7 @@ from support.hostile_trajectories import (
     split,
 )
 
-from rne_dynamics.control.motion.acceptance import Accepted, accept_points
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.points import (
     LONGEST,
@@ -41,10 +41,10 @@ HERE = np.array(ROW)
 REST = Reference(HERE, np.zeros(N), np.zeros(N))
 
 
-def offer(request: Request, typed: bool = True, **given) -> Accepted:
+def offer(request: Request, typed: bool = True, rate: float = 1.0, **given) -> Accepted:
     return accept_points(
-        request.names, plain_points(request, typed), plain_time(request.header), JOINTS, STAMP,
-        lambda stamp: request.now, LIMITS, blend_time=BLEND, **given,
+        request.names, plain_points(request, typed), plain_time(request.header),
+        CurrentMotion(STAMP, lambda stamp: request.now, rate), Rules(LIMITS, BLEND, **given),
     )
 
 
@@ -91,7 +91,7 @@ def test_a_first_point_to_come_is_reached_from_where_the_arm_is_without_a_blend(
 
 
 @pytest.mark.parametrize("away", [0.002, 0.01, 0.025])
-def test_a_first_point_a_little_away_is_led_onto_beside_a_motion_at_the_limit(away):
+def test_a_first_point_a_little_away_is_blended_next_to_a_motion_at_the_limit(away):
     # at its velocity limit of 1 rad/s from 0.15 s on, where a blend of 0.2 s would still add to it
     q = [HERE + np.array([0.0, x, 0.0]) for x in (0.0, 0.075, 0.725, 0.8)]
     qd = [np.array([0.0, v, 0.0]) for v in (0.0, 1.0, 1.0, 0.0)]
@@ -146,7 +146,7 @@ def test_joints_that_are_not_named_come_to_rest_and_hold():
     follow_and_look(accepted, now, np.random.default_rng(0))
 
 
-def test_joints_that_are_not_named_and_stand_stay_to_the_last_bit():
+def test_joints_at_rest_that_are_not_named_stay_to_the_last_bit():
     accepted = offer(ask((1.0, [0.5]), names=("wrist",)))
     for t in np.linspace(0.0, 2.0, 30):
         np.testing.assert_array_equal(accepted.path.sample(t).q[:2], HERE[:2])
@@ -173,8 +173,8 @@ def test_a_stamp_to_come_is_checked_against_what_the_arm_will_do_then():
 
     request = ask((0.0, HERE + 0.3), (1.0, HERE), header=split(STAMP + 10**9))
     accepted = accept_points(
-        request.names, plain_points(request, True), plain_time(request.header), JOINTS, STAMP, followed, LIMITS,
-        blend_time=BLEND,
+        request.names, plain_points(request, True), plain_time(request.header), CurrentMotion(STAMP, followed),
+        Rules(LIMITS, BLEND),
     )
     assert asked_for == [STAMP + 10**9]
     assert (accepted.start, accepted.begin) == (STAMP + 10**9, 0.0)
@@ -277,8 +277,8 @@ def test_a_stream_of_single_points_is_followed_smoothly(blend):
         stamp = STAMP + k * 100_000_000
         request = ask((0.15, sine(0.1 * k + 0.15)), now=now)
         accepted = accept_points(
-            request.names, plain_points(request, True), plain_time(request.header), JOINTS, stamp,
-            lambda at: request.now, LIMITS, blend_time=blend,  # noqa: B023  # asked at once
+            request.names, plain_points(request, True), plain_time(request.header),
+            CurrentMotion(stamp, lambda at: request.now), Rules(LIMITS, blend),  # noqa: B023  # called at once
         )
         motion = Motion(accepted.trajectory, stamp, Tolerances(JOINTS), blend_time=blend)
         motion.begin(stamp, now)

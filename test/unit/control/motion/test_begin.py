@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from support.hostile_trajectories import JOINTS, LIMITS, STAMP, N, plain_points, plain_time, sane
 
-from rne_dynamics.control.motion.acceptance import Accepted, accept_points
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.motion import Motion, warm_up
 from rne_dynamics.control.motion.tolerances import Tolerances
@@ -25,8 +25,8 @@ def some(rng: np.random.Generator, blend: float) -> tuple[Accepted, Reference] |
     request = sane(rng)
     try:
         return accept_points(
-            request.names, plain_points(request, True), plain_time(request.header), JOINTS, STAMP,
-            lambda stamp: request.now, LIMITS, blend_time=blend,
+            request.names, plain_points(request, True), plain_time(request.header),
+            CurrentMotion(STAMP, lambda stamp: request.now), Rules(LIMITS, blend),
         ), request.now
     except TrajectoryError:
         return None
@@ -72,7 +72,7 @@ def test_a_joint_that_is_not_named_stays_where_it_was_foreseen():
     points[0].positions, points[0].velocities, points[0].accelerations = [0.0], [], []
     points[0].time_from_start = plain_time((1, 0))
     accepted = accept_points(
-        JOINTS[:1], points, plain_time((0, 0)), JOINTS, STAMP, lambda stamp: REST, LIMITS, blend_time=0.3
+        JOINTS[:1], points, plain_time((0, 0)), CurrentMotion(STAMP, lambda stamp: REST), Rules(LIMITS, 0.3)
     )
     motion = accepted.motion(Tolerances(JOINTS))
     motion.begin(STAMP, REST)

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.guards.effort_limits import EffortLimits
-from rne_dynamics.control.motion.acceptance import Accepted, accept_table
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.points import Points
@@ -40,7 +40,7 @@ def accepted(given: Settings, start: np.ndarray, points: Points) -> Accepted:
     limits = MotionLimits(robot.joint_names, robot.lower, robot.upper, robot.velocity_limit, 0.05)
     assert given.tracking is not None
     demand = EffortDemand(given.tracking, given.limits, given.compensated)
-    return accept_table(points, 10**18, 10**18, lambda stamp: rest, limits, blend_time=0.3, demand=demand)
+    return accept_table(points, 10**18, CurrentMotion(10**18, lambda stamp: rest), Rules(limits, 0.3, demand))
 
 
 def table(times: np.ndarray, q: np.ndarray, qd: np.ndarray | None = None, qdd: np.ndarray | None = None) -> Points:

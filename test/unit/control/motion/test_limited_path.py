@@ -12,7 +12,7 @@ from support.supervised import settings
 from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
-from rne_dynamics.control.motion.acceptance import Accepted, accept_table
+from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_table
 from rne_dynamics.control.motion.effort_demand import EffortDemand
 from rne_dynamics.control.motion.limited_path import limited_path
 from rne_dynamics.control.motion.limits import POSITION_ALLOWANCE, MotionLimits
@@ -52,7 +52,8 @@ class Arm:
         n = self.robot.n
         rest = Reference(np.clip(sent.q[0] + away, self.robot.lower, self.robot.upper), np.zeros(n), np.zeros(n))
         points = Points(np.arange(n), sent.times, sent.q, sent.qd, sent.qdd if accelerations else None)
-        return accept_table(points, STAMP, STAMP, lambda at: rest, self.limits, blend_time=0.3, demand=self.demand)
+        rules = Rules(self.limits, 0.3, self.demand)
+        return accept_table(points, STAMP, CurrentMotion(STAMP, lambda at: rest), rules)
 
 
 def check(arm: Arm, sent: Plan, accepted: Accepted) -> None:

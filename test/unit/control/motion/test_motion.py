@@ -69,7 +69,7 @@ def test_it_takes_over_without_a_jump_wherever_it_begins(late, rate, slope):
     h = 1_000  # ns
     before, after = one.advance(stamp, speed), one.advance(stamp + h, speed)
     same(before, now, rtol=1e-12, atol=1e-12)
-    same(after, before, atol=1e-2)  # a jerk of some thousand rad/s³ for a microsecond
+    same(after, before, atol=1e-2)  # a jerk of about 10³ rad/s³ for a microsecond
     np.testing.assert_allclose((after.q - before.q) / (h * NS), now.qd, atol=1e-4)
     np.testing.assert_allclose((after.qd - before.qd) / (h * NS), now.qdd, atol=1e-2)
 
@@ -150,7 +150,7 @@ def test_at_a_steady_speed_it_is_the_same_motion_slower():
         same(slow, Reference(full.q, full.qd * k, full.qdd * k**2), atol=1e-7)
 
 
-def test_at_speed_0_the_reference_stands_and_the_motion_goes_on_afterwards():
+def test_at_speed_0_the_reference_rests_and_the_motion_goes_on_afterwards():
     one = motion()
     one.begin(START, resting())
     one.advance(START + 800 * MS)
@@ -183,7 +183,7 @@ def test_a_speed_that_is_none_pauses(speed):
     assert one.rate == 1.0
 
 
-def test_stamps_that_stand_still_or_go_back_leave_the_reference_where_it_is():
+def test_repeated_or_earlier_stamps_leave_the_reference_where_it_is():
     one = motion()
     one.begin(START, moving())
     there = one.advance(START + 300 * MS)

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from rne_dynamics.control.motion.path_rate import PathRate
 
 MS = 1_000_000
-wishes = st.lists(st.tuples(st.integers(1, 400), st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])), max_size=8)
+speeds = st.lists(st.tuples(st.integers(1, 400), st.floats(0.0, 1.0) | st.sampled_from([0.0, 1.0])), max_size=8)
 
 
 @settings(max_examples=100, derandomize=True)
-@given(wishes, st.floats(0.0, 1.0), st.floats(0.05, 1.0))
+@given(speeds, st.floats(0.0, 1.0), st.floats(0.05, 1.0))
 def test_whatever_is_asked_the_rate_stays_within_bounds_and_is_the_derivative(asked, first, ramp):
     rate, stamp = PathRate(0, 0.0, first, ramp=ramp), 0
     s, before = 0.0, first

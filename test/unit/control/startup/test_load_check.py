@@ -28,7 +28,7 @@ MS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """An arm of the wheel with what the check is told about it."""
+    """An arm of the wheel with the settings of its check."""
 
     robot: rne.RobotModel
     tolerance: np.ndarray
@@ -294,7 +294,7 @@ def rotation(axis, angle):
     return np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * K @ K
 
 
-def test_what_one_posture_cannot_tell_apart_is_said_beside_each_other():
+def test_causes_that_one_posture_cannot_distinguish_are_all_named():
     case = arm("ur5_robot.urdf")
     q = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
     upside_down = held(LoadCheck(case.robot, 0.5), q, -gravity_torque(case.robot, q))
@@ -303,7 +303,7 @@ def test_what_one_posture_cannot_tell_apart_is_said_beside_each_other():
     one = np.array(gravity_torque(case.robot, q))
     one[1] *= 1.7
     alone = held(LoadCheck(case.robot, 0.5), q, one)
-    assert "one posture cannot tell which" in alone.text
+    assert "one posture cannot decide which" in alone.text
 
 
 def test_what_no_single_cause_explains_names_the_joints():
@@ -461,7 +461,7 @@ def test_small_and_odd_robots(robot):
     assert effort_units(robot)[0] == ("N" if robot.name == "slider" else "N m")
 
 
-def test_fingers_stand_behind_their_hand():
+def test_fingers_are_listed_behind_their_hand():
     robot = arm("panda.urdf").robot
     assert [outermost_link(robot, body) for body in end_bodies(robot)] == ["panda_hand_tcp"]
     assert outermost_link(arm("xarm7.urdf").robot, end_bodies(arm("xarm7.urdf").robot)[0]) == "link_eef"

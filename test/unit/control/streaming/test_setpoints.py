@@ -61,7 +61,7 @@ def test_stamps(arm):
     arm.send(Q, stamped=now, sequence=26)
 
 
-def test_two_senders_are_told_apart_and_the_first_is_followed(arm):
+def test_two_senders_are_distinguished_and_the_first_is_followed(arm):
     refused(arm, SetpointProblem.TWO_SENDERS, "two senders", Q, sequence=3)
     refused(arm, SetpointProblem.TWO_SENDERS, "two senders", Q, sequence=500)
     refused(arm, SetpointProblem.TWO_SENDERS, "two topics", Q, source=1, sequence=21)

@@ -87,7 +87,7 @@ def test_what_asks_for_more_than_the_limits_is_followed_as_far_as_they_allow():
     assert arm.setpoints.stream.stopped
 
 
-def test_at_a_position_limit_the_arm_stands_and_the_setpoints_are_counted():
+def test_at_a_position_limit_the_arm_rests_and_the_setpoints_are_counted():
     arm = Followed(limits(1, lower=np.full(1, -0.1), upper=np.full(1, 0.1)))
     for k in range(1000):
         arm.send(np.array([0.15 * np.sin(0.002 * k)]), np.array([0.15 * 0.4 * np.cos(0.002 * k)]))

@@ -49,7 +49,7 @@ def test_both_ways_give_the_same(compensated, speed):
             now = STEP * k
             q, qd, reference = state(rng, speed)
             if k % 7 == 0:
-                output.weigh(torques.weigh(q))
+                output.update_inertia(torques.update_inertia(q))
             feedback = min(k / 20.0, 1.0)
             if quick:
                 assert torques.quick is not None

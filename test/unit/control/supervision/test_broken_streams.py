@@ -42,7 +42,7 @@ def swapped(state):
     return state | {"q": state["q"][::-1].copy(), "qd": state["qd"][::-1].copy()}
 
 
-def test_a_stamp_that_stands_still_releases_the_arm_once():
+def test_a_repeated_stamp_releases_the_arm_once():
     """A state with that stamp is usable whenever the filter begins anew; one is not a stream."""
     rig = held()
     rig.run(1.5, corrupt=frozen())

@@ -88,11 +88,11 @@ def lost(rig: Rig, seconds: float) -> None:
     rig.run(seconds, corrupt=lambda s: None)
 
 
-def test_a_stop_asked_for_while_blind_is_not_undone_by_states_that_come_back():
+def test_a_stop_requested_during_dead_reckoning_is_not_undone_by_states_that_come_back():
     rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR))
     rig.run(0.3)
     lost(rig, 0.2)
-    assert rig.supervisor.blind
+    assert rig.supervisor.dead_reckoning
     rig.supervisor.stop(rig.now, "~/stop was called")
     rig.run(1.0)
     assert rig.mode in (Mode.FAULT, Mode.RELEASED)
@@ -129,7 +129,7 @@ def test_policy_hold_without_states_lets_go():
     assert not rig.sent[-1].any()
 
 
-def test_policy_hold_that_goes_blind_later_lets_go():
+def test_policy_hold_releases_when_states_are_lost_later():
     stop = StopPlan("hold", 0.2, 0.2, 0.3)
     rig = Rig(PLANAR, np.array([0.3, 0.8]), settings(PLANAR, stop=stop))
     rig.run(0.3)
@@ -146,7 +146,7 @@ def test_recover_vouches_for_states_that_were_doubted():
     rig.run(0.3)
     slip = np.array([0.5, 0.0])
     rig.run(0.3, corrupt=lambda s: {**s, "q": s["q"] + slip})
-    assert rig.supervisor.blind
+    assert rig.supervisor.dead_reckoning
     rig.supervisor.recover(rig.now)
     rig.run(0.1, corrupt=lambda s: {**s, "q": s["q"] + slip})
     assert rig.mode is Mode.HOLDING

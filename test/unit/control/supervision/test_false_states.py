@@ -195,7 +195,7 @@ def test_a_slow_joint_whose_reading_freezes_shows_in_its_feedback():
 
 
 def test_a_joint_that_does_not_move_at_all_is_stuck_not_frozen():
-    """Nobody can tell from the states; its path tolerance ends the motion."""
+    """The states do not show it; the path tolerance ends the motion."""
     rig = arm("planar2")
     rig.run(0.4)
     go(rig, speed=0.3)

@@ -1,4 +1,4 @@
-"""Whatever comes in, in whatever order: no exception but a refusal, and no effort that must not be sent."""
+"""Random input in random order: no exception but a refusal, and no effort that must not be sent."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rne_dynamics.errors import RneDynamicsError
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([-0.7, 0.4])
-#: Events of a sequence; with EXAMPLES of them well over 10,000 messages and wishes.
+#: Events of a sequence; with EXAMPLES of them well over 10,000 messages and requests.
 LENGTH, EXAMPLES = 70, 150
 #: Of the joint states, s: as long as will do, for time costs time.
 PERIOD = 0.005
@@ -35,17 +35,17 @@ vector = st.lists(number, min_size=2, max_size=2).map(np.array)
 stamps = st.one_of(
     st.integers(-(2**62), 2**63 - 1), st.sampled_from([0, -1, 1, 2**62]), st.integers(-2_000_000_000, 2_000_000_000),
 )
-wish = st.sampled_from([
+request = st.sampled_from([
     "stop", "end", "recover", "cancel", "guide", "hold", "speed", "move", "adopt", "activate", "look",
 ])
 event = st.one_of(
     st.just(("good", None)), st.just(("good", None)), st.tuples(st.just("state"), st.tuples(stamps, vector, vector)),
-    st.tuples(st.just("gap"), st.sampled_from([0.001, 0.02, 0.15, 0.6, 3.0])), st.tuples(wish, number),
+    st.tuples(st.just("gap"), st.sampled_from([0.001, 0.02, 0.15, 0.6, 3.0])), st.tuples(request, number),
 )
 
 
-def obey(rig: Rig, what: str, value: Any) -> None:
-    """One wish."""
+def apply(rig: Rig, what: str, value: Any) -> None:
+    """One request."""
     s = rig.supervisor
     if what == "stop":
         s.stop(rig.now, "asked for")
@@ -75,7 +75,7 @@ def obey(rig: Rig, what: str, value: Any) -> None:
 
 @given(events=st.lists(event, min_size=LENGTH, max_size=LENGTH), checked=st.booleans())
 @hypothesis_settings(max_examples=EXAMPLES, derandomize=True)
-def test_any_sequence_of_states_and_wishes(events, checked):
+def test_any_sequence_of_states_and_requests(events, checked):
     rig = Rig(ROBOT, START.copy(), settings(ROBOT, check=StartCheck(0.02 if checked else 0.0)), PERIOD)
     rig.moves = 0
     changes: list[Mode] = [rig.mode]
@@ -96,7 +96,7 @@ def test_any_sequence_of_states_and_wishes(events, checked):
             })
         else:
             with contextlib.suppress(RneDynamicsError):  # a refusal
-                obey(rig, what, value)
+                apply(rig, what, value)
     rig.supervisor.stop(rig.now, "the end", ending=True)
     rig.run(1.0)
     assert rig.mode is Mode.INACTIVE
@@ -105,7 +105,7 @@ def test_any_sequence_of_states_and_wishes(events, checked):
         rig.check()
         assert not rig.sent[-1].any(), "the last effort is not left standing"
     assert all((a, b) in ALLOWED for a, b in itertools.pairwise(changes) if a is not b)
-    assert len(rig.endings) == rig.moves, "whoever gave a motion hears of its end, once"
+    assert len(rig.endings) == rig.moves, "the end of each motion is reported once"
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])

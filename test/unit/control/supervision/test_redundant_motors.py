@@ -12,7 +12,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.control.damping_limits import CALM, fastest_decay
-from rne_dynamics.control.gate_hold import STABLE, GateHold
+from rne_dynamics.control.gate.hold import GateHold
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.motion.loop_path import leading_joints, leading_path
 from rne_dynamics.control.motion.motion import Motion
@@ -21,7 +21,7 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.machine import with_effort_limit
+from rne_dynamics.ros.described_robot import with_effort_limit
 
 ARM = with_effort_limit(
     rne.load_model(Path(__file__).parents[4] / "examples" / "five_bar_redundant.yaml"), [20.0, 20.0, 5.0]
@@ -129,7 +129,7 @@ def test_walls_and_dampers_are_stable_for_all_motors_together():
         np.testing.assert_allclose(np.diag(inertia.inverse)[:2], np.diag(alone.inverse), rtol=1e-9)
     arm = rig()
     arm.run(0.01)
-    walls = arm.supervisor._torques.weigh(np.array(ARM.neutral))
+    walls = arm.supervisor._torques.update_inertia(np.array(ARM.neutral))
     frequency = 2.0 * arm.settings.limits.stop_frequency
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert fastest_decay(inverse, frequency * walls) <= 1.0 / (CALM * PERIOD) * (1.0 + 1e-9)
@@ -157,10 +157,10 @@ def test_the_effort_gate_holds_it_with_stable_damping():
     delay, hold = 0.004, GateHold(ARM, 100.0, weightless=False)
     q = ARM.neutral + np.array([1e-3, 0.0, 0.0])  # as encoders read it
     hold.follow(q, np.zeros(3))
-    hold.weigh(q, delay)
+    hold.update_inertia(q, delay)
     inverse = joint_inertia(ARM, ARM.neutral, ARM.posture).inverse
     assert (hold.damping > 0.0).all()
-    assert float(fastest_decay(inverse, hold.damping)) * delay <= STABLE * 1.01
+    assert float(fastest_decay(inverse, hold.damping)) * delay <= 1.01 / CALM
     gravity, damping = hold.torque(q, np.array([1.0, 0.0, 0.0]))
     np.testing.assert_allclose(gravity, rne.gravity_torque(ARM, ARM.neutral), atol=0.01)
     np.testing.assert_allclose(damping, [-hold.damping[0], 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""An arm that runs away, because a motor does not do what it is told to, is cut; one that somebody throws is braked."""
+"""Runaway: efforts are cut where a motor does not follow its command; an arm that was thrown is braked."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_swapped_motors_are_cut(swap):
 
 
 def test_an_arm_that_is_thrown_is_braked():
-    """Its motors do what they are told: the stop takes the energy out, and holds."""
+    """Its motors follow their commands: the stop takes the energy out, and holds."""
     r = rig(PUMA, lambda command: command, tracking=False)
     r.run(0.3)
     push = {PUMA.link_names[-1]: np.array([0.0, 0.0, 0.0, 0.0, 0.0, 30.0])}

@@ -9,7 +9,7 @@ from support.supervised import Rig, settings
 import rne_dynamics as rne
 from rne_dynamics.control.guards.state_filter import StateLimits
 from rne_dynamics.control.supervision.states import Mode
-from rne_dynamics.control.supervision.supervisor import SILENCE
+from rne_dynamics.control.supervision.transitions import SILENCE
 
 ROBOT = rne.load_urdf("planar2")
 START = np.array([0.3, 0.8])

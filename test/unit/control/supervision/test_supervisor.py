@@ -155,7 +155,7 @@ def test_a_stop_brakes_holds_and_lets_down(policy, moving):
         assert np.abs(r.simulator.state.qd).max() > 0.3
     r.supervisor.stop(r.now, "asked for")
     r.run(0.25)
-    assert np.abs(r.simulator.state.qd).max() < 0.1, "it stands before it is released"
+    assert np.abs(r.simulator.state.qd).max() < 0.1, "it rests before it is released"
     r.run(0.75)
     if policy == "hold":
         assert r.mode is Mode.STOPPING
@@ -182,7 +182,7 @@ def test_a_stop_brakes_holds_and_lets_down(policy, moving):
 
 
 @pytest.mark.parametrize("moving", [False, True])
-def test_lost_states_stop_the_arm_blind_and_end_in_a_fault(moving):
+def test_lost_states_stop_the_arm_by_dead_reckoning_and_end_in_a_fault(moving):
     r = rig()
     r.run(0.2)
     if moving:
@@ -191,7 +191,7 @@ def test_lost_states_stop_the_arm_blind_and_end_in_a_fault(moving):
     speed = np.abs(r.simulator.state.qd).max()
     r.run(0.35, corrupt=lambda state: None)
     assert r.mode is Mode.STOPPING
-    assert r.supervisor.blind
+    assert r.supervisor.dead_reckoning
     assert np.abs(r.simulator.state.qd).max() <= max(0.1 * speed, 0.02), "dead reckoning has stopped it"
     r.run(0.5, corrupt=lambda state: None)
     assert r.mode is Mode.FAULT
@@ -263,7 +263,7 @@ def test_a_requested_stop_goes_on_when_lost_states_come_back():
     r.run(0.2)
     r.supervisor.stop(r.now, "asked for")
     r.run(0.35, corrupt=lambda state: None)
-    assert r.supervisor.blind
+    assert r.supervisor.dead_reckoning
     r.run(0.6)
     assert r.mode is Mode.RELEASED
     r.check()

@@ -55,7 +55,7 @@ def test_limits_of_what_the_tip_carries() -> None:
     assert roots(3, "hinged", HEAVY, 0.0) == pytest.approx(math.pi * np.arange(1, 4), abs=1e-8)
     # the beam as a massless spring: ω² = 3 EI / (m L³)
     assert roots(1, "clamped", HEAVY, 0.0)[0] ** 4 * HEAVY == pytest.approx(3.0, rel=1e-9)
-    with pytest.raises(ModelError, match="massless beside it"):
+    with pytest.raises(ModelError, match="massless next to it"):
         roots(1, "clamped", 1e14, 0.0)
 
 

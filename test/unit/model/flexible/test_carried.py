@@ -1,4 +1,4 @@
-"""What hangs on a link, from nothing but geometry, and the vibrations of a clamped link that carries it."""
+"""Loads on a link from its subtree, by geometry alone, and the vibrations of a clamped link with these loads."""
 
 from __future__ import annotations
 

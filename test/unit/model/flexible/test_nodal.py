@@ -28,6 +28,7 @@ from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.flexible.beam_modes import beam_frequencies, modal_link
 from rne_dynamics.model.flexible.modal_file import load_modal_link, save_modal_link
 from rne_dynamics.model.flexible.nodal import nodal_link
+from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
 from rne_dynamics.model.inertia import Inertia
 
 LENGTH, MU, EI, GJ, SPREAD = 0.8, 0.43, (15.0, 40.0), 9.0, 1e-8
@@ -40,9 +41,14 @@ def mesh(count: int, R=None, origin=(0.0, 0.0, 0.0)):
     return assembled(count, LENGTH, MU, 1e6, EI, GJ, 2.0 * SPREAD, R, origin)
 
 
+def meshed_link(link: str, nodes, mass, *, root, tip, stiffness=None, points=None, **modes):
+    mesh = NodalMesh(link, nodes, mass, root=root, tip=tip, stiffness=stiffness, points=points)
+    return nodal_link(mesh, **modes)
+
+
 def nodal(count: int, modes: int = 5, R=None, origin=(0.0, 0.0, 0.0), **more):
     X, K, M = mesh(count, R, origin)
-    return nodal_link("beam", X, M, stiffness=K, root=0, tip=count, modes=modes, damping_ratio=0.01, **more)
+    return meshed_link("beam", X, M, stiffness=K, root=0, tip=count, modes=modes, damping_ratio=0.01, **more)
 
 
 def beam(count: int, R=None, origin=(0.0, 0.0, 0.0), **more) -> Beam:
@@ -92,20 +98,20 @@ def test_the_arm_it_makes_moves_as_the_built_in_one_to_the_second_order_of_the_m
     load = Inertia(0.2, np.array([0.02, 0.01, 0.03]), 1e-3 * np.eye(3))
     q, qd, delta, deltad = np.array([0.4]), np.array([2.0]), 0.02 * rng.normal(size=5), 0.1 * rng.normal(size=5)
     exact = cantilever(beam(10), load, (0.0, 0.0, -9.81))
-    linear = replace(exact.links[0], coupling=np.zeros((5,) * 3), hardening=np.zeros((5,) * 4))
+    linear = replace(exact.flexible_links[0], coupling=np.zeros((5,) * 3), hardening=np.zeros((5,) * 4))
     exact = FlexibleArm(exact.robot, (linear,))  # elastic forces of higher order need EI along the beam
     errors = []
     for count in (10, 20):
         link, X = nodal(count), mesh(count)[0]
         # the built-in shapes at the nodes of the mesh, exact between them too
-        shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.links[0].at, X)])
+        shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.flexible_links[0].at, X)])
         X, K, M = mesh(count)
-        link = nodal_link("beam", X, M, stiffness=K, root=0, tip=count, shapes=shapes)
+        link = meshed_link("beam", X, M, stiffness=K, root=0, tip=count, shapes=shapes)
         arm = FlexibleArm(assemble(exact.robot.tree, gravity=exact.gravity), (link,))
         found, wanted = (equations_of_motion(a, q, delta, qd, deltad) for a in (arm, exact))
         scale = np.sqrt(np.diag(wanted.J))
         elastic = np.concatenate([[0.0], link.damping @ deltad])
-        damped = np.concatenate([[0.0], exact.links[0].damping @ deltad])
+        damped = np.concatenate([[0.0], exact.flexible_links[0].damping @ deltad])
         errors.append([
             np.abs((found.J - wanted.J) / np.outer(scale, scale)).max(),
             np.abs((found.bias - elastic - wanted.bias + damped) / scale).max() / np.abs(wanted.bias / scale).max(),
@@ -120,7 +126,7 @@ def test_statics_and_frequencies_with_a_load_at_the_tip() -> None:
     exact = cantilever(beam(6), load)
     arm = FlexibleArm(assemble(exact.robot.tree, gravity=(0.0, 0.0, 0.0)), (nodal(6, 35),))
     delta = static_deflection(arm, [0.0], wrenches={"tip": [0.0, 1e-5, 2e-5, 0.0, 0.0, 0.0]})
-    moved = delta @ arm.links[0].at([LENGTH, 0.0, 0.0]).translation
+    moved = delta @ arm.flexible_links[0].at([LENGTH, 0.0, 0.0]).translation
     np.testing.assert_allclose(moved[1:], np.array([1e-5 / EI[0], 2e-5 / EI[1]]) * LENGTH**3 / 3.0, rtol=2e-6)
     _, K, M = mesh(6)
     M[-6:, -6:] += np.diag([0.3] * 3 + [1e-4] * 3)
@@ -139,7 +145,7 @@ def particles(m: int = 3, P: int = 9):
 def test_lumped_masses_give_the_sums_over_particles() -> None:
     X, mass, U = particles()
     M, A = sparse.diags(np.repeat(mass, 3)), np.random.default_rng(1).normal(size=(27, 27))
-    found = nodal_link(
+    found = meshed_link(
         "cloud", X, M, shapes=U.reshape(27, 3), stiffness=A @ A.T, root=[0, 1, 2], tip=[6, 7, 8], points=[[3, 4, 5]]
     )
     phi = U.transpose(2, 0, 1)
@@ -153,7 +159,7 @@ def test_lumped_masses_give_the_sums_over_particles() -> None:
     # a group that moves as a rigid body has that body's displacement and turn
     turn, shift = np.array([0.1, -0.2, 0.3]), np.array([0.5, 0.6, 0.7])
     U[3:6, :, 0] = shift + np.cross(turn, X[3:6] - X[3:6].mean(axis=0))
-    link = nodal_link("c", X, M, shapes=U.reshape(27, 3), stiffness=A @ A.T, root=[0, 1, 2], tip=[3, 4, 5])
+    link = meshed_link("c", X, M, shapes=U.reshape(27, 3), stiffness=A @ A.T, root=[0, 1, 2], tip=[3, 4, 5])
     there = link.at(link.tip)
     np.testing.assert_allclose(there.translation[0], shift, atol=1e-12)
     np.testing.assert_allclose(there.rotation[0], turn, atol=1e-12)
@@ -175,7 +181,7 @@ def test_bricks_give_the_integrals_of_what_they_interpolate() -> None:
     U[root] = 0.0
     K = np.eye(len(M))
     tip = np.flatnonzero(X[:, 0] == 1.0)
-    found = nodal_link("block", X, M, shapes=U.reshape(-1, 2), stiffness=K, root=root, tip=tip)
+    found = meshed_link("block", X, M, shapes=U.reshape(-1, 2), stiffness=K, root=root, tip=tip)
     t, w = np.polynomial.legendre.leggauss(3)
     rules = [
         (np.concatenate([0.5 * (a + b + (b - a) * t) for a, b in pairwise(x)]),
@@ -194,22 +200,22 @@ def test_frequencies_in_place_of_stiffness() -> None:
     X, K, M = mesh(8)
     U = nodal_shapes(8, None, (0.0, 0.0, 0.0))
     omega = np.sqrt(np.einsum("ik,ij,jk->k", U, K, U) / np.einsum("ik,ij,jk->k", U, M, U))
-    found = nodal_link("beam", X, M, shapes=U, frequencies=omega, root=0, tip=8)
+    found = meshed_link("beam", X, M, shapes=U, frequencies=omega, root=0, tip=8)
     np.testing.assert_allclose(found.stiffness, U.T @ K @ U, atol=1e-8 * np.abs(U.T @ K @ U).max())
     with pytest.raises(ModelError, match=r"shapes share .* no eigenvectors of this mass matrix"):
-        nodal_link("beam", X, M, shapes=U @ np.triu(np.ones((5, 5))), frequencies=omega, root=0, tip=8)
+        meshed_link("beam", X, M, shapes=U @ np.triu(np.ones((5, 5))), frequencies=omega, root=0, tip=8)
 
 
 def test_a_beams_mesh_has_stiffening() -> None:
     X, K, M = mesh(20)
     exact = modal_link(beam(20))
     shapes = np.vstack([np.hstack([a.translation, a.rotation]).T for a in map(exact.at, X)])
-    link = nodal_link("beam", X, M, stiffness=K, root=0, tip=20, shapes=shapes)
+    link = meshed_link("beam", X, M, stiffness=K, root=0, tip=20, shapes=shapes)
     assert relative_error(link.shortening, exact.shortening) < 2e-2
     assert relative_error(link.at(link.tip).shortening, exact.at(exact.tip).shortening) < 2e-2
     # by the trapezoidal rule; the square of the slopes is level at both ends, so that its error is of fourth order
-    fine = nodal_link("beam", *mesh(40)[::2], stiffness=mesh(40)[1], root=0, tip=40, modes=1)
-    coarse = nodal_link("beam", X, M, stiffness=K, root=0, tip=20, modes=1)
+    fine = meshed_link("beam", *mesh(40)[::2], stiffness=mesh(40)[1], root=0, tip=40, modes=1)
+    coarse = meshed_link("beam", X, M, stiffness=K, root=0, tip=20, modes=1)
     scale = [part.at(part.tip).translation[0] @ part.at(part.tip).translation[0] for part in (coarse, fine)]
     at_tip = [part.at(part.tip).shortening[0, 0, 0] / s for part, s in zip((coarse, fine), scale, strict=True)]
     known = modal_link(replace(beam(20), modes=(1, 0, 0), shapes="clamped_free")).at(exact.tip).shortening[0, 0, 0]
@@ -287,14 +293,14 @@ def test_faults_are_named(change, said: str) -> None:
     X, K, M = mesh(6)
     given = {"nodes": X, "mass": M, "stiffness": K, "root": 0, "tip": 6, "modes": 4} | change
     with pytest.raises(ModelError, match=r"flexible link 'beam': .*" + said):
-        nodal_link("beam", given.pop("nodes"), given.pop("mass"), **given)
+        meshed_link("beam", given.pop("nodes"), given.pop("mass"), **given)
 
 
 def test_nodes_without_rotations_need_groups() -> None:
     X, mass, U = particles()
     M = sparse.diags(np.repeat(mass, 3))
     with pytest.raises(ModelError, match=r"root is .*; nodes without rotations give a turn only where there are three"):
-        nodal_link("c", X, M, shapes=U.reshape(27, 3), frequencies=np.ones(3), root=0, tip=8)
+        meshed_link("c", X, M, shapes=U.reshape(27, 3), frequencies=np.ones(3), root=0, tip=8)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,143 @@
+"""The controlled move of `rne simulate`: start, trajectory, controller."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+
+import numpy as np
+
+from rne_dynamics.cli import demo_flexible
+from rne_dynamics.cli.demo_moves import plan_moves
+from rne_dynamics.cli.robot_argument import assignments
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.guards.felt_inertia import joint_inertia
+from rne_dynamics.control.motion.loop_path import leading_path
+from rne_dynamics.control.pd_gravity import PdGravity
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.sampled import SampledTrajectory
+from rne_dynamics.control.trajectory import Quintic, Trajectory
+from rne_dynamics.dispatch import mechanism_of
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+
+#: Bandwidth of the controller, rad/s; an upper bound with flexible links.
+BANDWIDTH = 40.0
+
+
+def rollout(args: argparse.Namespace, robot: AnyRobot, plant: ArmPlant) -> tuple[Rollout, float]:
+    """The rollout, and the time when the last move ends; with flexible links the rollout lasts longer."""
+    if args.method == "adaptive":
+        raise ArgumentError("--method adaptive is for free motion only; add --free, or use rk4")
+    if not args.control_rate > 0.0:
+        raise ArgumentError(f"--control-rate is {args.control_rate}; it must be above 0")
+    period = 1.0 / args.control_rate
+    if robot.kind == "flexible":
+        moves = _flexible_moves(args, robot)
+        if args.bandwidth is None:
+            ends = np.array([move.end for move in moves])
+            args.bandwidth = min(BANDWIDTH, demo_flexible.bandwidth(robot, ends, args.control_rate))
+        path: Trajectory = _joined(robot, moves, args.shaper, args.modes, args.bandwidth)
+        after = demo_flexible.look(robot, moves[-1:])
+    else:
+        path, after = trajectory(args, robot), 0.0
+    made = Rollout(
+        plant, controller(args, robot.rigid), path, seconds=path.duration + after,
+        dt=min(args.dt, period), control_dt=period, method=args.method, base_known=not args.base_unknown,
+    )  # fmt: skip
+    return made, path.duration
+
+
+def controller(args: argparse.Namespace, robot: RigidRobot) -> ComputedTorque | PdGravity:
+    """The control law of the arguments; PD gains scale with the inertia of each joint at the start."""
+    bandwidth = BANDWIDTH if args.bandwidth is None else args.bandwidth
+    gains = Gains.critically_damped(robot.n, bandwidth)
+    gains = replace(gains, i=np.full(robot.n, args.integral * bandwidth**3))
+    friction = None if args.no_friction or args.no_friction_compensation else FrictionCompensation()
+    if args.law == "computed_torque":
+        return ComputedTorque(robot, gains, friction)
+    inertia = joint_inertia(robot, start_configuration(robot, args.start)).held
+    return PdGravity(robot, Gains(inertia * gains.p, inertia * gains.i, inertia * gains.d), friction)
+
+
+def trajectory(args: argparse.Namespace, robot: RigidRobot) -> Trajectory:
+    """Quintics from rest to rest: to the positions of --to, or three moves that return to the start."""
+    mechanism = mechanism_of(robot)
+    leading = None if mechanism is None else leading_path(mechanism, mechanism.posture)
+    if args.to:
+        points = _start_and_end(args, robot)
+    else:
+        _refuse_start(args)
+        planned = plan_moves(robot, args.seconds).moves
+        points = np.array([planned[0].start, *(move.end for move in planned)])
+    rest = np.zeros_like(points)
+    # between points at rest, quintic interpolation gives quintics from rest to rest
+    moves = SampledTrajectory(np.linspace(0.0, args.seconds, len(points)), points, rest, rest, robot.joint_names)
+    named = [robot.joint_index(name) for name in assignments("--to", args.to)]
+    return moves if leading is None else leading(moves.path, np.array(named), 0.0)
+
+
+def _start_and_end(args: argparse.Namespace, robot: RigidRobot) -> Array:
+    """Start and end of the move of --to; shape (2, nq)."""
+    points = np.array([start_configuration(robot, args.start)] * 2)
+    for name, value in assignments("--to", args.to).items():
+        j = robot.joint_index(name)
+        if not (args.no_stops or robot.lower[j] <= value <= robot.upper[j]):
+            raise ArgumentError(
+                f"--to: {name!r} cannot reach {value:g}; its limits are [{robot.lower[j]:g}, {robot.upper[j]:g}]"
+            )
+        points[1, j] = value
+    return points
+
+
+def _refuse_start(args: argparse.Namespace) -> None:
+    if args.start:
+        raise ArgumentError("--start needs --to or --free; the three moves have a start of their own")
+
+
+def _flexible_moves(args: argparse.Namespace, arm: FlexibleArm) -> tuple[Quintic, ...]:
+    """The move of --to, or three that return to the start, before shaping."""
+    if args.to:
+        start, end = _start_and_end(args, arm.robot)
+        return (Quintic(start, end, args.seconds),)
+    _refuse_start(args)
+    return plan_moves(arm.robot, args.seconds, demo_flexible.bends_little(arm)).moves
+
+
+def start_configuration(robot: RigidRobot, given: list[str]) -> Array:
+    """Zero (a mechanism's posture), moved inside the limits and changed by JOINT=VALUE; shape (nq,)."""
+    plant = ArmPlant(robot)
+    q = np.array(robot.neutral, dtype=np.float64)
+    one_axis = plant.positions >= 0
+    places = plant.positions[one_axis]
+    q[places] = np.clip(q[places], robot.lower[one_axis], robot.upper[one_axis])
+    for name, value in assignments("--start", given).items():
+        place = plant.positions[robot.joint_index(name)]
+        if place < 0:
+            raise ArgumentError(f"--start: {name!r} belongs to a floating joint, which always starts at zero")
+        q[place] = value
+    return q
+
+
+def _joined(
+    arm: FlexibleArm, moves: tuple[Quintic, ...], shaper: str | None, modes: int, bandwidth: float
+) -> SampledTrajectory:
+    """All moves as one trajectory, each shaped for the vibrations under control at its end."""
+    (programme,) = demo_flexible.programmes(arm, moves, shaper, modes, bandwidth, compare=False)
+    times: list[Array] = []
+    references: list[Reference] = []
+    begin = 0.0
+    for move in programme.moves:
+        knots = np.array([0.0, move.duration]) if isinstance(move, Quintic) else move.times
+        knots = knots[1:] if times else knots  # each move starts where the previous one ended
+        times.append(begin + knots)
+        references += [move.sample(t) for t in knots.tolist()]
+        begin += move.duration
+    q, qd, qdd = (np.array(part) for part in zip(*references, strict=True))
+    return SampledTrajectory(np.concatenate(times), q, qd, qdd, arm.joint_names)

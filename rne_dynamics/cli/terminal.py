@@ -1,0 +1,52 @@
+"""Output on terminals and pipes, progress bars, and termination by signals, the same for all commands."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+
+#: Width of tables in files and pipes, where 80 columns would squeeze them.
+_PIPE_WIDTH = 200
+
+
+def console() -> Console:
+    """A console on standard output that prints text unchanged."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(width=width, markup=False, emoji=False, highlight=False)
+
+
+def progress_bar(*, counted: bool = False, quiet: bool = False) -> Progress:
+    """A progress bar on standard error, which is removed at the end.
+
+    Parameters
+    ----------
+    counted
+        Whether to show a count instead of a percentage.
+    quiet
+        Whether to show nothing.
+    """
+    share: ProgressColumn = MofNCompleteColumn() if counted else TextColumn("{task.percentage:3.0f} %")
+    return Progress(
+        TextColumn("{task.description:32}"), BarColumn(), share, TimeElapsedColumn(),
+        console=Console(stderr=True), transient=True, disable=quiet,
+    )  # fmt: skip
+
+
+@contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Within the context, SIGTERM raises `SystemExit`, so that child processes are stopped as by Ctrl-C."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,169 @@
+"""The part of `rne verify` for open arms and mechanisms of rigid links."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.cli.verify_report import Verified, operation_cells
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
+from rne_dynamics.verification.closed_counting import count_closed
+from rne_dynamics.verification.counting import Driven, count_operations, published
+from rne_dynamics.verification.engines import QUANTITIES, Engine
+from rne_dynamics.verification.scaling import SIZES, Sample, sweep
+from rne_dynamics.verification.states import bare_states
+from rne_dynamics.verification.timing import seconds_per_state
+
+#: Operations are counted by running the kernels as plain Python; for more bodies, engines of O(n³) take too long.
+_COUNTED_BODIES = 120
+_TIMED_STATES = 20
+_DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
+
+
+def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Verified:
+    """Compare the formulations, count operations and measure times."""
+    if args.plot and robot.loops:
+        raise ArgumentError("--plot shows open arms over their joints; benchmarks/closed_loops.py --plot has loops")
+    agreement = compare(robot, args.states, args.seed, loaded=not args.bare, progress=progress)
+    engines = engines_of(robot)
+    costs = []
+    for k, engine in enumerate(engines):
+        progress(f"operations and times: {engine.name}", k / len(engines))
+        costs.append(_cost(robot, engine))
+    samples = _sweep(progress) if args.plot else []
+    if args.plot:
+        plot(args.plot, samples)
+    report = _report(robot, args, agreement, costs, samples)
+    return Verified(agreement.agrees, report, lambda out: _show(out, args, agreement, report))
+
+
+def _sweep(progress: Progress) -> list[Sample]:
+    samples = []
+    for sample in sweep():
+        samples.append(sample)
+        progress(f"{sample.mechanism} of {sample.n}", SIZES.index(sample.n) / len(SIZES))
+    return samples
+
+
+def _cost(robot: RigidRobot, engine: Engine[Any]) -> dict[str, Any]:
+    """Operations and seconds of one engine for one state, inverse and forward."""
+    rows = bare_states(robot, _TIMED_STATES, 0)
+    cost: dict[str, Any] = {"engine": engine.name, "title": engine.title, "document": engine.document}
+    for quantity in _DRIVEN:
+        operations = None
+        if engine.linear or robot.open_tree.bodies <= _COUNTED_BODIES:
+            count: Any = count_closed if robot.loops else count_operations
+            operations = count(engine.name, quantity, robot)
+        cost[quantity] = {
+            "operations": None if operations is None else vars(operations),
+            "seconds": seconds_per_state(engine, quantity, robot, rows),
+        }
+    return cost
+
+
+def _report(
+    robot: RigidRobot,
+    args: argparse.Namespace,
+    agreement: Agreement,
+    costs: list[dict[str, Any]],
+    samples: list[Sample],
+) -> dict[str, Any]:
+    tree, closed = robot.open_tree, bool(robot.loops)
+    paper = None if closed else {"engine": "nasser", "quantity": "forward", **vars(published(tree.bodies))}
+    return {
+        "robot": robot.name,
+        "base": tree.base,
+        "n": robot.n,
+        "bodies": tree.bodies,
+        "loops": len(robot.loops),
+        "states": args.states,
+        "seed": args.seed,
+        "agrees": agreement.agrees,
+        "pairs": [
+            {key: _finite(value) for key, value in vars(d).items()} | {"agrees": d.agrees}
+            for d in agreement.disagreements
+        ],
+        "remarks": list(agreement.remarks),
+        "engines": costs,
+        "published": paper,
+        "scaling": [vars(sample) for sample in samples],
+    }
+
+
+def _finite(value: object) -> object:
+    """Infinity as a string, since JSON has none."""
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _show(out: Console, args: argparse.Namespace, agreement: Agreement, report: dict[str, Any]) -> None:
+    kinds = "bare" if args.bare else "bare, and as many with external loads" + (
+        " and a moving base" if report["base"] == "fixed" else ""
+    )
+    out.print(_engine_table(report))
+    if report["published"] is not None:
+        paper, n = report["published"], report["bodies"]
+        out.print(
+            f"document 000 gives 258 n - 119 = {paper['multiplications']} multiplications and 191 n - 83 = "
+            f"{paper['additions']} additions for nasser, n = {n}"
+        )
+    out.print(f"µs: one state in a batch of {_TIMED_STATES}")
+    out.print(f"largest relative disagreement in {args.states} random states {kinds}, seed {args.seed}:")
+    out.print(_pair_table(agreement, [cost["engine"] for cost in report["engines"]]))
+    for remark in agreement.remarks:
+        out.print(f"not compared: {remark}")
+    worst = agreement.worst()
+    if worst is None:
+        out.print("nothing to compare")
+        return
+    verdict = "all agree" if agreement.agrees else "DISAGREEMENT beyond round-off"
+    out.print(
+        f"{verdict}; nearest its bound: {worst.quantity}, {worst.first} and {worst.second}, {worst.relative:.1e} "
+        f"(allowed {worst.tolerance:.0e})"
+    )
+
+
+def _engine_table(report: dict[str, Any]) -> Table:
+    loops = f", {report['loops']} loop{'s' * (report['loops'] > 1)}" if report["loops"] else ""
+    title = f"{report['robot']}: {report['n']} coordinates, {report['bodies']} bodies{loops}, {report['base']} base"
+    table = Table(title=title, header_style="bold")
+    for column in ("engine", "formulation", "document"):
+        table.add_column(column)
+    for quantity in _DRIVEN:
+        for column in (f"{quantity}: mul", "add", "other", "µs"):
+            table.add_column(column, justify="right")
+    for cost in report["engines"]:
+        cells: list[str] = []
+        for quantity in _DRIVEN:
+            operations, seconds = cost[quantity]["operations"], cost[quantity]["seconds"]
+            cells += operation_cells(operations)
+            cells.append("" if seconds is None else f"{1e6 * seconds:.3g}")
+        table.add_row(cost["engine"], cost["title"], cost["document"], *cells)
+    return table
+
+
+def _pair_table(agreement: Agreement, engines: Sequence[str]) -> Table:
+    table = Table("pair", header_style="bold")
+    for quantity in QUANTITIES:
+        table.add_column(quantity, justify="right")
+    found = {(d.first, d.second, d.quantity): d for d in agreement.disagreements}
+    for a, b in itertools.combinations(engines, 2):
+        row = [found.get((a, b, quantity)) for quantity in QUANTITIES]
+        if any(row):
+            table.add_row(f"{a} / {b}", *(_cell(d) for d in row))
+    return table
+
+
+def _cell(found: Disagreement | None) -> Text:
+    if found is None:
+        return Text("")
+    return Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")

@@ -1,0 +1,191 @@
+"""The effort of a controller in each mode: at a joint state, between two, and by dead reckoning."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.control.guards.effort_limiter import Limited
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.supervision.motion_queue import NANOSECONDS, Ending
+from rne_dynamics.control.supervision.output import Effort
+from rne_dynamics.control.supervision.runaway import OVERSPEED, Runaway
+from rne_dynamics.control.supervision.states import (
+    DRIVING,
+    FLOATING,
+    HOLDING,
+    STOPPING,
+    TRACKING,
+)
+from rne_dynamics.control.supervision.stop_plan import Stage, Stop
+from rne_dynamics.control.supervision.transitions import Transitions
+from rne_dynamics.control.terms import TorqueTerms
+from rne_dynamics.errors import RneDynamicsError
+
+#: How often the inertia that walls and dampers are made of is updated, s.
+INERTIA_PERIOD = 0.2
+#: Efforts that differ by less, in effort limits, are the same.
+ALIKE = 1e-9
+#: Largest step of the stamps that lets the feedback grow, s.
+LONGEST_STEP = 0.1
+
+
+class Efforts(Transitions):
+    """The effort of a controller at each joint state, and between them."""
+
+    def effort(self, stamp: int, now: float) -> Effort | None:
+        """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
+        self._watch_base(now)
+        if self._dead_reckoning or not (self.mode in DRIVING or self.mode is STOPPING):
+            return None
+        if self._unseen(now):
+            return self._bridge(now)
+        try:
+            if now >= self._update_inertia_at:
+                self._output.update_inertia(self._torques.update_inertia(self.q))
+                self._update_inertia_at = now + INERTIA_PERIOD
+            self._torques.follow(self.q, self.qd)
+            return self._answer(stamp, now)
+        except RneDynamicsError as error:
+            self._fail(now, str(error))
+            return self.tick(now)
+
+    def tick(self, now: float) -> Effort | None:
+        """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
+        self._watch_base(now)
+        if self._stale(now):
+            self._lose(now)
+        if self._dead_reckoning:
+            return self._reckoned_effort(now)
+        return self._bridge(now) if self._unseen(now) else None
+
+    def _answer(self, stamp: int, now: float) -> Effort:
+        q, qd, torques, counters = self.q, self.qd, self._torques, self.counters
+        self._acting = stamp
+        if self._runaway is not None:
+            return self._take_energy(self._runaway, now)
+        if not self._drives and self.mode is not STOPPING:
+            return self._limited(torques.supporting(q, qd), now)
+        if self.mode is FLOATING:
+            return self._limited(torques.floating(q, qd), now)
+        if self._at_rest(now):
+            support = self._support(now)
+            return self._limited(torques.damped(q, qd, support), now, support)
+        reference = self.queue.advance(stamp, self.speed)
+        ended = self.queue.judge(stamp, q, qd)
+        if ended is not None and ended is Ending.PATH:
+            reference = self.queue.advance(stamp, self.speed)
+        if self.mode is not STOPPING:
+            self._note_motion(now, ended)
+            reference = self._near(stamp, reference)
+        feedback = self._grown(stamp)
+        if torques.quick is None:
+            terms = torques.tracking(q, qd, reference, feedback)
+            self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
+            return self._limited(terms, now)
+        expected = None
+        if torques.predictor is not None:
+            expected = torques.predictor.predict(q, qd, self.stamp, stamp, reference.qd)
+            reference = self.queue.ahead(stamp + torques.predictor.ahead)
+        terms, limited, runaway = self._output.track(
+            torques, torques.quick, q, qd, reference, feedback, now, counters, expected
+        )
+        self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
+        return self._answered(terms, limited, runaway, now)
+
+    def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
+        limited = self._output.answer(terms, now, self.q, self.qd, self.counters, fade)
+        runaway = bool((np.abs(self.qd) > OVERSPEED * self.settings.limits.velocity).any())
+        return self._answered(terms, limited, runaway, now)
+
+    def _answered(self, terms: TorqueTerms, limited: Limited, runaway: bool, now: float) -> Effort:
+        self._gravity = terms.gravity
+        if self._torques.predictor is not None:
+            self._torques.predictor.note(self._acting, limited.command)
+        self._torques.integrate((self.stamp - self._integrated) / NANOSECONDS, self._filter.late, limited)
+        self._integrated = self.stamp
+        if runaway and self._drives:
+            self._stop_runaway(now, limited.command)
+        self._command = limited.command
+        return Effort(limited.command, terms, self._through(now, limited))
+
+    def _note_motion(self, now: float, ended: Ending | None) -> None:
+        """The mode that belongs to the state of the queue."""
+        off = ended is not None and ended in (Ending.PATH, Ending.CANCELLED)
+        if off and self.settings.stop.after_cancel == "stop":
+            self._begin_stop(now, str(ended.value) if ended else "")
+        elif self.queue.moving is not (self.mode is TRACKING):
+            cause = self.queue.followed or (ended.value if ended else "")
+            self._enter(TRACKING if self.queue.moving else HOLDING, cause)
+
+    def _near(self, stamp: int, reference: Reference) -> Reference:
+        """`reference`; while the arm is held, moved to within `LEASH` of `holding_error` of the measured position."""
+        if self.mode is not HOLDING or self.settings.tracking is None:
+            return reference
+        moved = self._holding.moved(reference.q, self.q, self.settings)
+        if moved is None:
+            return reference
+        place, cause = moved
+        if cause:
+            self.counters.held_anew += 1
+            self.cause = cause
+        rest = np.zeros(len(self.q))
+        self.queue.anchor(self.stamp, Reference(place, rest, rest), self.cause)
+        return self.queue.advance(stamp, self.speed)
+
+    def _grown(self, stamp: int) -> float:
+        """Fraction of the feedback at `stamp`: it grows after every start and never falls but for a start."""
+        ramp = self.settings.feedback_ramp
+        step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_STEP)
+        self._feedback = min(self._feedback + step / ramp, 1.0) if ramp > 0.0 else 1.0
+        self._ramped = stamp
+        return self._feedback
+
+    def _take_energy(self, runaway: Runaway, now: float) -> Effort:
+        """The effort of a stop after a joint was too fast."""
+        assert self._stop is not None
+        terms = self._torques.damped(self.q, self.qd, self._support(now))
+        allowed = runaway.allow(
+            now, self.qd, terms.total, lambda qdd: self._torques.explaining(self.q, self.qd, qdd)
+        )
+        if runaway.cut and self._stop.stage(now) is not Stage.OVER:
+            self._stop = Stop(now, now, 0.0)
+            self.cause += "; the motors do not brake it, so the efforts are cut"
+        self._at_rest(now)
+        self._gravity = terms.gravity
+        limited = self._output.approach(allowed, terms, now, self.q, self.counters)
+        runaway.sent(limited.command)
+        return Effort(limited.command, terms, self._through(now, limited))
+
+    def _bridge(self, now: float) -> Effort | None:
+        """Feedforward along the reference until the next state or the time-out; None if that is what was sent last."""
+        if self.mode is FLOATING or not self._drives or self._at_rest(now):
+            terms = self._torques.only_support(self._gravity, self._support(now))
+        else:
+            try:
+                passed = round((now - self.arrival) * NANOSECONDS)
+                terms = self._torques.along(self.queue.ahead(self.stamp + passed))
+            except RneDynamicsError:  # loops that do not close there: the last effort stays
+                return None
+        if (np.abs(terms.total - self._command) <= ALIKE * self.settings.limits.effort).all():
+            return None
+        limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
+        self._command = limited.command
+        return Effort(limited.command, terms, self._through(now, limited))
+
+    def _reckoned_effort(self, now: float) -> Effort:
+        """Dead reckoning: along the braking reference, then the gravity torque of where it ends, released in time."""
+        stamp = self._reckoned[0] + round((now - self._reckoned[1]) * NANOSECONDS)
+        terms = self._torques.only_support(self._gravity, self._support(now))
+        if not self._at_rest(now):
+            try:
+                terms = self._torques.along(self.queue.advance(stamp, self.speed, reckoning=True))
+                self._gravity = terms.gravity
+            except RneDynamicsError:  # loops that do not close there: gravity of the last good state stays
+                self.counters.refusal = "the braking motion has no solution"
+        self.counters.dead_reckoned += 1
+        limited = self._output.approach(terms.total, terms, now, self.q, self.counters)
+        return Effort(limited.command, terms, self._through(now, limited))
+
+    def clamp_text(self) -> str:
+        """As of `Output`."""
+        return self._output.clamp_text()

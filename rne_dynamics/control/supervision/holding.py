@@ -1,0 +1,45 @@
+"""Bound on how far a held arm can be pushed from its held position."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.model.inertia import Array
+
+#: Distance between the reference and an arm that is pushed away while held, as a fraction of `holding_error`.
+LEASH = 0.9
+
+
+class HoldingBound:
+    """Keeps the held position within `Settings.holding_error` of an arm that is pushed away."""
+
+    def __init__(self) -> None:
+        self._yielding = False
+
+    def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
+        """The new held position, and the cause when it begins to move; None where `held` stays.
+
+        Parameters
+        ----------
+        held, q
+            Held and measured position, rad or m; shape (n,).
+        settings
+            With the bound.
+        """
+        bound = settings.holding_error
+        if bound is None:
+            return None
+        error = held - q
+        off = np.abs(error) > bound
+        if not off.any():
+            self._yielding = False
+            return None
+        cause = ""
+        if not self._yielding:
+            self._yielding, j = True, int(np.argmax(off))
+            cause = (
+                f"joint {settings.robot.joint_names[j]!r} was {-error[j]:.4g} away from where it was held; "
+                f"{bound[j]:g} is allowed: its place follows the arm"
+            )
+        return q + np.clip(error, -LEASH * bound, LEASH * bound), cause

@@ -1,0 +1,64 @@
+"""What tracking laws share: robot, gains, friction compensation, the integral of the error."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.control.checks import every_joint_driven
+from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.integral import integrate_error
+from rne_dynamics.control.reference import Reference
+from rne_dynamics.model.friction import JointFriction, joint_friction
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.rebuilt import Rebuilt
+
+
+@dataclass(frozen=True, eq=False)
+class TrackingLaw(Rebuilt):
+    """A law with gains on the error e = q_d − q.
+
+    Parameters
+    ----------
+    robot
+        The model; every joint must be driven. Of a mechanism all vectors here hold its actuated joints.
+    gains
+        Their units are those of the law.
+    friction_compensation
+        All of the modelled friction by default; None leaves it to the feedback. The viscous part follows the measured
+        velocity, which keeps the error equation linear; the Coulomb part the desired one.
+
+    Raises
+    ------
+    ControlError
+        A robot with a floating joint, or gains for another number of joints.
+    """
+
+    robot: RigidRobot
+    gains: Gains
+    friction_compensation: FrictionCompensation | None = field(default_factory=FrictionCompensation)
+    _friction: JointFriction = field(init=False, repr=False)
+    #: Its name in messages.
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        every_joint_driven(self.robot, self.name)
+        self.gains.fit(self.robot.n, self.name)
+        object.__setattr__(self, "_friction", joint_friction(self.robot))
+
+    def friction_torque(self, qd: Array, aim_qd: Array, passive: Array) -> Array:
+        """Compensating torque at measured and desired velocity, with the viscous torque of passive joints; (n,)."""
+        if self.friction_compensation is None:
+            return np.zeros(self.robot.n)
+        return self.friction_compensation.torque(self._friction, qd, aim_qd, passive)
+
+    def next_integral(
+        self, integral: Array, q: Array, reference: Reference, dt: float, saturated: NDArray[np.bool_] | None = None
+    ) -> Array:
+        """∫e dt one cycle later, kept from winding up; see `integrate_error`."""
+        return integrate_error(self.gains, integral, reference.q - q, dt, saturated)

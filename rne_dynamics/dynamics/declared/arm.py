@@ -1,0 +1,76 @@
+"""What a kernel reads besides the state: model, base motion, loads and work memory, in one tuple."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.packed_arm import rest_of, work_part
+
+
+class Arm(NamedTuple):
+    """The arguments that are the same in every call of a loop. In compiled code such a tuple costs nothing.
+
+    Parameters
+    ----------
+    topology, parameters
+        The model (`rne_dynamics.model.layout`).
+    base
+        Base motion, shape (12,): v, ω, v̇ − g, ω̇ in base axes; (1 or B, 12) for a batch.
+    wrenches
+        External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none;
+        (1 or B, bodies or 0, 6) for a batch. None, like `base`, for a kernel that does not read it.
+    work
+        Scratch memory, as the kernel's `Workspace` makes it.
+    """
+
+    topology: NDArray[np.int64]
+    parameters: Array
+    base: Any
+    wrenches: Any
+    work: Any
+
+
+class Workspace(NamedTuple):
+    """Where a kernel's scratch memory comes from.
+
+    Parameters
+    ----------
+    part
+        Finds it in the flat array of an arm (`rne_dynamics.model.packed_arm`).
+    new
+        Allocates it for a topology.
+    """
+
+    part: Callable[[Array], Any]
+    new: Callable[[NDArray[np.int64]], Any]
+
+
+def body_rows(columns: int) -> Workspace:
+    """Scratch memory of shape (at least bodies, columns)."""
+
+    @helper
+    def new(topology: NDArray[np.int64]) -> Array:
+        return np.empty((topology.shape[0], columns))
+
+    return Workspace(work_part(columns), new)
+
+
+def with_rest(work: Workspace) -> Workspace:
+    """Scratch memory and zeros for all velocities or accelerations, as a pair."""
+    part_of, new_of = work
+
+    @in_place_helper
+    def part(array: Array) -> tuple[Any, Array]:
+        return part_of(array), rest_of(array)
+
+    @helper
+    def new(topology: NDArray[np.int64]) -> tuple[Any, Array]:
+        return new_of(topology), np.zeros(6 * topology.shape[0])
+
+    return Workspace(part, new)

@@ -1,0 +1,216 @@
+"""A quantity of an open arm, declared once: its kernel, inputs and output.
+
+From the declaration come the compiled forms (`forms`), the checked function that users call, and what `bind`,
+`compiled`, batches, warm-up and benchmarks need to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import update_wrapper
+from operator import attrgetter
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
+from rne_dynamics.dynamics.declared.arm import Workspace
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
+from rne_dynamics.errors import ModelError, no_inertia
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.packed_arm import OK
+from rne_dynamics.model.robot import RobotModel
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
+Engine = Callable[..., Array]
+#: What compiled functions raise for other arguments, and what is no open arm for `packed`.
+_NOT_QUICK = (*ODD_ARGUMENTS, AttributeError, ModelError)
+#: Default of an argument that may be given by its name.
+_LATER: Any = object()
+
+
+class Quantity:
+    """A quantity of an open arm.
+
+    Parameters
+    ----------
+    name
+        Of its public function.
+    kernel
+        ``kernel(arm, *inputs, out)`` computes it for one state; `arm` is an `Arm`.
+    inputs
+        Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
+    output
+        Shape of its output, of `Size` and numbers.
+    work
+        The kernel's scratch memory.
+    wrenches, base_motion
+        Whether loads may act on links, whether the base may move.
+    fault
+        Of a kernel that returns −1 or the number of what moves no inertia: which of the model's attributes has the
+        names. Otherwise the kernel returns nothing.
+    mimic
+        What computes it for robots with mimic joints, if `kernel` does not.
+    parts
+        The named tuple of which the output holds the parts, along its first axis; `None` for an array.
+
+    Attributes
+    ----------
+    packed, batch
+        Its compiled forms, see `compiled_forms`.
+    sealed
+        The packed form to be called from Python.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kernel: Compiled,
+        inputs: tuple[str, ...],
+        output: Shape,
+        work: Workspace,
+        *,
+        wrenches: bool = False,
+        base_motion: bool = False,
+        fault: str = "",
+        mimic: Quantity | None = None,
+        parts: Callable[..., Any] | None = None,
+    ) -> None:
+        self.name, self.inputs, self.output, self.mimic, self.parts = name, inputs, output, mimic, parts
+        allowed = {"wrenches": wrenches, "base_motion": base_motion}
+        self.options = tuple(option for option, has in allowed.items() if has)
+        self._fault = fault
+        self.packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault))
+        self.sealed = Sealed(self.packed, 1, *(1 for _ in inputs), len(output))
+
+    def for_robot(self, robot: RobotModel) -> Quantity:
+        """The declaration whose kernel computes it for a robot: this one, or that for mimic joints."""
+        return self.mimic if self.mimic is not None and robot.has_mimic else self
+
+    def function(self, robot: RobotModel) -> Sealed:
+        """The packed form for a robot, to be called from Python."""
+        return self.for_robot(robot).sealed
+
+    def shape(self, robot: RobotModel) -> tuple[int, ...]:
+        """Shape of the output for one state of a robot."""
+        return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
+
+    def widths(self, robot: RobotModel) -> tuple[int, ...]:
+        """Numbers in a row of each input."""
+        return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
+
+    def check(self, robot: RobotModel, fault: int) -> None:
+        """Raise `SingularInertiaError` for what the batch form returned."""
+        if fault >= 0:
+            raise no_inertia(getattr(robot, self.for_robot(robot)._fault)[fault], robot.name)
+
+    def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
+        """The outputs of checked rows by the batch form: an `Engine`."""
+        out = np.empty((len(rows[0]), *self.shape(robot)))
+        batch = self.for_robot(robot).batch
+        self.check(robot, batch(robot.topology, robot.parameters, base, *rows, out))
+        return out
+
+    def answer(
+        self,
+        robot: RobotModel,
+        *vectors: ArrayLike,
+        wrenches: Wrenches | None = None,
+        base_motion: BaseMotion | None = None,
+        engine: Engine | None = None,
+    ) -> Array:
+        """The output for states of any leading shape, all checked; by another engine than the kernel if one is given.
+
+        An output in parts has these along its first axis.
+
+        Raises
+        ------
+        ArgumentError, ModelError, SingularInertiaError
+            As `inverse_dynamics` and `forward_dynamics`.
+        """
+        check_open_arm(robot)
+        lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
+        base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
+        out = (engine or self.compute)(robot, base, *rows, loads).reshape((*lead, *self.shape(robot)))
+        return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))
+
+    def public(self, function: F) -> F:
+        """Make a public function quick: one state in contiguous arrays, no options, goes to the packed form at once.
+
+        All other calls go to `function`, which has the same arguments and returns `answer`.
+        """
+        return cast(F, update_wrapper(_QUICK[len(self.inputs)](self, function), function))
+
+    def prepare(self, robot: object) -> bool:
+        """Compile the packed form for a robot; False where that was done before, or the robot has none."""
+        return isinstance(robot, RobotModel) and self.function(robot).prepare()
+
+    def sizes(self) -> Callable[[Any], Any]:
+        """The function of a robot that gives the shape of an output fastest."""
+        if any(not isinstance(k, Size) or k.times != 1 for k in self.output):
+            return self.shape
+        return attrgetter(*(k.attribute for k in self.output if isinstance(k, Size)))
+
+
+def _forwarded(given: tuple[Any, ...]) -> Iterator[Any]:
+    return (value for value in given if value is not _LATER)
+
+
+def _quick_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
+
+    def quick(robot: Any, q: Any = _LATER, **options: Any) -> Any:
+        if not options:
+            try:
+                out = empty(sizes(robot))
+                if sealed.call(robot.packed, q, out) == OK:
+                    return out if parts is None else parts(*out)
+            except _NOT_QUICK:
+                if quantity.prepare(robot):
+                    return quick(robot, q)
+        return function(robot, *_forwarded((q,)), **options)
+
+    return quick
+
+
+def _quick_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
+
+    def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
+        if not options:
+            try:
+                out = empty(sizes(robot))
+                if sealed.call(robot.packed, q, qd, out) == OK:
+                    return out if parts is None else parts(*out)
+            except _NOT_QUICK:
+                if quantity.prepare(robot):
+                    return quick(robot, q, qd)
+        return function(robot, *_forwarded((q, qd)), **options)
+
+    return quick
+
+
+def _quick_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
+    mimic = None if quantity.mimic is None else quantity.mimic.sealed
+
+    def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
+        if not options:
+            try:
+                out = empty(sizes(robot))
+                chosen = sealed if mimic is None or not robot.has_mimic else mimic
+                if chosen.call(robot.packed, q, qd, x, out) == OK:
+                    return out if parts is None else parts(*out)
+            except _NOT_QUICK:
+                if quantity.prepare(robot):
+                    return quick(robot, q, qd, x)
+        return function(robot, *_forwarded((q, qd, x)), **options)
+
+    return quick
+
+
+_QUICK = {1: _quick_of_one, 2: _quick_of_two, 3: _quick_of_three}

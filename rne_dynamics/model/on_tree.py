@@ -1,0 +1,129 @@
+"""What a mechanism and an arm with flexible links have from the open rigid robot that they are made of."""
+# ruff: noqa: D102  (every name is explained in model/protocol.py)
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import ModelError, unknown_name
+from rne_dynamics.model.bodies import Base, LinkFrame
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel, effort_limits
+from rne_dynamics.model.table import RobotTable
+from rne_dynamics.model.tree import KinematicTree, Payload
+
+_Self = TypeVar("_Self", bound="OnTree")
+
+
+class OnTree(RobotTable):
+    """A robot that is more than its open tree, `robot`: what of `Robot` (model/protocol.py) comes from the tree."""
+
+    #: how messages name the robot and one of its joints, and what to do where it cannot be used
+    _called: ClassVar[str]
+    _joint: ClassVar[str] = "joint"
+    _instead: ClassVar[str]
+
+    if TYPE_CHECKING:  # fields of the subclasses
+        robot: RobotModel
+        joint_names: tuple[str, ...]
+
+        @property
+        def actuated(self) -> NDArray[np.int64]: ...
+        def on_tree(self: _Self, robot: RobotModel) -> _Self: ...
+    else:  # a type checker goes on to refuse what is not there
+
+        def __getattr__(self, name: str) -> NoReturn:
+            """Refuse what only an open rigid robot has, and say what to do instead."""
+            if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
+                raise self.refusal()
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def refusal(self) -> ModelError:
+        """The error for what only an open rigid robot can do; it says what to do instead."""
+        return ModelError(f"{self._called} {self.name!r} {self._instead}")
+
+    @property
+    def name(self) -> str:
+        return self.robot.name
+
+    @property
+    def n(self) -> int:
+        return len(self.joint_names)
+
+    nq = n
+
+    @property
+    def gravity(self) -> Array:
+        return self.robot.gravity
+
+    @property
+    def mass(self) -> float:
+        return self.robot.mass
+
+    @property
+    def base(self) -> Base:
+        return self.robot.base
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        return self.robot.link_names
+
+    @property
+    def links(self) -> Mapping[str, LinkFrame]:
+        return self.robot.links
+
+    @property
+    def bodies(self) -> int:
+        return self.robot.bodies
+
+    @property
+    def tree(self) -> KinematicTree:
+        return self.robot.tree
+
+    @property
+    def open_tree(self) -> RobotModel:
+        return self.robot
+
+    @property
+    def lower(self) -> Array:
+        return self._of_joints(self.robot.lower)
+
+    @property
+    def upper(self) -> Array:
+        return self._of_joints(self.robot.upper)
+
+    @property
+    def velocity_limit(self) -> Array:
+        return self._of_joints(self.robot.velocity_limit)
+
+    @property
+    def effort_limit(self) -> Array:
+        return self._of_joints(self.robot.effort_limit)
+
+    def joint_index(self, name: str) -> int:
+        try:
+            return self.joint_names.index(name)
+        except ValueError:
+            raise unknown_name(self._joint, name, self.joint_names, f"{self._called} {self.name!r}") from None
+
+    def with_payload(self: _Self, payload: Payload | None) -> _Self:
+        return self if payload is None else self.on_tree(self.robot.with_payload(payload))
+
+    def with_lock(self: _Self, lock: Mapping[str, float]) -> _Self:
+        return self.on_tree(self.robot.with_lock(lock))
+
+    def with_gravity(self: _Self, gravity: ArrayLike) -> _Self:
+        return self.on_tree(self.robot.with_gravity(gravity))
+
+    def with_effort_limit(self: _Self, limit: ArrayLike) -> _Self:
+        limits = self.robot.effort_limit.copy()
+        limits[self.actuated] = effort_limits(self.name, self.n, limit)
+        return self.on_tree(self.robot.with_effort_limit(limits))
+
+    def _of_joints(self, values: Array) -> Array:
+        """The actuated joints' numbers among those of all joints of the tree."""
+        return values

@@ -1,0 +1,180 @@
+"""What a third process hears of a simulator and a controller, and what it decodes of that afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from diagnostic_msgs.msg import DiagnosticArray
+from numpy.typing import NDArray
+from rclpy.node import Node
+from sensor_msgs.msg import JointState
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.ros.deflections import COMPONENTS
+from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.processes import NodeProcess, wait_until
+from rne_dynamics.ros.recorder import Sample, TopicRecorder
+
+#: Longest wait for what should come at once, s.
+PATIENCE = 30.0
+TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What a third process has seen on the topics during one run.
+
+    Parameters
+    ----------
+    stamps, sent
+        Each joint state's own time and when it was published, ns; (samples,).
+    q, efforts
+        Measured positions and the efforts that drove the arm; (samples, n).
+    begins
+        When each move was to start, ns of the stamps.
+    terms
+        Torque terms by name: stamps, ns, and values, (terms, n).
+    simulator
+        The simulator's own account from the first command to the end of the moves: `answered` and `missed` replies,
+        `overruns`, `p50` and `p99` of the reply latency (s; from publishing a state until the command is in its hands).
+    ready
+        Seconds each process took to be ready.
+    deflections
+        Of the ends of flexible links: stamps, ns, and values, (messages, links, 6), m and rad, each in its link's
+        frame; empty where there are none.
+    """
+
+    stamps: NDArray[np.int64]
+    sent: NDArray[np.int64]
+    q: Array
+    efforts: Array
+    begins: tuple[int, ...]
+    terms: dict[str, tuple[NDArray[np.int64], Array]]
+    simulator: dict[str, float]
+    ready: dict[str, float]
+    deflections: tuple[NDArray[np.int64], Array]
+
+
+@dataclass(frozen=True, eq=False)
+class RawRecording:
+    """What has been recorded during a run, not yet decoded; see `Recording`."""
+
+    states: list[Sample]
+    terms: dict[str, list[Sample]]
+    deflections: list[Sample]
+    begins: tuple[int, ...]
+    account: dict[str, float]
+
+
+class SessionRecorder:
+    """What the figures are made of, recorded: as little as will do, since every listener slows the senders down.
+
+    Parameters
+    ----------
+    node
+        A node that no executor spins.
+    namespace, simulator, controller
+        Of the nodes that are listened to, and their names.
+    joints
+        Names, in the order of the vectors.
+    flexible
+        Whether there are deflections to hear.
+    """
+
+    def __init__(
+        self, node: Node, namespace: str, simulator: str, controller: str, joints: tuple[str, ...], *, flexible: bool
+    ) -> None:
+        self.joints, self._simulator, self._controller = joints, f"{namespace}/{simulator}", f"{namespace}/{controller}"
+        self.states = TopicRecorder(node, JointState, "joint_states")
+        self.terms = {t: TopicRecorder(node, JointState, f"{controller}/torque/{t}", 200) for t in TERMS}
+        self.deflections = [TopicRecorder(node, JointState, f"{simulator}/deflections")] if flexible else []
+        self.reports = TopicRecorder(node, DiagnosticArray, "/diagnostics", 20)
+        self._streams = (self.states, *self.terms.values(), *self.deflections)
+
+    def drain(self) -> None:
+        """Take what has come."""
+        for recorder in (*self._streams, self.reports):
+            recorder.drain()
+
+    def forget(self) -> None:
+        """Drop what has come."""
+        self.drain()
+        for recorder in (*self._streams, self.reports):
+            recorder.samples = []
+
+    def receives_everything(self) -> bool:
+        """Whether states, torque terms, deflections and the simulator's reports arrive."""
+        self.drain()
+        return all(r.samples for r in self._streams) and bool(self._account())
+
+    def may_move(self) -> bool:
+        """Whether the controller holds the arm and has passed its start-up check, by its latest report."""
+        self.drain()
+        for sample in reversed(self.reports.samples):
+            status = self.reports.decode(sample).status[0]
+            if status.name == self._controller:
+                values = {v.key: v.value for v in status.values}
+                return values["state"] == "holding" and not values["motion locked"]
+        return False
+
+    def newest_stamp(self) -> int:
+        """Time of the newest joint state, ns."""
+        self.drain()
+        return stamp_of(self.states.decode(self.states.samples[-1]))
+
+    def account(self, processes: Sequence[NodeProcess]) -> dict[str, float]:
+        """The simulator's next report."""
+        self.reports.drain()
+        self.reports.samples = []
+        wait_until(lambda: bool(self._account()), PATIENCE, "the simulator's report", processes)
+        return self._account()
+
+    def _account(self) -> dict[str, float]:
+        self.drain()
+        for sample in self.reports.samples:
+            message = self.reports.decode(sample)
+            values = {v.key: v.value for v in message.status[0].values}
+            if message.status[0].name != self._simulator:
+                continue
+            return {
+                "answered": float(values["answered states"]), "missed": float(values["missed replies"]),
+                "overruns": float(values["overruns"]),
+                "p50": 1e-3 * float(values["reply latency p50 (ms)"]),
+                "p99": 1e-3 * float(values["reply latency p99 (ms)"]),
+            }
+        return {}
+
+    def take(self, begins: tuple[int, ...], account: dict[str, float]) -> RawRecording:
+        """What has come during a run."""
+        self.drain()
+        return RawRecording(
+            self.states.samples, {name: r.samples for name, r in self.terms.items()},
+            [s for r in self.deflections for s in r.samples], begins, account,
+        )
+
+    def recording(self, taken: RawRecording, ready: dict[str, float]) -> Recording:
+        """Decode everything."""
+        states = [self.states.decode(s) for s in taken.states]
+        places = [states[0].name.index(joint) for joint in self.joints]  # a mechanism's passive joints are there too
+        terms = {name: [r.decode(s) for s in taken.terms[name]] for name, r in self.terms.items()}
+        tips = [r.decode(s) for r in self.deflections for s in taken.deflections]
+        ends = len(tips[0].name) // len(COMPONENTS) if tips else 0
+        return Recording(
+            stamps=np.array([stamp_of(m) for m in states]),
+            sent=np.array([s.sent for s in taken.states]),
+            q=np.array([m.position for m in states])[:, places],
+            efforts=np.array([m.effort for m in states])[:, places],
+            begins=taken.begins,
+            terms={
+                name: (np.array([stamp_of(m) for m in messages]), np.array([m.effort for m in messages]))
+                for name, messages in terms.items()
+            },
+            simulator=taken.account,
+            ready=ready,
+            deflections=(
+                np.array([stamp_of(m) for m in tips], dtype=np.int64),
+                np.array([m.position for m in tips]).reshape(len(tips), ends, len(COMPONENTS)),
+            ),
+        )

@@ -1,0 +1,153 @@
+"""Pairs of vectors, linear part first, and the rigid-body inertias that turn one kind into the other.
+
+A motion is (v, ω) or (v̇, ω̇) of a frame, at its origin; a wrench is (f, n) on a body, n about that origin. R and p place
+the child frame in the parent's. The accelerations are those of the origin as a point.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.spatial.rows import put, slice_vector, vector_at
+from rne_dynamics.spatial.vector import (
+    ZERO,
+    Matrix,
+    Symmetric,
+    Vector,
+    add,
+    cross,
+    dot,
+    rotate,
+    rotate_back,
+    scale,
+    subtract,
+    times,
+)
+
+Array = NDArray[np.float64]
+Pair = tuple[Vector, Vector]
+#: Mass m, first moment h = m c and inertia J about the frame's origin.
+Rigid = tuple[float, Vector, Symmetric]
+
+NOTHING: Pair = (ZERO, ZERO)
+
+
+@helper
+def plus(a: Pair, b: Pair) -> Pair:
+    """a + b."""
+    return add(a[0], b[0]), add(a[1], b[1])
+
+
+@helper
+def minus(a: Pair, b: Pair) -> Pair:
+    """a − b."""
+    return subtract(a[0], b[0]), subtract(a[1], b[1])
+
+
+@helper
+def scaled(s: float, a: Pair) -> Pair:
+    """s a."""
+    return scale(s, a[0]), scale(s, a[1])
+
+
+@helper
+def power(F: Pair, V: Pair) -> float:
+    """F · V: the power of a wrench on a motion."""
+    return dot(F[0], V[0]) + dot(F[1], V[1])
+
+
+@helper
+def pair_at(a: Array, i: int, k: int) -> Pair:
+    """Columns k … k+5 of row i."""
+    return vector_at(a, i, k), vector_at(a, i, k + 3)
+
+
+@helper
+def put_pair(a: Array, i: int, k: int, P: Pair) -> None:
+    """Store a pair in columns k … k+5 of row i."""
+    put(a, i, k, P[0])
+    put(a, i, k + 3, P[1])
+
+
+@helper
+def add_pair(a: Array, i: int, k: int, P: Pair) -> None:
+    """Add a pair to columns k … k+5 of row i."""
+    put_pair(a, i, k, plus(pair_at(a, i, k), P))
+
+
+@helper
+def slice_pair(a: Array, k: int) -> Pair:
+    """Elements k … k+5 of a one-dimensional array."""
+    return slice_vector(a, k), slice_vector(a, k + 3)
+
+
+@helper
+def turned(R: Matrix, P: Pair) -> Pair:
+    """The pair along the parent's axes, the reference point unchanged."""
+    return rotate(R, P[0]), rotate(R, P[1])
+
+
+@helper
+def turned_back(R: Matrix, P: Pair) -> Pair:
+    """The pair along the child's axes, the reference point unchanged."""
+    return rotate_back(R, P[0]), rotate_back(R, P[1])
+
+
+@helper
+def motion_at(V: Pair, d: Vector) -> Pair:
+    """A rigid body's motion at the point d from the present one."""
+    return add(V[0], cross(V[1], d)), V[1]
+
+
+@helper
+def acceleration_at(a: Pair, w: Vector, d: Vector) -> Pair:
+    """The acceleration (v̇, ω̇) of a rigid body that turns with ω, at the point d from the present one."""
+    return add(a[0], add(cross(a[1], d), cross(w, cross(w, d)))), a[1]
+
+
+@helper
+def wrench_at(F: Pair, d: Vector) -> Pair:
+    """A wrench about the point from which the present one is seen at d."""
+    return F[0], add(F[1], cross(d, F[0]))
+
+
+@helper
+def into_child(R: Matrix, p: Vector, V: Pair) -> Pair:
+    """The parent's motion at the child's origin along the child's axes: R*ᵀ Pᵀ of (2.1.13.3), (2.1.18)."""
+    return turned_back(R, motion_at(V, p))
+
+
+@helper
+def onto_parent(R: Matrix, p: Vector, F: Pair) -> Pair:
+    """A wrench on the child as one about the parent's origin along its axes: P R* of (2.1.15)–(2.1.18)."""
+    return wrench_at(turned(R, F), p)
+
+
+@helper
+def motion_cross(V: Pair, S: Pair) -> Pair:
+    """V × S: rate of the motion S where it is fixed in a body that moves with V."""
+    return add(cross(V[1], S[0]), cross(V[0], S[1])), cross(V[1], S[1])
+
+
+@helper
+def momentum_of(body: Rigid, V: Pair) -> Pair:
+    """Momentum for a motion; the wrench for an acceleration, but for the terms with ω (`gyroscopic`)."""
+    m, h, J = body
+    return add(scale(m, V[0]), cross(V[1], h)), add(cross(h, V[0]), times(J, V[1]))
+
+
+@helper
+def gyroscopic(body: Rigid, w: Vector) -> Pair:
+    """(ω × (ω × h), ω × J ω): the wrench for ω at zero acceleration."""
+    _, h, J = body
+    return cross(w, cross(w, h)), cross(w, times(J, w))
+
+
+@helper
+def inertial_wrench(body: Rigid, w: Vector, a: Pair) -> Pair:
+    """(2.1.1), (2.1.5) about the frame's origin: the wrench for ω and the acceleration a."""
+    m, h, J = body
+    fw, nw = gyroscopic(body, w)
+    return add(scale(m, a[0]), add(cross(a[1], h), fw)), add(times(J, a[1]), add(nw, cross(h, a[0])))

@@ -1,0 +1,120 @@
+"""Words of test/plain_words.txt: nothing that a person reads has them.
+
+As a script it lists them in the files and folders given, else in all::
+
+    python test/test_plain_words.py rne_dynamics/control docs
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from itertools import accumulate
+from pathlib import Path
+
+WORDS = Path(__file__).resolve().with_name("plain_words.txt")
+QUOTING = (WORDS, Path(__file__).resolve())
+ROOT = Path(__file__).resolve().parents[1]
+TEXTS = (
+    "README.md", "CONTRIBUTING.md", "CHANGELOG.rst", "Makefile", "package.xml", "setup.py", "pyproject.toml", ".ci",
+    "config", "launch", "examples", "benchmarks", "docs", "rne_dynamics", "test", "urdf",
+)  # fmt: skip
+SUFFIXES = {"", ".cfg", ".md", ".py", ".rst", ".rviz", ".toml", ".txt", ".urdf", ".xacro", ".xml", ".yaml"}
+#: Files and folders that still have some. The list only gets shorter; it is empty when issue 16 is done.
+TO_DO: tuple[str, ...] = (
+    "CHANGELOG.rst",
+    "CONTRIBUTING.md",
+    "Makefile",
+    "README.md",
+    "benchmarks",
+    "config",
+    "docs",
+    "examples",
+    "launch",
+    "pyproject.toml",
+    "rne_dynamics/benchmarking",
+    "rne_dynamics/cli",
+    "rne_dynamics/compiling",
+    "rne_dynamics/control",
+    "rne_dynamics/description",
+    "rne_dynamics/dynamics",
+    "rne_dynamics/errors.py",
+    "rne_dynamics/faults",
+    "rne_dynamics/model",
+    "rne_dynamics/ros",
+    "rne_dynamics/simulation",
+    "rne_dynamics/spatial",
+    "rne_dynamics/straight_line",
+    "rne_dynamics/verification",
+    "test/analytic",
+    "test/conftest.py",
+    "test/ros",
+    "test/support",
+    "test/test_accuracy.py",
+    "test/test_architecture.py",
+    "test/test_axes.py",
+    "test/test_closed_chain_oracles.py",
+    "test/test_formulations.py",
+    "test/test_identities.py",
+    "test/test_package.py",
+    "test/test_dispatch.py",
+    "test/unit",
+    "urdf",
+)
+
+
+@cache
+def dictionary() -> list[tuple[re.Pattern[str], bool, str]]:
+    """For each line: what to search for, whether capitals matter, what to write instead."""
+    lines = WORDS.read_text(encoding="utf-8").splitlines()
+    pairs = [line.split("->") for line in lines if line and not line.startswith("#")]
+    return [(re.compile(wrong + "(?![A-Za-z])"), wrong != wrong.lower(), right) for wrong, right in pairs]
+
+
+def files(place: Path) -> Iterator[Path]:
+    """Text files in a folder, or the file itself."""
+    for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
+        if path.is_file() and path.suffix in SUFFIXES and path not in QUOTING and "__pycache__" not in path.parts:
+            yield path
+
+
+def found_in(path: Path) -> Iterator[str]:
+    """`file:line: words -> what to write` for each place; a phrase may go on in the next line, comment or string."""
+    lines = [re.sub(r'^[\s#:*]*[rf]?"*|"*\s*$', "", line) for line in path.read_text(encoding="utf-8").splitlines()]
+    starts = list(accumulate((len(line) + 1 for line in lines), initial=0))
+    text = " ".join(lines)
+    small = text.lower()
+    for wrong, capitals, right in dictionary():
+        for match in wrong.finditer(text if capitals else small):
+            if not text[match.start() - 1 : match.start()].isalpha():
+                yield f"{path}:{bisect_right(starts, match.start())}: {match.group()} -> {right}"
+
+
+def test_words_are_found_in_text_names_and_across_lines(tmp_path: Path) -> None:
+    page = tmp_path / "page.py"
+    page.write_text('# What is\n# asked: mend\nglance_at(robot)\ntext = (\n    "a wish is "\n    f"told {robot}"\n)\n')
+    assert [line.removeprefix(f"{page}:").partition(" ->")[0] for line in found_in(page)] == [
+        "2: mend", "6: told", "5: wish", "1: what is asked", "3: glance",
+    ]  # fmt: skip
+
+
+def test_other_meanings_are_allowed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("`file.tell()`, machine code, stands for q, stands still, in front of a wall, no room for it, gap")
+    assert not list(found_in(page))
+
+
+def test_texts_use_the_words_of_the_field() -> None:
+    to_do = {path for name in TO_DO for path in files(ROOT / name)}
+    found = [line for name in TEXTS for path in files(ROOT / name) if path not in to_do for line in found_in(path)]
+    assert not found, "\n".join(found)
+
+
+if __name__ == "__main__":
+    for place in map(Path, sys.argv[1:] or [str(ROOT / name) for name in TEXTS]):
+        for path in files(place):
+            for line in found_in(path):
+                print(line)
