@@ -12,12 +12,12 @@ from rne_dynamics.model.inertia import Array
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
 _STEP, _TIMES = 1e-4, 25
-#: Disagreement that is allowed, as a part of the largest rate, or of 1 SI unit where that is more.
+#: Allowed deviation, as a part of the largest rate, or of 1 SI unit where that is more.
 _TOLERANCE = 1e-3
 
 
 class BaseTrajectory(Protocol):
-    """Where the base is and how it moves at each time. Any object with these two methods is one."""
+    """Position and motion of the base over time. Any object with these two methods is one."""
 
     def position(self, t: float) -> Array:
         """The root link's origin in the world, m; shape (3,)."""

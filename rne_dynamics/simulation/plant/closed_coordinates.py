@@ -1,4 +1,5 @@
 """Coordinates of a mechanism: its actuated joints, the others following from the loops."""
+# ruff: noqa: D102  (the base class documents the methods)
 
 from __future__ import annotations
 
@@ -36,43 +37,36 @@ class ActuatedJoints(Coordinates):
 
     @property
     def moves_when_braked(self) -> bool:
-        """As the base: freedoms that the actuated joints do not hold."""
         return generic_rank(self._mechanism).loose > 0
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
-        """As the base; the arrays that the kernels write to are new ones."""
+        # the arrays that the kernels write to are new ones
         return plant._replace(loops=Loops.of(self._mechanism, self.passive_viscous, posture))
 
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
-        """As the base."""
         refuse_deflections(self._mechanism.name, delta, deltad)
         closed = assemble(self._mechanism, q, start=posture)
         rates, regular = starting_velocity(self._mechanism, closed, qd)
         return State(t, q, qd, closed, tree_qd=rates, in_tree=not regular)
 
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
-        """As the base."""
         assert plant.loops is not None
         near = bool(plant.loops.distance[0] < ENTER)
         return State(t, z, zd, plant.loops.posture, tree_qd=plant.loops.T @ zd, in_tree=near)
 
     def located(self, t: float, z: Array, zd: Array, near: State) -> State:
-        """As the base."""
         return self.initial(t, z, zd, near.posture, None, None)
 
     def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
-        """As the base."""
         forward_dynamics(self._mechanism, state.q, state.qd, effort)  # names the joint without inertia
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
-        """As the base."""
         assert plant.loops is not None
         refuse_posture(self._mechanism, plant.loops, t)
 
     def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        """As the base."""
         tree = self._mechanism.open_tree
         names = {"tree_names": tree.joint_names}
         return names | rigid_energies(tree, arrays["tree_q"], arrays["tree_qd"], base)

@@ -1,4 +1,5 @@
 """The coordinates in which a robot is simulated: its states, failures and energies. Here those of an open arm."""
+# ruff: noqa: D102  (the base class documents the methods)
 
 from __future__ import annotations
 
@@ -106,29 +107,23 @@ class OpenArm(Coordinates):
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
-        """As the base."""
         refuse_deflections(self._robot.name, delta, deltad)
         return State(t, q, qd)
 
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
-        """As the base."""
         return State(t, z, zd)
 
     def located(self, t: float, z: Array, zd: Array, near: State) -> State:
-        """As the base."""
         normalize_quaternions(self._robot.topology, z)
         return State(t, z, zd)
 
     def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
-        """As the base."""
         forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
-        """As the base."""
         forward_dynamics(self._robot, z, zd, effort)
 
     def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        """As the base."""
         return rigid_energies(self._robot, arrays["q"], arrays["qd"], base)
 
 
@@ -150,3 +145,23 @@ def writable(array: Array) -> Array:
     """`array`, or a copy: kernels are compiled anew for arrays that are read-only or not contiguous."""
     ready = array.flags.writeable and array.flags.c_contiguous and array.dtype == np.float64
     return array if ready else np.array(array, dtype=np.float64)
+
+
+def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:
+    """`value` as a new array of one number for each of `labels`; with `broadcast` one number may stand for all.
+
+    Raises
+    ------
+    SimulationError
+        A wrong shape, names the `owner`; a number that is not finite, names its label.
+    """
+    array = np.array(value, dtype=np.float64)
+    if broadcast and array.ndim == 0:
+        array = np.full(len(labels), float(array))
+    if array.shape != (len(labels),):
+        raise SimulationError(f"{what} has shape {array.shape}; {owner} needs ({len(labels)},)")
+    finite = np.isfinite(array)
+    if not finite.all():
+        k = int(np.argmin(finite))
+        raise SimulationError(f"{what} of {labels[k]} is {array[k]}; it must be finite")
+    return array

@@ -1,4 +1,5 @@
 """Coordinates of an arm with flexible links: z = [q, δ], its joints and the deflections of its links."""
+# ruff: noqa: D102  (the base class documents the methods)
 
 from __future__ import annotations
 
@@ -24,9 +25,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import PlantArrays
 from rne_dynamics.simulation.plant.base_trajectory import BaseRows
 from rne_dynamics.simulation.plant.bending import MOST_PARTS, NOT_CONVERGED, Flex
-from rne_dynamics.simulation.plant.coordinates import Coordinates
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.plant.vectors import finite_vector
 
 
 class JointsAndModes(Coordinates):
@@ -43,13 +43,12 @@ class JointsAndModes(Coordinates):
         self.positions = np.arange(arm.nz)
 
     def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
-        """As the base; the arrays that the kernels write to are new ones."""
+        # the arrays that the kernels write to are new ones
         return plant._replace(flex=Flex.of(self._arm, collocation))
 
     def initial(
         self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
     ) -> State:
-        """As the base."""
         arm, still = self._arm, np.zeros(self._arm.n)
         bent = balance(arm, q, still, still).delta if delta is None else self._of_modes("delta", delta)
         rate = self._of_modes("deltad", 0.0 if deltad is None else deltad)
@@ -60,28 +59,24 @@ class JointsAndModes(Coordinates):
 
     @property
     def moves_when_braked(self) -> bool:
-        """As the base: the links vibrate."""
         return True
 
     def pack(self, state: State) -> tuple[Array, Array]:
-        """As the base."""
         if state.delta is None or state.deltad is None:
             return super().pack(state)
         return np.concatenate([state.q, state.delta]), np.concatenate([state.qd, state.deltad])
 
     def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
-        """As the base; errors as for `located`."""
         return self.located(t, z, zd, None)
 
     def located(self, t: float, z: Array, zd: Array, near: State | None) -> State:
-        """As the base; `SimulationError` where a link is deflected by its own length or more."""
+        """`SimulationError` where a link is deflected by its own length or more."""
         n, arm = self._arm.n, self._arm
         if not deflections(arm, z[n:]).max() < DIVERGED:
             raise SimulationError(f"arm {arm.name!r}: {divergence(arm, z[n:])} (t = {t:.6g} s)")
         return State(t, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
 
     def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
-        """As the base."""
         self._name_singular(*self.pack(state), effort)
         assert plant.flex is not None
         if plant.flex.status[0] == NOT_CONVERGED:
@@ -91,8 +86,7 @@ class JointsAndModes(Coordinates):
             )
 
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
-        """As the base. Trial steps that are too long bend links too far."""
-        if first:
+        if first:  # later ones may be trial steps that are too long
             self._name_singular(z, zd, effort)
 
     def _name_singular(self, z: Array, zd: Array, effort: Array) -> None:
@@ -101,12 +95,11 @@ class JointsAndModes(Coordinates):
         flexible_forward_dynamics(self._arm, z[:n], z[n:], zd[:n], zd[n:], effort)
 
     def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:
-        """As the base."""
         q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
         reported_findings(self._arm, q, delta, qd, times, stacklevel=4)
 
     def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        """As the base; warns of bending beyond the theory as `reported_findings` does."""
+        """Warns of bending beyond the theory as `reported_findings` does."""
         arm, q, delta, qd, deltad = self._arm, arrays["q"], arrays["delta"], arrays["qd"], arrays["deltad"]
         if base is None:
             kinetic = flexible_kinetic_energy(arm, q, delta, qd, deltad)

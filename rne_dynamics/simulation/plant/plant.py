@@ -38,18 +38,18 @@ class ArmPlant(Rebuilt):
     Parameters
     ----------
     robot
-        The model; trees, mimic joints and floating bases included. Of a mechanism the actuated joints are simulated,
-        and the others follow from the loops, which therefore stay closed however long the simulation. Of an arm with
-        flexible links joints and deflections are simulated; friction, stops and drives are those of its joints.
+        The model; trees, mimic joints and floating bases included. Of a mechanism the actuated joints are simulated;
+        the others follow from the loops, which stay closed in simulations of any length. Of an arm with flexible links
+        joints and deflections are simulated; friction, stops and drives are those of its joints.
     friction
         Whether joints have their viscous and Coulomb friction. A mechanism's passive joints have viscous friction only:
-        how hard a closed loop presses on a joint, and so where it sticks, is not in the model.
+        the force of a closed loop on a joint's bearing, which decides where it sticks, is not in the model.
     stops
         Whether the position limits are hard, inelastic stops; not those of passive joints.
     limit_effort
         Whether efforts are cut at the effort limits, as a drive does.
     base_motion
-        How the base moves; None for a base at rest. Gravity is along the world's axes then, and turned into the base's.
+        Motion of the base; None for a base at rest. With it gravity is given in the world's axes.
 
     Raises
     ------
@@ -127,13 +127,13 @@ class ArmPlant(Rebuilt):
         return base_course(np.array([self.base_at(t + part * dt) for part in (0.0, 0.5, 1.0)]), dt)
 
     def base_at(self, t: float) -> Array:
-        """The base's packed motion at time `t`, s; shape (12,)."""
+        """Motion of the base at time `t`, s, as the kernels take it; shape (12,)."""
         if self.base_motion is None:
             return self.tree.base_at_rest
         return self.base_motion.motion(t).packed(self.tree.gravity)
 
     def limited(self, effort: Array) -> Array:
-        """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""
+        """The effort of the drives when commanded `effort`, N·m or N; shape (n,)."""
         limit = self.joints[: self.robot.n, EFFORT]
         given: Array = np.clip(effort, -limit, limit)
         return given

@@ -9,10 +9,9 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
-from rne_dynamics.simulation.plant.coordinates import Coordinates, OpenArm
+from rne_dynamics.simulation.plant.coordinates import Coordinates, OpenArm, finite_vector
 from rne_dynamics.simulation.plant.flexible_coordinates import JointsAndModes
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.plant.vectors import finite_vector
 
 
 def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:

@@ -20,9 +20,9 @@ class State:
     qd
         Velocities; shape (n,).
     posture
-        Of a mechanism, positions of all joints of its tree at `q`, shape (nq of the tree,), from which assembly goes
-        on, so that the loops stay on their branch. None for an open arm; where a mechanism's is None, assembly starts
-        from the mechanism's own posture.
+        Of a mechanism, positions of all joints of its tree at `q`, shape (nq of the tree,), from which assembly
+        starts, so that the loops stay on their branch. None for an open arm; where a mechanism's is None, assembly
+        starts from the mechanism's own posture.
     tree_qd
         Of a mechanism, velocities of all joints of its tree, shape (n of the tree,); None for an open arm.
     in_tree

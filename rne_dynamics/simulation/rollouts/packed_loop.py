@@ -1,7 +1,7 @@
-"""A plant and its controller as the compiled loop takes them.
+"""A plant and its controller as arrays for the compiled loop.
 
-Kernels compile anew for arrays that differ in whether they may be written to, so each is here as elsewhere: what a
-model holds read-only, bases not.
+Kernels are compiled anew for arrays that differ in whether they are read-only. Arrays of models are read-only here as
+elsewhere, bases are writable.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class PackedLoop(NamedTuple):
 
 
 def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
-    """What the compiled loop needs; None where it cannot run them.
+    """The arrays of the compiled loop; None where it cannot run this plant or controller.
 
     Raises
     ------

@@ -46,7 +46,7 @@ def integrate(
     state
         The start.
     effort
-        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; cut at the plant's limits.
+        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; limited as in the plant.
     times
         s, increasing, none before ``state.t``.
     rtol, atol
@@ -54,14 +54,14 @@ def integrate(
     wrenches
         As for `step`.
     solver
-        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration asks for; ``"Radau"`` and
+        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration requires; ``"Radau"`` and
         ``"BDF"`` are implicit.
 
     Raises
     ------
     SimulationError
         Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
-        an integrator that gave up.
+        an integrator that failed.
     MissingDependencyError
         SciPy is not installed.
 
@@ -86,7 +86,7 @@ def states_at(
     wrenches: Wrenches | None = None,
     solver: Solver = "DOP853",
 ) -> list[State]:
-    """`integrate` for callers that judge the range of the theory by themselves."""
+    """`integrate` without warnings about the range of the theory."""
     try:
         from scipy.integrate import solve_ivp
     except ImportError:
@@ -120,7 +120,7 @@ def states_at(
         return out
 
     def slopes(t: float, x: Array) -> Array:
-        # SciPy's own differences step ever farther along coordinates that nothing depends on, such as the first joint
+        # SciPy's own differences take growing steps along coordinates without influence, such as the first joint
         here, columns = rate(t, x), np.empty((len(x), len(x)))
         for k in range(len(x)):
             there, h = x.copy(), _DIFFERENCE * max(1.0, abs(x[k]))

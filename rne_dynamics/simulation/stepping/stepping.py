@@ -14,12 +14,11 @@ from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
-from rne_dynamics.simulation.plant.coordinates import Coordinates, writable
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector, writable
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.plant.vectors import finite_vector
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.simulation.stepping.tree_step import STRIDE, tree_step
@@ -63,7 +62,7 @@ def step(
     plant
         The arm.
     state
-        Where it is now.
+        The present state.
     effort
         Commanded to the motors, N·m or N, shape (n,); cut at the limits where the plant limits efforts.
     dt

@@ -1,11 +1,11 @@
-"""One step of a mechanism in the coordinates of its whole tree, the loops kept closed by their forces.
+"""One step of a mechanism in the coordinates of its whole tree, with the loops' constraint forces.
 
-Slower than a step in the actuated joints, which `stepping.py` takes where these determine the motion, and possible
-everywhere else too: through singular postures, with idle freedoms, with more or fewer motors than freedoms.
+Slower than a step in the actuated joints, which `stepping.py` takes where these determine the motion. It works
+everywhere: through singular postures, with idle freedoms, with more or fewer motors than freedoms.
 
-A smooth step is the classical one of fourth order; the state at its end is put back on the loops, positions and
-velocities, by the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets
-a stop is one of Moreau's (`implicit.py`), of first order.
+A smooth step is the classical one of fourth order; positions and velocities at its end are projected onto the loops by
+the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets a stop is one
+of Moreau's (`implicit.py`), of first order.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from rne_dynamics.simulation.stepping.implicit import implicit_velocities
 from rne_dynamics.simulation.stepping.runge_kutta import TIMES, add_stage, end_of_step, first_stage
 from rne_dynamics.simulation.stepping.stiffness import STIFF, damped
 
-#: The last pivot below which the stages of a step are put on the loops before they are evaluated: near a posture where
-#: branches cross, a small way off the loops turns the tangent.
+#: The last pivot below which the stages of a step are projected onto the loops before they are evaluated: near a
+#: posture where branches cross, a small closure error turns the tangent.
 NEAR_CROSSING = 0.1
 #: Weight, in units of the largest inertia, of joints that the return to the loops must not move.
 _FAST = 1e8
-#: A joint's largest way, rad or lengths of the mechanism, in one part of a step, and the most parts of a step.
+#: A joint's largest displacement, rad or lengths of the mechanism, in one part of a step, and the most parts.
 STRIDE, _PARTS = 0.1, 64
-#: A step is compared with two of half its length where velocities change in it by more than this part of the largest
-#: speed, and times the step by this way, rad or lengths of the mechanism.
+#: A step is compared with two of half its length where velocities change by more than `CHANGED` times the largest
+#: speed, and, times the step, by more than `SUDDEN`, rad or lengths of the mechanism.
 CHANGED, SUDDEN = 0.02, 1e-6
-#: Part of the speed by which these may differ; beyond, both are halved in turn, so often and in so many parts at most.
+#: Part of the speed by which these may differ; beyond, both are halved in turn. Largest numbers of halvings and parts.
 DIFFERENT, _HALVINGS, _MOST_PARTS = 1e-6, 14, 500
-#: What is added to the diagonal of M⁻¹, as a part of its largest entry: friction of motors that work against each other
-#: is distributed alike.
+#: Added to the diagonal of M⁻¹, as a part of its largest entry, so that friction of motors that work against each other
+#: is distributed equally.
 _SHARED = 1e-9
 
 
@@ -264,7 +264,7 @@ def tree_step(
         return q_end, v_end
 
     def advanced(t: float, h: float, q: Array, v: Array, halvings: int) -> tuple[Array, Array]:
-        """Halved where it has to be: where a heavy bar throws a light one through its dead point."""
+        """One part, halved where a velocity jumps: where a heavy bar throws a light one through its dead point."""
         whole = part(t, h, q, v)
         change, speed = _apart(packed, v, whole[1]), max(_apart(packed, v), _apart(packed, whole[1]))
         if halvings == 0 or implicit or taken > _MOST_PARTS or change <= CHANGED * speed or change * h <= SUDDEN:

@@ -47,7 +47,7 @@ def test_a_cart_leaves_its_stop_freely():
     assert state.q[0] == pytest.approx(0.5 - 0.5 * 3.0 / MASS * 0.25, rel=1e-12)
 
 
-def test_an_impact_within_a_step_is_where_and_when_it_should_be():
+def test_an_impact_within_a_step_is_located_exactly():
     """Pushed against the stop all the time but stopped on the way by nothing else: at rest from the impact on."""
     plant = ArmPlant(slider(limits=Limits(-1.0, 0.1)))
     state = step(plant, State(0.0, np.zeros(1), np.array([1.0])), [0.0], 1.0)
