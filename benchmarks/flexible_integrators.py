@@ -30,10 +30,11 @@ from rne_dynamics.errors import SimulationError
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics
 from rne_dynamics.flexible.static import static_deflection
-from rne_dynamics.simulation.plant.state import checked_state
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH
+from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.stepping.adaptive import Solver
 from rne_dynamics.simulation.stepping.events import step_with_events
-from rne_dynamics.simulation.stepping.stepping import StepMethod, coordinates_of, unchecked_step
+from rne_dynamics.simulation.stepping.stepping import StepMethod, unchecked_step
 
 SECONDS = 1.0
 FIXED: tuple[tuple[StepMethod, float], ...] = (
@@ -109,11 +110,8 @@ def fixed(plant: rne.ArmPlant, state: rne.State, method: StepMethod, dt: float) 
 
 def too_stiff_for_rk4(plant: rne.ArmPlant, state: rne.State, dt: float) -> bool:
     """Whether a step is handed on to gauss."""
-    tree, flex, (z, zd) = plant.tree, plant.flex(collocation=False), coordinates_of(state)
-    left = step_with_events(
-        tree.topology, tree.parameters, None, flex, tree.base_at_rest, tree.has_mimic, plant.joints, plant.positions,
-        np.zeros((0, 6)), z, zd, np.zeros(len(zd)), dt, np.empty_like(z), np.empty_like(zd),
-    )  # fmt: skip
+    arrays, (z, zd) = plant.arrays(state, plant.base_at(state.t), NO_WRENCH), plant.coordinates.pack(state)
+    left = step_with_events(arrays, z, zd, np.zeros(len(zd)), dt, np.empty_like(z), np.empty_like(zd))
     return bool(left == dt)
 
 

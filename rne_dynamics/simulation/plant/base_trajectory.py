@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -12,18 +12,36 @@ from rne_dynamics.model.inertia import Array
 
 #: Step of the differences by which a trajectory is checked, s, and at how many times.
 _STEP, _TIMES = 1e-4, 25
-#: Disagreement that is allowed, as a part of the largest rate, or of 1 SI unit where that is more.
+#: Allowed deviation, as a part of the largest rate, or of 1 SI unit where that is more.
 _TOLERANCE = 1e-3
 
 
 class BaseTrajectory(Protocol):
-    """Where the base is and how it moves at each time. Any object with these two methods is one."""
+    """Position and motion of the base over time. Any object with these two methods is one."""
 
     def position(self, t: float) -> Array:
         """The root link's origin in the world, m; shape (3,)."""
 
     def motion(self, t: float) -> BaseMotion:
         """Orientation, velocities and accelerations; vectors in the root link's axes."""
+
+
+class BaseRows(NamedTuple):
+    """A moving base at the times of a log: shapes (rows, 3), (rows, 3, 3), (rows, 6)."""
+
+    position: Array
+    rotation: Array
+    velocity: Array
+
+    @staticmethod
+    def of(trajectory: BaseTrajectory, time: Array) -> BaseRows:
+        """A trajectory at some times, (rows,)."""
+        motions = [trajectory.motion(t) for t in time.tolist()]
+        return BaseRows(
+            np.array([trajectory.position(t) for t in time.tolist()]),
+            np.array([motion.rotation for motion in motions]),
+            np.array([[*np.asarray(m.linear_velocity), *np.asarray(m.angular_velocity)] for m in motions]),
+        )
 
 
 def check_base_trajectory(trajectory: BaseTrajectory, begin: float, end: float) -> None:

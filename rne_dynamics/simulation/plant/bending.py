@@ -1,4 +1,4 @@
-"""The flexible links of an arm as the stepping kernels see them: J and the bias forces of joints and deflections."""
+"""Flexible links for the stepping kernels: J and the bias forces of joints and deflections."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from rne_dynamics.flexible.stiffness import damping_matrix, elastic_matrix
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
-# what became of a step, in `Flex.status`
+# outcomes of a step, in `Flex.status`
 DONE, NOT_CONVERGED, NO_INERTIA = range(3)
+#: How often a step of collocation that does not converge is halved, and its largest number of parts.
+HALVINGS = 6
+MOST_PARTS = 2**HALVINGS
 
 
 class Flex(NamedTuple):
-    """An arm's flexible links for one step, in which q and q̇ of the kernels are z = [q, δ] and ż.
+    """An arm's flexible links for one step, in which the kernels' q and q̇ are z = [q, δ] and ż.
 
     Parameters
     ----------
@@ -28,9 +31,9 @@ class Flex(NamedTuple):
     stiffness, damping
         Of all modes; shape (modes, modes).
     collocation
-        Whether smooth motion is stepped by Gauss and Legendre's method instead of Runge and Kutta's.
+        Whether smooth motion is stepped by Gauss–Legendre's method instead of Runge–Kutta's.
     status
-        What became of the step; shape (1,).
+        Outcome of the step; shape (1,).
     """
 
     packed: Packed
@@ -44,9 +47,7 @@ class Flex(NamedTuple):
     def of(arm: FlexibleArm, collocation: bool) -> Flex:
         """For one step of an arm."""
         packed = pack(arm)
-        return Flex(
-            packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE])
-        )
+        return Flex(packed, workspace(packed), elastic_matrix(arm), damping_matrix(arm), collocation, np.array([DONE]))
 
 
 @helper
@@ -68,8 +69,8 @@ def flexible_mass_and_bias(
 
 
 @helper
-def too_stiff(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
-    """Whether Runge and Kutta's method may grow in a step `dt`: `limit` bounds decay rate and frequency times `dt`.
+def stiff_modes(flex: Flex, A: Array, rate: float, dt: float, limit: float) -> bool:
+    """Whether the largest decay rate or frequency times the step `dt` may be above `limit`.
 
     Parameters
     ----------

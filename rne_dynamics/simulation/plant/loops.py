@@ -1,4 +1,4 @@
-"""The loops of a mechanism as the stepping kernels see them: mass matrix and bias torque of its actuated joints."""
+"""Closed loops for the stepping kernels: mass matrix and bias torque of a mechanism's actuated joints."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Loops(NamedTuple):
     damping
         D of the passive joints as the actuated ones feel it, Tᵀ D T; shape (n, n).
     asked
-        The actuated positions last asked for; shape (n,).
+        The actuated positions of the last evaluation; shape (n,).
     status
-        What became of that: `closed_chain.closing`'s DONE, NOT_CLOSED, …; and whether `T` is there; shape (2,).
+        Its outcome, DONE, NOT_CLOSED, … of `closed_chain.closing`, and whether `T` is filled; shape (2,).
     distance
         A lower bound of `MotionMap.smallest` where `assemble_ahead` found the posture; shape (1,).
     """
@@ -74,13 +74,12 @@ class Loops(NamedTuple):
 
 @helper
 def _look_ahead(loops: Loops, q: Array) -> None:
-    """Move `loops.posture` on to q at the rates of the last evaluation, for Newton's method to start from.
+    """Extrapolate `loops.posture` to q at the rates of the last evaluation, as a start for Newton's method.
 
-    So the loops stay on the branch on which the velocities are continuous. Where a parallelogram lies flat two branches
-    cross, and the momentum of its bars takes it through on its own one.
+    This keeps the loops on the branch on which the velocities are continuous. Where a parallelogram lies flat two
+    branches cross, and the momentum of its bars takes it through on its own one.
     """
-    actuated, posture = loops.packed.actuated, loops.posture
-    ahead = np.empty(q.shape[0])
+    actuated, posture, ahead = loops.packed.actuated, loops.posture, loops.work.scratch
     for k in range(q.shape[0]):
         ahead[k] = q[k] - posture[actuated[k]]
     for i in range(posture.shape[0]):
@@ -126,7 +125,7 @@ def closed_mass_and_bias(
     added to `factor`.
     """
     for j in range(q.shape[0]):
-        if not np.isfinite(q[j]):  # nothing to assemble; the step's caller tells which joint it was
+        if not np.isfinite(q[j]):  # nothing to assemble; the step's caller reports the joint
             return False
     copy_into(loops.asked, q)
     T = loops.T

@@ -1,4 +1,4 @@
-"""What is simulated: a robot and which of its imperfections count."""
+"""The simulated plant: a robot and which of its imperfections count."""
 
 from __future__ import annotations
 
@@ -8,42 +8,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm, rigid
-from rne_dynamics.model.friction import joint_friction, passive_viscous
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
-from rne_dynamics.model.mechanism import Mechanism, open_tree
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.arrays import (
+    BACKWARD,
+    EFFORT,
+    FORWARD,
+    JOINT_COLUMNS,
+    LOWER,
+    NO_WRENCH,
+    UPPER,
+    VISCOUS,
+    PlantArrays,
+)
 from rne_dynamics.simulation.plant.base_course import base_course
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
-from rne_dynamics.simulation.plant.bending import Flex
-from rne_dynamics.simulation.plant.loops import Loops
-
-# columns of `ArmPlant.joints`
-VISCOUS, FORWARD, BACKWARD, LOWER, UPPER, EFFORT = range(6)
-JOINT_COLUMNS = 6
+from rne_dynamics.simulation.plant.coordinates import Coordinates
+from rne_dynamics.simulation.plant.start import coordinates_of
+from rne_dynamics.simulation.plant.state import State
 
 
 @dataclass(frozen=True, eq=False)
 class ArmPlant(Rebuilt):
-    """A robot as a simulated machine.
+    """A simulated robot.
 
     Parameters
     ----------
     robot
-        The model; trees, mimic joints and floating bases included. Of a mechanism the actuated joints are simulated,
-        and the others follow from the loops, which therefore stay closed however long the simulation. Of an arm with
-        flexible links joints and deflections are simulated; friction, stops and drives are those of its joints.
+        The model; trees, mimic joints and floating bases included. Of a mechanism the actuated joints are simulated;
+        the others follow from the loops, which stay closed in simulations of any length. Of an arm with flexible links
+        joints and deflections are simulated; friction, stops and drives are those of its joints.
     friction
         Whether joints have their viscous and Coulomb friction. A mechanism's passive joints have viscous friction only:
-        how hard a closed loop presses on a joint, and so where it sticks, is not in the model.
+        the force of a closed loop on a joint's bearing, which decides where it sticks, is not in the model.
     stops
         Whether the position limits are hard, inelastic stops; not those of passive joints.
     limit_effort
         Whether efforts are cut at the effort limits, as a drive does.
     base_motion
-        How the base moves; None for a base at rest. Gravity is along the world's axes then, and turned into the base's.
+        Motion of the base; None for a base at rest. With it gravity is given in the world's axes.
 
     Raises
     ------
@@ -51,94 +57,90 @@ class ArmPlant(Rebuilt):
         A base motion for a floating base.
     """
 
-    robot: AnyMachine
+    robot: AnyRobot
     friction: bool = True
     stops: bool = True
     limit_effort: bool = True
     base_motion: BaseTrajectory | None = None
+    #: in which the robot is simulated
+    coordinates: Coordinates = field(init=False, repr=False)
     #: friction, stops and effort limit of each coordinate as the stepping kernels take them, shape (n, JOINT_COLUMNS);
     #: of an arm with flexible links followed by rows for its modes, which have none of these
     joints: Array = field(init=False, repr=False)
     #: where each velocity coordinate has its position in q, −1 for floating joints; shape (n,), or (n + modes,)
     positions: NDArray[np.int64] = field(init=False, repr=False)
-    _passive_viscous: Array = field(init=False, repr=False)
-    #: of a mechanism, `joints` for all joints of its tree, passive ones without stops, Coulomb friction and drives
-    tree_joints: Array = field(init=False, repr=False)
+    _at_rest: PlantArrays = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        robot, n = rigid(self.robot), self.robot.n
-        if self.base_motion is not None and self.tree.base == "floating":
+        coordinates, n = coordinates_of(self.robot, self.friction), self.robot.n
+        robot, tree, positions = self.robot, self.robot.body_model, coordinates.positions
+        if self.base_motion is not None and robot.base == "floating":
             raise SimulationError(
                 f"base_motion is given, but robot {robot.name!r} has a floating base, whose motion is simulated"
             )
-        coordinates = self.robot.nz if isinstance(self.robot, FlexibleArm) else n
-        joints = np.zeros((coordinates, JOINT_COLUMNS))
-        joints[:, LOWER], joints[:, UPPER], joints[:, EFFORT] = -np.inf, np.inf, np.inf
+        joints = free_joints(len(positions))
         if self.friction:
             joints[:n, VISCOUS], joints[:n, FORWARD], joints[:n, BACKWARD] = joint_friction(robot)
         if self.stops:
             joints[:n, LOWER], joints[:n, UPPER] = robot.lower, robot.upper
         if self.limit_effort:
             joints[:n, EFFORT] = robot.effort_limit
-        passive, tree_joints = np.zeros(0), np.zeros((0, JOINT_COLUMNS))
-        if isinstance(robot, Mechanism):
-            positions = np.arange(robot.n)
-            passive = passive_viscous(robot) if self.friction else np.zeros(robot.robot.n)
-            tree_joints = self._of_tree(robot, passive, joints)
-        elif isinstance(self.robot, FlexibleArm):
-            positions = np.arange(coordinates)
-        else:
-            positions = np.full(robot.n, -1, dtype=np.int64)
-            for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
-                if kind != FLOATING:
-                    positions[iv] = iq
-        for name, array in (
-            ("joints", joints), ("positions", positions), ("_passive_viscous", passive), ("tree_joints", tree_joints)
+        joints.flags.writeable = positions.flags.writeable = False
+        at_rest = PlantArrays(
+            tree.topology, tree.parameters, tree.has_mimic, tree.base_at_rest, joints, positions, NO_WRENCH, None, None
+        )
+        for name, value in (
+            ("coordinates", coordinates), ("joints", joints), ("positions", positions), ("_at_rest", at_rest)
         ):  # fmt: skip
-            array.flags.writeable = False
-            object.__setattr__(self, name, array)
-
-    @staticmethod
-    def _of_tree(mechanism: Mechanism, passive: Array, joints: Array) -> Array:
-        rows = np.zeros((mechanism.robot.n, JOINT_COLUMNS))
-        rows[:, LOWER], rows[:, UPPER], rows[:, EFFORT] = -np.inf, np.inf, np.inf
-        rows[:, VISCOUS] = passive
-        rows[mechanism.actuated] = joints
-        return rows
+            object.__setattr__(self, name, value)
 
     @property
     def tree(self) -> RobotModel:
         """The robot, a mechanism's tree with its loops cut, or the bodies of an arm with flexible links."""
-        return self.robot.body_model if isinstance(self.robot, FlexibleArm) else open_tree(self.robot)
+        return self.robot.body_model
 
-    def loops(self, posture: Array | None) -> Loops | None:
-        """What the kernels need of a mechanism's loops, assembled from `posture` on; None for an open arm.
+    def arrays(
+        self, state: State, base: Array, loads: Array, joints: Array | None = None, *, collocation: bool = False
+    ) -> PlantArrays:
+        """What the kernels take for a step from a state.
 
-        The arrays that the kernels write to are new ones.
+        Parameters
+        ----------
+        base
+            Motion of the base: `base_over` the step, or `base_at` one time.
+        loads
+            At the bodies, as `bodies_wrenches` gives them.
+        joints
+            Instead of the plant's own; read-only.
+        collocation
+            Whether flexible links are stepped by collocation.
         """
-        if not isinstance(self.robot, Mechanism):
-            return None
-        return Loops.of(self.robot, self._passive_viscous, posture)
-
-    def flex(self, collocation: bool) -> Flex | None:
-        """What the kernels need of flexible links, likewise; None where nothing bends."""
-        return Flex.of(self.robot, collocation) if isinstance(self.robot, FlexibleArm) else None
-
-    def base_moments(self, t: float, dt: float) -> Array:
-        """The base's packed motion at the start, in the middle and at the end of a step; shape (3, 12)."""
-        if self.base_motion is None:
-            return np.tile(self.tree.base_at_rest, (3, 1))
-        gravity = self.tree.gravity
-        return np.array([self.base_motion.motion(t + part * dt).packed(gravity) for part in (0.0, 0.5, 1.0)])
+        arrays = self._at_rest
+        if joints is not None or self.base_motion is not None or len(loads):
+            arrays = arrays._replace(base=base, joints=self.joints if joints is None else joints, wrenches=loads)
+        return self.coordinates.completed(arrays, state.posture, collocation)
 
     def base_over(self, t: float, dt: float) -> Array:
         """The base's motion in a step of `dt` from time `t` on, s, as the kernels take it: `base_course`."""
         if self.base_motion is None:
             return self.tree.base_at_rest
-        return base_course(self.base_moments(t, dt), dt)
+        return base_course(np.array([self.base_at(t + part * dt) for part in (0.0, 0.5, 1.0)]), dt)
+
+    def base_at(self, t: float) -> Array:
+        """Motion of the base at time `t`, s, as the kernels take it; shape (12,)."""
+        if self.base_motion is None:
+            return self.tree.base_at_rest
+        return self.base_motion.motion(t).packed(self.tree.gravity)
 
     def limited(self, effort: Array) -> Array:
-        """The effort the drives give when asked for `effort`, N·m or N; shape (n,)."""
+        """The effort of the drives when commanded `effort`, N·m or N; shape (n,)."""
         limit = self.joints[: self.robot.n, EFFORT]
         given: Array = np.clip(effort, -limit, limit)
         return given
+
+
+def free_joints(n: int) -> Array:
+    """Rows of n joints without friction, stops and effort limits; shape (n, JOINT_COLUMNS)."""
+    joints = np.zeros((n, JOINT_COLUMNS))
+    joints[:, LOWER], joints[:, UPPER], joints[:, EFFORT] = -np.inf, np.inf, np.inf
+    return joints

@@ -22,13 +22,13 @@ from rne_dynamics.simulation.plant.smoothing_spline import at_time, from_rest, s
 
 #: Columns of a CSV file.
 COLUMNS = ("time", "x", "y", "z", "qx", "qy", "qz", "qw")
-#: Time in which the base comes to rest after the last pose, and to motion before the first, s.
+#: Duration of the transitions from rest before the first pose and to rest after the last, s.
 SETTLING = 1.0
-#: Largest turn between two poses, rad: beyond, it is not known which way the base has turned.
+#: Largest rotation between two poses, rad; beyond, its direction is ambiguous.
 LARGEST_TURN = np.pi / 4.0
-#: Largest accelerations that are taken for motion rather than for noise, m/s² and rad/s².
+#: Largest accelerations; beyond, poses count as noisy, m/s² and rad/s².
 LARGEST_ACCELERATION, LARGEST_ANGULAR_ACCELERATION = 50.0, 200.0
-_UNIT = 1e-2  # by how much a quaternion's length may differ from 1
+_UNIT = 1e-2  # allowed deviation of a quaternion's length from 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,16 +46,16 @@ class SampledBase(Rebuilt):
     quaternions
         Its orientation, x y z w; shape (poses, 4), of length 1 within 1 %; the sign does not matter.
     smoothing
-        Frequency above which motion counts as noise, Hz: of an oscillation at this frequency half is left. None goes
-        through all poses.
+        Frequency above which motion counts as noise, Hz: the amplitude at this frequency is halved. None interpolates
+        all poses.
     source
         File name for messages.
 
     Raises
     ------
     SimulationError
-        Wrong shapes; numbers that are not finite; times that do not increase; quaternions that are none; more than 45°
-        from one pose to the next; accelerations that no base has, as of noise that is not smoothed.
+        Wrong shapes; numbers that are not finite; times that do not increase; quaternions not of length 1; more than
+        45° from one pose to the next; accelerations too large for a base, as of noise that is not smoothed.
     """
 
     times: Array

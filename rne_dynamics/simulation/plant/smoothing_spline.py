@@ -1,4 +1,4 @@
-"""Natural cubic smoothing splines, and how they come from rest and to rest.
+"""Natural cubic smoothing splines, and transitions from rest and to rest.
 
 Method: P. J. Green, B. W. Silverman, Nonparametric Regression and Generalized Linear Models (1994), section 2.3
 (Reinsch's algorithm).
@@ -38,7 +38,7 @@ def smoothing_spline(t: Array, y: Array, penalty: float) -> Array:
     weights[0], weights[-1], weights[1:-1] = 0.5 * h[0], 0.5 * h[-1], 0.5 * (h[1:] + h[:-1])
     a, b, c = 1.0 / h[:-1], -1.0 / h[:-1] - 1.0 / h[1:], 1.0 / h[1:]  # columns of Q: rows j, j + 1, j + 2
     u = penalty / weights
-    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two beside it
+    # R + λ Qᵀ W⁻¹ Q, its diagonal and the two next to it
     d0 = (h[:-1] + h[1:]) / 3.0 + u[:-2] * a * a + u[1:-1] * b * b + u[2:] * c * c
     d1 = h[1:-1] / 6.0 + u[1:-2] * b[:-1] * a[1:] + u[2:-1] * c[:-1] * b[1:]
     d2 = u[2:-2] * c[:-2] * a[2:]
@@ -94,12 +94,12 @@ def at_time(coefficients: Array, s: float) -> Array:
 
 
 def to_rest(value: Array, rate: Array, T: float) -> Array:
-    """The polynomial, (ORDER, m), from a value and a rate to rest T later, without acceleration at its ends."""
+    """The polynomial, (ORDER, m), from a value and a rate to rest T later; zero acceleration at its ends."""
     nothing = np.zeros_like(rate)
     return np.array([value, rate, nothing, -rate / T**2, 0.5 * rate / T**3])
 
 
 def from_rest(value: Array, rate: Array, T: float) -> Array:
-    """The polynomial, (ORDER, m), from rest to a value and a rate T later, without acceleration at its ends."""
+    """The polynomial, (ORDER, m), from rest to a value and a rate T later; zero acceleration at its ends."""
     nothing = np.zeros_like(rate)
     return np.array([value - 0.5 * T * rate, nothing, nothing, rate / T**2, -0.5 * rate / T**3])

@@ -1,7 +1,7 @@
-"""A control law and an open arm in one compiled loop: row after row, sample after sample.
+"""A control law and an open arm in one compiled loop, for one sample or many.
 
-The same kernels as in `rne_dynamics.control` and in `stepping.unchecked_step`, without Python in between. What may
-differ from one sample to the next has a leading dimension, of length 1 where all samples share it.
+The same kernels as in `rne_dynamics.control` and in `stepping.unchecked_step`, without Python in between. Arrays that
+may differ between samples have a leading dimension, of length 1 where all samples share it.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from rne_dynamics.control.integral import integral_kernel
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT
+from rne_dynamics.simulation.plant.arrays import EFFORT, PlantArrays
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.spatial.arrays import copy_into
 
-# what became of a sample
+# status of a sample
 DONE, REFUSED, BAD_EFFORT, NOT_DETERMINED, NOT_FINITE = range(5)
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
 # rows of `LawRows.gains`, and of `Course.sums`
@@ -81,7 +81,7 @@ class LawRows(NamedTuple):
 
 
 class Clock(NamedTuple):
-    """When: `cycles` periods of `substeps` steps of `dt`, s; a row is kept every `every` cycles."""
+    """Timing: `cycles` periods of `substeps` steps of `dt`, s; a row is kept every `every` cycles."""
 
     period: float
     dt: float
@@ -92,16 +92,16 @@ class Clock(NamedTuple):
 
 
 class Course(NamedTuple):
-    """Where the samples are and what became of them so far; all written to.
+    """States, results and status of the samples; all written to.
 
     Parameters
     ----------
     q, qd, integral, asked
-        State, ∫e dt and the torque last asked for; shapes (S, nq), (S, n).
+        State, ∫e dt and the torque last commanded; shapes (S, nq), (S, n).
     sums
-        Σ e², largest |e|, last e, largest |effort|, cycles with a cut effort; shape (S, SUMS, n).
+        Σ e², largest |e|, last e, largest |effort|, cycles with a limited effort; shape (S, SUMS, n).
     status, at
-        What became of each, and the cycle and step at which it ended; shapes (S,), (S, 2).
+        Status of each, and the cycle and step at which it failed; shapes (S,), (S, 2).
     states
         q, q̇ and effort of the rows that are kept; shape (S or 0, rows, nq + 2 n).
     terms
@@ -142,9 +142,7 @@ def law_terms(
         terms[1, j] = 0.0
     gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
     feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[4])
-    compensation_kernel(
-        scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3]
-    )
+    compensation_kernel(scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3])
 
 
 @helper
@@ -163,27 +161,21 @@ def plant_step(
     plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
     qd_new: Array,
 ) -> int:  # fmt: skip
-    """One step of sample s, as `unchecked_step` makes it, in place; q and q̇ stay as they were where it fails."""
-    parameters, base = plants.parameters[_row(plants.parameters, s)], plants.base[_row(plants.base, s)]
-    joints = plants.joints[_row(plants.joints, s)]
+    """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
+    plant = PlantArrays(
+        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None,
+    )  # fmt: skip
     left = clock.dt
     if clock.semi_implicit:
         copy_into(q_new, q)
         copy_into(qd_new, qd)
     else:
-        left = step_with_events(
-            plants.topology, parameters, None, None, base, plants.mimic, joints, plants.positions, none, q, qd,
-            effort, clock.dt, q_new, qd_new,
-        )  # fmt: skip
+        left = step_with_events(plant, q, qd, effort, clock.dt, q_new, qd_new)
         if left < 0.0:
             return NOT_DETERMINED
-    if left > 0.0:
-        solved = semi_implicit_step(
-            plants.topology, parameters, None, None, base, joints, plants.positions, none, q_new.copy(),
-            qd_new.copy(), effort, left, q_new, qd_new,
-        )  # fmt: skip
-        if not solved:
-            return NOT_DETERMINED
+    if left > 0.0 and not semi_implicit_step(plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new):
+        return NOT_DETERMINED
     for k in range(q.shape[0]):
         if not np.isfinite(q_new[k]):
             return NOT_FINITE
@@ -197,12 +189,12 @@ def plant_step(
 
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course,
-    samples_from: int, samples_to: int, cycles_from: int, cycles_to: int,
+    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course, samples_from: int,
+    samples_to: int, cycles_from: int, cycles_to: int,
 ) -> None:  # fmt: skip
-    """Some cycles of some samples; a sample that has failed stays where it failed.
+    """Some cycles of some samples; failed samples are skipped.
 
-    `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is looked at, not stepped.
+    `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
     n = references.shape[2]
     none, passive = np.zeros((0, 6)), np.zeros(n)

@@ -1,4 +1,4 @@
-"""A closed loop stepped from Python: for laws, trajectories and machines of any kind."""
+"""A closed loop stepped from Python: for laws, trajectories and robots of any kind."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Controller(Protocol):
     ) -> TorqueTerms:
         """The torque for one cycle.
 
-        `posture` is given where the plant is a mechanism: `State.posture`; `base_motion` where its base moves and that
-        is known.
+        `posture` (`State.posture`) is passed where the plant is a mechanism, `base_motion` where its base moves and
+        the law may know it.
         """
 
     def next_integral(
@@ -52,7 +52,7 @@ def cycle_by_cycle(
     base_known: bool = True,
     progress: Callable[[float], None] | None,
 ) -> Log:
-    """`Rollout.run` from a checked state on, where it is not compiled."""
+    """`Rollout.run` from a checked state, where it is not compiled."""
     period = substeps * dt
     log = Recorder(plant)
     integral = np.zeros(plant.robot.n)

@@ -1,4 +1,4 @@
-"""Many rollouts at once: over threads, and what becomes of them."""
+"""Many rollouts over threads, and their results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT, ArmPlant
+from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH
+from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts import closed_loop
 from rne_dynamics.simulation.rollouts.closed_loop import (
@@ -33,17 +34,17 @@ from rne_dynamics.simulation.rollouts.packed_loop import course, frozen
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
 from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
 
-#: Cycles in one call of the kernel, about: progress is told and Ctrl-C heard between calls.
+#: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
 _CYCLES = 20_000
 
 
 class Outcome(IntEnum):
-    """What became of a sample."""
+    """Status of a sample."""
 
     DONE = closed_loop.DONE
-    #: its numbers cannot be run: not finite, negative, or a start outside the stops
+    #: invalid numbers: not finite, negative, or a start outside the stops
     REFUSED = closed_loop.REFUSED
-    #: the law asked for an effort that is not finite
+    #: the law commanded an effort that is not finite
     BAD_EFFORT = closed_loop.BAD_EFFORT
     #: a joint moved no inertia
     NOT_DETERMINED = closed_loop.NOT_DETERMINED
@@ -53,7 +54,7 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, eq=False)
 class ManyRollouts:
-    """What became of S samples. Figures of samples that were not DONE are NaN, what is kept of them ends with NaN.
+    """Results of S samples. Figures of samples that are not DONE are NaN; their kept rows end with NaN.
 
     Parameters
     ----------
@@ -64,7 +65,7 @@ class ManyRollouts:
     messages
         Why a sample is not DONE; empty where it is; length S.
     seconds
-        How far each came, s; shape (S,).
+        Simulated time of each, s; shape (S,).
     q, qd
         State at the end; shapes (S, nq), (S, n).
     rms_error, largest_error, final_error
@@ -72,7 +73,7 @@ class ManyRollouts:
     largest_effort
         After the limits, N·m or N; shape (S, n).
     cut
-        Part of the cycles in which the effort was cut at its limit; shape (S, n).
+        Part of the cycles in which the effort was limited; shape (S, n).
     time
         Of the rows that were kept, s; shape (rows,).
     reference_q
@@ -173,12 +174,12 @@ def _run(
             finished += sum(future.result() for future in over)
             if progress is not None:
                 progress(finished)
-    finally:  # what has not begun is dropped where the caller is interrupted
+    finally:  # parts that have not begun are cancelled where the caller is interrupted
         pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -> tuple[int, str]:
-    """Outcome and message of the step at which a sample failed, taken once more from Python."""
+    """Outcome and message of the step at which a sample failed, repeated from Python."""
     cycle, done = now.at[s].tolist()
     t = cycle * clock.period + done * clock.dt
     plants = samples.plants
@@ -191,7 +192,7 @@ def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -
         limit = joints[:, EFFORT]
         method: StepMethod = "semi_implicit" if clock.semi_implicit else "rk4"
         given = np.clip(effort, -limit, limit)
-        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, np.zeros((0, 6)), joints)
+        unchecked_step(one, State(t, now.q[s], now.qd[s]), given, clock.dt, method, NO_WRENCH, joints)
     except SingularInertiaError as error:
         return Outcome.NOT_DETERMINED, f"at t = {t:.6g} s: {error}"
     except SimulationError as error:

@@ -1,7 +1,7 @@
-"""A plant and its controller as the compiled loop takes them.
+"""A plant and its controller as arrays for the compiled loop.
 
-Kernels compile anew for arrays that differ in whether they may be written to, so each is here as elsewhere: what a
-model holds read-only, bases not.
+Kernels are compiled anew for arrays that differ in whether they are read-only. Arrays of models are read-only here as
+elsewhere, bases are writable.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.rollouts.closed_loop import (
     COMPUTED_TORQUE,
     DONE,
@@ -31,15 +32,16 @@ from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller
 
 
 class PackedLoop(NamedTuple):
-    """One plant and one law, in rows of length 1, and the law's model."""
+    """One plant and one law, in rows of length 1, with the simulated robot and the law's model."""
 
+    robot: RobotModel
     model: RobotModel
     plants: PlantRows
     laws: LawRows
 
 
 def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
-    """What the compiled loop needs; None where it cannot run them.
+    """The arrays of the compiled loop; None where it cannot run this plant or controller.
 
     Raises
     ------
@@ -47,20 +49,18 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
         A controller for another number of joints.
     """
     # a subclass may have a law of its own
-    if not (isinstance(plant.robot, RobotModel) and type(controller) in (ComputedTorque, PdGravity)):
-        return None
-    if plant.base_motion is not None:
+    if type(controller) not in (ComputedTorque, PdGravity) or plant.base_motion is not None:
         return None
     assert isinstance(controller, (ComputedTorque, PdGravity))
-    if not isinstance(controller.robot, RobotModel):
+    robot, model = plant.coordinates.open_arm, coordinates_of(controller.robot).open_arm
+    if robot is None or model is None:
         return None
-    robot, n = plant.robot, controller.robot.n
-    if robot.nq != n:
+    if robot.nq != model.n:
         raise ControlError(
-            f"the controller's model {controller.robot.name!r} has {n} joints, robot {robot.name!r} "
+            f"the controller's model {model.name!r} has {model.n} joints, robot {robot.name!r} "
             f"has {robot.nq} positions; the law needs one for each of its joints"
         )
-    return PackedLoop(controller.robot, plant_rows(plant, robot), law_rows(controller, controller.robot))
+    return PackedLoop(robot, model, plant_rows(plant, robot), law_rows(controller, model))
 
 
 def plant_rows(plant: ArmPlant, robot: RobotModel) -> PlantRows:

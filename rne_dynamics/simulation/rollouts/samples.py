@@ -14,11 +14,11 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, MOMENT, ROTOR
 from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.plant import BACKWARD, EFFORT, FORWARD, VISCOUS
+from rne_dynamics.simulation.plant.arrays import BACKWARD, EFFORT, FORWARD, VISCOUS
 from rne_dynamics.simulation.rollouts.closed_loop import LawRows, PlantRows
 from rne_dynamics.simulation.rollouts.packed_loop import frozen
 
-#: Whose model a change is made to: the simulated arm, what the controller believes, or both.
+#: The model that is changed: the simulated arm, the controller's, or both.
 Of = Literal["plant", "model", "both"]
 _UPPER = np.triu_indices(3)
 
@@ -27,19 +27,19 @@ _UPPER = np.triu_indices(3)
 class Samples(Rebuilt):
     """Starts, plants and controllers of many rollouts. Made by `Rollout.samples`; every change gives new samples.
 
-    Changes to masses, friction and so on are made to what the samples had before, and recompile nothing. Numbers are
-    not judged here but sample by sample when they are run, so that one bad sample does not stop the others.
+    Changes to masses, friction and so on add up and recompile nothing. Numbers are checked sample by sample in the
+    run, so that one invalid sample does not stop the others.
 
     Parameters
     ----------
     robot, model
-        The simulated arm and the controller's model, as they are where nothing is changed.
+        The simulated arm and the controller's model without changes.
     count
         Number of samples S.
     q, qd
         Where each starts; shapes (S, nq), (S, n).
     plants, laws
-        What the compiled loop takes of arms and controllers, with S rows, or with one for all.
+        Arms and controllers for the compiled loop, with S rows, or with one for all.
 
     Raises
     ------
@@ -63,7 +63,7 @@ class Samples(Rebuilt):
             plants.topology, plants.positions, plants.parameters, plants.joints, laws.topology, laws.parameters,
             laws.gains, laws.friction, laws.compensation,
         ):  # fmt: skip
-            array.flags.writeable = False  # it is not out of a pickle
+            array.flags.writeable = False  # pickles lose the flag
 
     def with_start(self, q: ArrayLike | None = None, qd: ArrayLike | None = None) -> Samples:
         """Positions (S, nq) and velocities (S, n) to start from, or one for all."""
@@ -163,7 +163,7 @@ class Samples(Rebuilt):
         return replace(self, plants=self.plants._replace(joints=frozen(joints)))
 
     def with_gravity(self, gravity: ArrayLike, *, of: Of = "plant") -> Samples:
-        """Gravity in the base's axes, (S, 3), m/s²: another place, or a base that stands tilted."""
+        """Gravity in the base's axes, (S, 3), m/s²: another place, or a tilted base."""
         rows = self._rows(gravity, (3,), "gravity")
         samples = self
         for owner, _ in self._owners(of):

@@ -1,4 +1,4 @@
-"""The same function over many cases: here, over processes, or over machines."""
+"""One function over many cases: in this process, over processes, or over computers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Result = TypeVar("Result")
 
 
 class Client(Protocol):
-    """What takes work: an executor of concurrent.futures, or a client of dask.distributed."""
+    """An executor of concurrent.futures, or a client of dask.distributed."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any) -> Any:
         """Begin `function(*args)`; the future it returns has a method `result`."""
@@ -31,20 +31,20 @@ def sweep(
     ----------
     function
         Where it runs in other processes it must be found there by name: a function of a module, not a lambda. What it
-        needs it takes from the case: models, plants, laws and rollouts are pickled in some ten thousand bytes.
+        needs it takes from the case: models, plants, laws and rollouts take about 10,000 bytes pickled.
     cases
         One argument each.
     client
-        Who does the work, e.g. ``dask.distributed.Client(address)`` or
+        Runs the cases, e.g. ``dask.distributed.Client(address)`` or
         ``concurrent.futures.ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))``; None does one
         case after the other here, where `Rollout.run_many` uses all cores by itself.
     progress
-        Called with the number of cases that are over.
+        Called with the number of finished cases.
 
     Raises
     ------
     SimulationError
-        A case failed; names it, and has its error as the cause. What has not begun is not done.
+        A case failed; names it, and has its error as the cause. Cases that have not begun are cancelled.
     """
     cases, results = list(cases), []
     futures = None if client is None else [client.submit(function, case) for case in cases]

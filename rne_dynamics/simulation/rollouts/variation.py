@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.plant import EFFORT
+from rne_dynamics.simulation.plant.arrays import EFFORT
 from rne_dynamics.simulation.rollouts.closed_loop import I_CLAMP
 from rne_dynamics.simulation.rollouts.samples import Samples
 
 
 @dataclass(frozen=True)
 class Variation:
-    """How far things lie from what the model says; each is drawn evenly from its range, and by itself.
+    """Ranges of deviations from the model, each drawn uniformly and independently.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class Variation:
     friction, rotor, effort_limit, gains
         Of every joint likewise; the controller's friction compensation knows the nominal friction.
     start
-        Every joint's position at the start, rad or m to either side, within the stops.
+        Of every joint's start position, rad or m to either side, within the stops.
     tilt
-        The base about its x and then its y axis, rad to either side; the controller thinks it stands straight.
+        The base about its x and then its y axis, rad to either side; the controller assumes an upright base.
     payload
         A link and the largest mass of a point there that the controller ignores, kg; from none on.
 
@@ -59,7 +59,7 @@ class Variation:
     def drawn(self, samples: Samples, seed: int, lower: Array, upper: Array, positions: NDArray[np.int64]) -> Samples:
         """`samples`, varied; the same for the same seed.
 
-        Each kind has a stream of its own: to vary one thing more leaves the others as they were.
+        Each kind has its own random stream: varying one kind more does not change the others.
 
         Parameters
         ----------
@@ -100,13 +100,13 @@ class Variation:
         return samples
 
 
-#: What varies as a part of itself, and what by a width of its own.
+#: Kinds with relative and with absolute ranges.
 PARTS = ("mass", "friction", "rotor", "effort_limit", "gains")
 WIDTHS = ("start", "tilt")
 
 
 def _tilted(gravity: Array, width: float, stream: np.random.Generator, count: int) -> Array:
-    """Gravity as bases see it that are turned about x and then y; shape (count, 3)."""
+    """Gravity in the axes of bases turned about x and then y; shape (count, 3)."""
     x, y, z = gravity
     angles = stream.uniform(-width, width, (2, count))
     (ca, cb), (sa, sb) = np.cos(angles), np.sin(angles)

@@ -1,4 +1,4 @@
-"""A simulated arm whose drives, brakes and stops misbehave, and a hand that leads a joint."""
+"""A simulated arm with faults of drives, brakes and stops, and a hand that guides a joint."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, ArmPlant
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER
+from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import unchecked_step
 
-#: Bandwidth of a hand that leads a joint, 1/s.
+#: Bandwidth of a hand that guides a joint, 1/s.
 GRIP = 40.0
 #: Efforts that act on the joints besides the motors', N·m or N, shape (n,), from the state.
 Push = Callable[[State], Array]
@@ -25,16 +26,16 @@ Push = Callable[[State], Array]
 
 @dataclass
 class DriveFaults:
-    """What is wrong with the drives of an arm with n joints; change it while the simulation runs.
+    """Faults of the drives of an arm with n joints; may be changed while the simulation runs.
 
     Parameters
     ----------
     scale
-        What a motor gives for each N·m or N that it is commanded: 1 as it should, −1 reversed; shape (n,).
+        Effort of a motor over its command: 1 healthy, −1 reversed; shape (n,).
     order
         Joint j is moved by the motor that is commanded as joint ``order[j]``; shape (n,).
     off
-        Drives that are off: their motors give nothing, and they report no effort; shape (n,).
+        Drives that are off: no effort, and none reported; shape (n,).
     drag
         Friction of brakes that are not fully released, N·m or N; shape (n,).
     brakes
@@ -49,12 +50,12 @@ class DriveFaults:
 
     @classmethod
     def none(cls, n: int) -> DriveFaults:
-        """Nothing is wrong."""
+        """No faults."""
         return cls(np.ones(n), np.arange(n), np.zeros(n, dtype=bool), np.zeros(n))
 
 
 class FaultySimulator(Simulator):
-    """A `Simulator` of an open arm with drives that can fail; healthy until `faults` says otherwise.
+    """A `Simulator` of an open arm with drives that can fail, as set by `faults`.
 
     Parameters
     ----------
@@ -71,40 +72,40 @@ class FaultySimulator(Simulator):
     """
 
     def __init__(self, plant: ArmPlant, q: ArrayLike, *, stop_stiffness: ArrayLike | None = None, **options: object):
-        if not isinstance(plant.robot, RobotModel):
+        robot, n = plant.coordinates.open_arm, plant.robot.n
+        if robot is None:
             kind = type(plant.robot).__name__
             raise SimulationError(f"drive faults need an open arm; {plant.robot.name!r} is a {kind}")
         super().__init__(plant, q, **options)  # type: ignore[arg-type]  # the base's own options
-        robot, n = plant.robot, plant.robot.n
         stiffness = np.zeros(n) if stop_stiffness is None else np.array(stop_stiffness, dtype=np.float64)
         if stiffness.shape != (n,) or not np.isfinite(stiffness).all() or (stiffness < 0.0).any():
             raise SimulationError(f"stop_stiffness is {stiffness}; it must be {n} finite numbers, none below 0")
         self.robot, self.faults = robot, DriveFaults.none(n)
-        #: Someone who moves the joints from outside, besides `wrenches`; None for nobody.
+        #: External efforts at the joints, besides `wrenches`.
         self.push: Push | None = None
         self._stiffness = stiffness
         self._damping = 2.0 * np.sqrt(stiffness * felt_inertia(robot, self.state.q))
         self._soft = stiffness > 0.0
 
     def change_robot(self, robot: RobotModel) -> None:
-        """Go on with another arm in the same state: a payload has been picked up, or lost."""
+        """Continue with another arm in the same state: a payload has been picked up, or lost."""
         self.robot, self.plant = robot, replace(self.plant, robot=robot)
 
     @property
     def braked(self) -> bool:
-        """As the base, and while the faults say so."""
+        """As the base, and while the fault `brakes` is set."""
         return super().braked or self.faults.brakes
 
     @property
     def applied_effort(self) -> Array:
-        """What the drives report that they give, N·m or N; shape (n,): the commands, zero for those that are off."""
+        """The effort that the drives report, N·m or N; shape (n,): the commands, zero for those that are off."""
         effort = super().applied_effort
         effort[self.faults.off] = 0.0
         return effort
 
     @property
     def given_effort(self) -> Array:
-        """What the motors truly give to the joints, N·m or N; shape (n,)."""
+        """The motors' true effort at the joints, N·m or N; shape (n,)."""
         return self._given(super().applied_effort)
 
     def _given(self, effort: Array) -> Array:
@@ -128,7 +129,7 @@ class FaultySimulator(Simulator):
 
 
 class Hand:
-    """Someone who leads one joint to another place, stiffly, and holds it there.
+    """A person who guides one joint to another position, stiffly, and holds it there.
 
     Parameters
     ----------
@@ -137,9 +138,9 @@ class Hand:
     joint
         Its number.
     by
-        How far from where it is now, rad or m.
+        Displacement from its present position, rad or m.
     seconds
-        How long that takes.
+        Duration of the motion.
     """
 
     def __init__(self, simulator: FaultySimulator, joint: int, by: float, seconds: float) -> None:

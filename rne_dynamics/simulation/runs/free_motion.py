@@ -1,4 +1,4 @@
-"""An arm left to itself."""
+"""Motion of an arm without a controller."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.runs.log import Log
 from rne_dynamics.simulation.runs.recorder import Recorder, count, whole
 from rne_dynamics.simulation.stepping.adaptive import states_at
@@ -31,20 +31,22 @@ def free_motion(
     method: StepMethod | Literal["adaptive"] | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> Log:
-    """Let the arm go from a state, under no effort or a constant one.
+    """Simulate the arm from a state, without effort or under a constant one.
+
+    Its 11 parameters are those of a plant, a start, an effort and a clock.
 
     Parameters
     ----------
     plant, q, qd
         The arm and its start.
     seconds, dt, record_dt
-        How long, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
+        Duration, the step, and the time between rows of the log (a whole multiple of `dt`, `dt` by default), s.
     effort
         Constant effort, N·m or N; shape (n,).
     delta, deltad
         As for `simulate`.
     method
-        See `step`; ``"adaptive"`` is `integrate`, for smooth motion only, and takes no notice of `dt`.
+        See `step`; ``"adaptive"`` is `integrate`, for smooth motion only, and ignores `dt`.
     progress
         Called at every row with the simulated time, s.
 

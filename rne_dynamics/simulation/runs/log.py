@@ -16,7 +16,7 @@ _ENTRIES = tuple(f"{row}{column}" for row in "xyz" for column in "xyz")
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """What happened, one row a control cycle.
+    """Record of a simulation, one row a control cycle.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Log:
         moving base both are those of the moving links in the world, without the root link's, which is part of the
         base.
     reference_q, reference_qd, reference_qdd
-        What was desired; shape (rows, n); `None` in free motion.
+        Desired motion; shape (rows, n); `None` in free motion.
     terms
         The control law's torque term by term, before the limits; each of shape (rows, n).
     tree_names, tree_q, tree_qd
@@ -43,14 +43,14 @@ class Log:
         Of an arm with flexible links, their modes, the modes' amplitudes and rates (rows, modes); empty and None for a
         rigid one.
     flexible_links, tip
-        Its flexible links, and how far each one's end is from where a stiff link has it, in the link's frame:
-        displacement, m, and small turn, rad; shape (rows, links, 6).
+        Its flexible links, and the displacement, m, and small rotation, rad, of each one's end against a stiff
+        link's, in the link's frame; shape (rows, links, 6).
     elastic
         The part of `potential` that is in bent links, J; shape (rows,).
     base_position, base_rotation
         Of a moving base, the root link's origin and axes ``R_WB`` in the world; shapes (rows, 3), (rows, 3, 3).
     findings
-        Where its links left the range of the theory of their bending; empty where they did not.
+        Times and links outside the range of the theory of bending; empty where there are none.
     """
 
     joint_names: tuple[str, ...]

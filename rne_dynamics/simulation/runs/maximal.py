@@ -2,17 +2,17 @@
 
 The state is the pose and twist of every body; nothing but the equations' joint rows keeps the bodies together. Those
 rows hold for accelerations (index 1), so round-off and the integrator's error in them grow as the bodies drift
-apart, linearly in velocity and with the square of time in position. Three answers:
+apart, linearly in velocity and with the square of time in position. Three options:
 
-- ``"none"``: let them drift, to see how far;
+- ``"none"``: no correction, to measure the drift;
 - ``"baumgarte"``: the joint rows also ask for −2α·(velocity error) − α²·(position error), which pulls the errors back
   at the rate α, but never to zero; a large α also fights the errors that the stages of a step are meant to have, and
   spoils its order;
 - ``"projection"``: after each step the state is put back on the joints' manifold (`maximal_projection.consistent`).
 
-The steps are classical fourth-order Runge–Kutta ones. For an arm that is to be simulated, `simulation.step` with its n
-joint coordinates is the fast way; this one is there to check it, and to see what a formulation without joint
-coordinates costs.
+The steps are classical fourth-order Runge–Kutta ones. `simulation.step` with its n joint
+coordinates is faster; this one is there to check it, and to measure the cost of a formulation without joint
+coordinates.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Effort = Callable[[float, Array, Array], ArrayLike]
 
 @dataclass(frozen=True, eq=False)
 class MaximalLog:
-    """What happened, one row a recorded step.
+    """Record of a simulation, one row a recorded step.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def simulate_maximal(
     robot
         The model.
     start
-        Where the bodies are and how they move; `body_states` makes it from joint coordinates, `consistent` from
-        anything else. It is taken as it is.
+        Poses and twists of the bodies, used as given; `body_states` makes them from joint coordinates, `consistent`
+        from anything else.
     seconds, dt
         Time to simulate and step, s; the last step ends at or just after `seconds`.
     effort
@@ -107,7 +107,7 @@ def simulate_maximal(
     wrenches
         Constant external loads as for `inverse_dynamics`, one each.
     stabilization
-        What is done about drift, see above.
+        Correction of drift, see above.
     baumgarte_rate
         α, 1/s; best around 0.05/dt.
     record_every
@@ -118,7 +118,7 @@ def simulate_maximal(
     ArgumentError
         Body states of a wrong shape, NaN or infinity.
     SimulationError
-        An argument that makes no simulation, or a motion that is not finite any more.
+        An invalid argument, or a motion that is not finite any more.
     SingularInertiaError
         A joint that moves no inertia; names it.
     """

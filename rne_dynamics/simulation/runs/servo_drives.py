@@ -1,4 +1,4 @@
-"""Drives with a servo loop of their own: each joint takes positions, velocities or efforts."""
+"""Drives with their own servo loop: each joint takes positions, velocities or efforts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import SimulationError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
-#: Commands further apart than this are no stream: the drive does not spread a step over the time between them, s.
+#: Longest interval of a stream of commands, s; a step of commands further apart is not spread over the interval.
 LONGEST_INTERVAL = 0.2
 #: Share of a new interval in the estimate of the time between two commands.
 _NEW = 0.2
@@ -27,8 +27,8 @@ class ServoDrives:
     """Efforts of drives that follow positions and velocities with computed torque, and pass efforts on.
 
     The interpolated modes of industrial drives (IEC 61800-7-201, CiA 402): a position target is approached in a
-    straight line over the estimated time between two targets, so that a stream of 50 to 1000 Hz becomes a continuous
-    motion one interval late. A velocity moves the position reference. The servo is `ComputedTorque` with the exact
+    straight line over the estimated time between two targets. A stream of 50 to 1000 Hz becomes a continuous motion,
+    one interval late. A velocity moves the position reference. The servo is `ComputedTorque` with the exact
     model, friction included, as a position loop whose velocity command is kept within the joint's velocity limit; the
     plant limits the effort.
 
@@ -39,10 +39,10 @@ class ServoDrives:
     frequency
         Natural frequency of the critically damped servo, rad/s.
     command_timeout
-        Age from which velocities and efforts no longer count, s; None: never. Positions stay in force, as in a drive.
+        Age at which velocities and efforts expire, s; None: never. Positions do not expire, as in a drive.
     hold_on_timeout
-        Whether a joint whose effort is too old is held where it is; otherwise its effort is zero. A joint whose
-        velocity is too old is always held.
+        Whether a joint whose effort has expired is held; otherwise its effort is zero. A joint whose velocity has
+        expired is always held.
 
     Raises
     ------
@@ -51,7 +51,12 @@ class ServoDrives:
     """
 
     def __init__(
-        self, robot: Machine, frequency: float, *, command_timeout: float | None = None, hold_on_timeout: bool = False
+        self,
+        robot: RigidRobot,
+        frequency: float,
+        *,
+        command_timeout: float | None = None,
+        hold_on_timeout: bool = False,
     ) -> None:
         self._robot, n = robot, robot.n
         gains = Gains.critically_damped(n, frequency)
@@ -65,7 +70,7 @@ class ServoDrives:
     def reset(self) -> None:
         """Forget all commands."""
         n = self._robot.n
-        #: Whether a command has come.
+        #: Whether a command has been received.
         self.commanded = False
         self._mode: NDArray[np.intp] = np.full(n, POSITION)
         self._from, self._target, self._rate, self._effort = np.zeros((4, n))
@@ -78,13 +83,14 @@ class ServoDrives:
         Parameters
         ----------
         position, velocity, effort
-            rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none. Of a joint with several the
-            position counts, then the velocity. A joint with none goes on as before; before its first one it is held.
+            rad or m, and its rates; N·m or N; shape (n,) each, NaN where there is none. Of several for one
+            joint the position is used, then the velocity. A joint with none keeps its command; before the first one it
+            is held.
 
         Raises
         ------
         SimulationError
-            An infinite number; nothing has been taken then.
+            An infinite number; no command is changed then.
         """
         for label, values in (("position", position), ("velocity", velocity), ("effort", effort)):
             if np.isinf(values).any():
@@ -118,7 +124,7 @@ class ServoDrives:
         np.copyto(self._taken, t, where=given)
 
     def _aim(self, t: float, q: Array) -> tuple[Array, Array]:
-        """Position and velocity reference at time `t`, each (n,); those of joints in effort mode mean nothing."""
+        """Position and velocity reference at time `t`, each (n,); undefined for joints in effort mode."""
         passed = t - self._begin
         on_the_way = t < self._end
         along = self._from + self._rate * passed
@@ -129,14 +135,14 @@ class ServoDrives:
             inside = np.clip(along, self._robot.lower, self._robot.upper)
             on_the_way &= ~driven | (inside == along)
             along = inside
-            # a joint that cannot follow must not be owed the way later
+            # a joint that cannot follow must not catch up later
             np.copyto(self._from, along, where=driven)
             np.copyto(self._begin, t, where=driven)
         aim = np.where(on_the_way | driven, along, self._target)
         return aim, np.where(on_the_way, self._rate, 0.0)
 
     def effort(self, t: float, q: Array, qd: Array, posture: Array | None = None) -> Array:
-        """The efforts asked of the motors at time `t`, s, at the state q, qd, shape (n,) each; shape (n,).
+        """The efforts commanded to the motors at time `t`, s, at the state q, qd, shape (n,) each; shape (n,).
 
         `posture` of a mechanism as for `ComputedTorque.law`.
         """
@@ -146,7 +152,7 @@ class ServoDrives:
             self._stop(late & (self._mode == EFFORT) & self._hold, q)
         aim, speed = self._aim(t, q)
         passed_on = self._mode == EFFORT
-        # Kd (v - qd) with v = speed + Kp/Kd e is the law's feedback; bounding v makes it a loop within a loop
+        # Kd (v - qd) with v = speed + Kp/Kd e is the law's feedback; bounding v makes it a cascade
         wanted = np.clip(speed + self._position_gain * (aim - q), -self._speed, self._speed)
         reference = Reference(q, np.where(passed_on, qd, wanted), self._nothing)
         servo = self._law.law(q, qd, reference, posture=posture).total
@@ -154,7 +160,7 @@ class ServoDrives:
         return given
 
     def _stop(self, which: NDArray[np.bool_], where: Array) -> None:
-        """Make joints position drives that stay at `where`, shape (n,)."""
+        """Hold joints at the positions `where`, shape (n,)."""
         self._mode = np.where(which, POSITION, self._mode)
         np.copyto(self._target, where, where=which)
         np.copyto(self._end, -np.inf, where=which)

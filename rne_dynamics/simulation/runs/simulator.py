@@ -1,6 +1,6 @@
-"""An arm that moves on from moment to moment, for loops that command it as they would command hardware.
+"""A simulated arm for control loops, with the interface of hardware.
 
-The one mutable object of this room: it remembers the state, the last command, and whether the brakes are on.
+The only mutable object of this package: it holds the state, the last command, and whether the brakes are on.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.plant import LOWER, UPPER, ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.arrays import LOWER, NO_WRENCH, UPPER
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.stepping import (
     StepMethod,
     checked_effort,
@@ -30,8 +29,6 @@ from rne_dynamics.simulation.stepping.stepping import (
 
 TimeoutReaction = Literal["zero_effort", "brake"]
 
-_NO_WRENCH = np.zeros((0, 6))
-
 
 class Simulator:
     """A simulated arm with drives and brakes.
@@ -41,7 +38,7 @@ class Simulator:
     plant
         The arm.
     q, qd
-        Where it starts; shapes (nq,) and (n,), at rest unless `qd` is given.
+        Start; shapes (nq,) and (n,), at rest unless `qd` is given.
     delta, deltad
         Deflections of flexible links at the start, as for `checked_state`; those under gravity at rest by default.
     dt
@@ -49,13 +46,13 @@ class Simulator:
     method
         See `step`.
     hold_until_command
-        Whether the brakes hold the joints until the first command arrives. Otherwise the drives start at zero effort
-        and the arm falls.
+        Whether the brakes hold the joints until the first command arrives. Otherwise the arm falls from the start, at
+        zero effort.
     command_timeout
-        Simulated seconds after which a command is no longer good; `None` keeps the last one for ever.
+        Simulated time after which a command expires, s; with `None` it never does.
     on_timeout
-        What happens then, until the next command: ``"zero_effort"``, as most drives do (the arm sinks into its
-        friction and falls), or ``"brake"``: brakes bite at once and hold. Flexible links vibrate on with braked joints.
+        Reaction to that, until the next command: ``"zero_effort"``, as of most drives (the arm falls, slowed by its
+        friction), or ``"brake"``: brakes hold at once. Flexible links vibrate on with braked joints.
 
     Raises
     ------
@@ -83,7 +80,7 @@ class Simulator:
         if on_timeout not in get_args(TimeoutReaction):
             known = ", ".join(map(repr, get_args(TimeoutReaction)))
             raise SimulationError(f"on_timeout is {on_timeout!r}; it must be one of {known}")
-        self.method = chosen_method(plant.robot, method)
+        self.method = chosen_method(plant, method)
         self._start = checked_state(plant.robot, q, qd, delta=delta, deltad=deltad)
         if plant.stops:
             no_joint_outside(plant.robot, self._start, plant.positions)
@@ -104,7 +101,7 @@ class Simulator:
 
     @property
     def braked(self) -> bool:
-        """Whether the brakes hold the arm: before the first command, or after a timeout where they are asked to."""
+        """Whether the brakes hold the arm: before the first command, or after a timeout, as set."""
         if self._commanded_at is None:
             return self.hold_until_command
         return self.timed_out and self.on_timeout == "brake"
@@ -114,12 +111,12 @@ class Simulator:
         """Whether the last command is older than `command_timeout`."""
         if self.command_timeout is None or self._commanded_at is None:
             return False
-        # a hair less than a step, so that round-off in the time cannot add a step
+        # slightly less than a step, so that round-off in the time cannot add a step
         return self._state.t - self._commanded_at >= self.command_timeout - 1e-6 * self.dt
 
     @property
     def applied_effort(self) -> Array:
-        """What the motors give now, cut at their limits, N·m or N; zero where brakes hold; shape (n,), a copy."""
+        """The motors' present effort, limited, N·m or N; zero where brakes hold; shape (n,), a copy."""
         if self._commanded_at is None or self.timed_out:
             return np.zeros_like(self._effort)
         return np.array(self._effort)
@@ -130,7 +127,7 @@ class Simulator:
         Raises
         ------
         SimulationError
-            A wrong shape or a number that is not finite; the former command stays in force.
+            A wrong shape or a number that is not finite; the former command stays valid.
         """
         self._effort = self.plant.limited(checked_effort(self.plant, effort))
         self._commanded_at = self._state.t
@@ -143,7 +140,7 @@ class Simulator:
         SimulationError, SingularInertiaError, ModelError
             As for `step`. The state stays that of the last good step.
         """
-        loads = _NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
+        loads = NO_WRENCH if not wrenches else bodies_wrenches(self.plant.tree, wrenches, ())[0]
         for _ in range(steps):
             now = self._state
             if self.braked:
@@ -159,20 +156,18 @@ class Simulator:
 
     def _held(self, now: State, loads: Array) -> State:
         """One step with the brakes on."""
-        robot = self.plant.robot
-        loose = isinstance(robot, Mechanism) and generic_rank(robot).loose > 0
-        if not (loose or isinstance(robot, FlexibleArm)):
+        if not self.plant.coordinates.moves_when_braked:
             rates = None if now.tree_qd is None else np.zeros_like(now.tree_qd)
             return replace(now, t=now.t + self.dt, qd=self._zero, tree_qd=rates)
-        # a brake is a stop on both sides of where the joint is: it takes the joint's momentum, and what the links and
-        # loose passive joints do then is theirs
+        # a brake is a stop on both sides of the joint: it takes the joint's momentum; links and loose passive joints
+        # move on
         n, held = self.plant.robot.n, self.plant.joints.copy()
         held[:n, LOWER] = held[:n, UPPER] = now.q
         held.flags.writeable = False
         return unchecked_step(self.plant, now, self._zero, self.dt, self.method, loads, held)
 
     def reset(self) -> State:
-        """Back to the start, brakes as in the beginning. Time goes on: clocks must not run backwards."""
+        """Return to the start, with its brakes. Time continues: clocks must not run backwards."""
         self._state = replace(self._start, t=self._state.t)
         self._effort = self._zero
         self._commanded_at = None
@@ -181,5 +176,5 @@ class Simulator:
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
         for method in step_methods(self.plant.robot):
-            for state in (self._start, replace(self._start, in_tree=isinstance(self.plant.robot, Mechanism))):
+            for state in (self._start, replace(self._start, in_tree=self.plant.coordinates.mechanism is not None)):
                 step(self.plant, state, self._zero, self.dt, method=method)

@@ -9,22 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.advice import install
-from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
 from rne_dynamics.errors import MissingDependencyError, SimulationError
-from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
-from rne_dynamics.flexible.theory_range import reported_findings
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.loops import refuse_posture
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state
-from rne_dynamics.simulation.stepping.motion import accelerations
-from rne_dynamics.simulation.stepping.open_arm import configuration_rate, normalize_quaternions
-from rne_dynamics.simulation.stepping.stepping import checked_effort, coordinates_of, refuse_divergence
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.state import State
+from rne_dynamics.simulation.stepping.motion import rates
+from rne_dynamics.simulation.stepping.stepping import checked_effort
 
 EffortLaw = Callable[[float, Array, Array], ArrayLike]
 Solver = Literal["DOP853", "Radau", "BDF"]
@@ -53,7 +46,7 @@ def integrate(
     state
         The start.
     effort
-        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; cut at the plant's limits.
+        Constant, shape (n,), or a function of (t, q, qd), of joints also where links bend; limited as in the plant.
     times
         s, increasing, none before ``state.t``.
     rtol, atol
@@ -61,14 +54,14 @@ def integrate(
     wrenches
         As for `step`.
     solver
-        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration asks for; ``"Radau"`` and
+        SciPy's. ``"DOP853"`` is explicit, and its steps are as short as the fastest vibration requires; ``"Radau"`` and
         ``"BDF"`` are implicit.
 
     Raises
     ------
     SimulationError
         Coulomb friction, a joint that reaches a stop (names joint and time), times out of order, an unknown solver, or
-        an integrator that gave up.
+        an integrator that failed.
     MissingDependencyError
         SciPy is not installed.
 
@@ -78,9 +71,7 @@ def integrate(
         For flexible links that are bent, or turn, beyond the range of the theory at one of the times.
     """
     states = states_at(plant, state, effort, times, rtol=rtol, atol=atol, wrenches=wrenches, solver=solver)
-    if isinstance(plant.robot, FlexibleArm):
-        q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
-        reported_findings(plant.robot, q, delta, qd, times)
+    plant.coordinates.report_findings(states, times)
     return states
 
 
@@ -95,12 +86,11 @@ def states_at(
     wrenches: Wrenches | None = None,
     solver: Solver = "DOP853",
 ) -> list[State]:
-    """`integrate` for callers that judge the range of the theory by themselves."""
+    """`integrate` without warnings about the range of the theory."""
     try:
         from scipy.integrate import solve_ivp
     except ImportError:
         raise MissingDependencyError(f"adaptive integration needs SciPy: {install('scipy', 'python3-scipy')}") from None
-    robot, joints = plant.robot, plant.joints
     _refuse_friction(plant)
     if solver not in get_args(Solver):
         raise SimulationError(f"solver is {solver!r}; it must be one of {', '.join(map(repr, get_args(Solver)))}")
@@ -116,41 +106,21 @@ def states_at(
         def law(t: float, q: Array, qd: Array) -> ArrayLike:
             return constant
 
-    start = checked_state(robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
-    z, zd = coordinates_of(start)
-    nz, n, tree = len(z), robot.n, plant.tree
-    loops, flex = plant.loops(state.posture), plant.flex(collocation=False)
-    loads = bodies_wrenches(tree, wrenches, ())[0]
-    free, drive = np.zeros(len(zd), dtype=np.bool_), np.zeros(len(zd))
+    start = checked_state(plant.robot, state.q, state.qd, state.t, state.posture, state.delta, state.deltad)
+    z, zd = plant.coordinates.pack(start)
+    nz, n, places, loads = len(z), plant.robot.n, len(start.q), bodies_wrenches(plant.tree, wrenches, ())[0]
+    arrays, drive = plant.arrays(start, plant.base_at(start.t), loads), np.zeros(len(zd))
 
     def rate(t: float, x: Array) -> Array:
-        q, qd = x[:nz].copy(), x[nz:].copy()
-        out = np.empty_like(x)
-        moving = None if plant.base_motion is None else plant.base_motion.motion(t)
-        if isinstance(robot, Mechanism | FlexibleArm):
-            drive[:n] = plant.limited(checked_effort(plant, law(t, q[:n], qd[:n])))
-            out[:nz] = qd
-            determined = accelerations(
-                tree.topology, tree.parameters, loops, flex,
-                tree.base_at_rest if moving is None else moving.packed(tree.gravity),
-                tree.has_mimic, joints, loads, q, qd, drive, free, out[nz:],
-            )  # fmt: skip
-            if not determined and isinstance(robot, FlexibleArm):
-                if np.array_equal(q, z):  # names what has no inertia
-                    flexible_forward_dynamics(robot, q[:n], q[n:], qd[:n], qd[n:], drive[:n])
-                out[nz:] = np.nan  # a step tried too long, into bendings that links do not have: a shorter one follows
-            elif not determined and isinstance(robot, Mechanism) and loops is not None:
-                refuse_posture(robot, loops, t)
-            return out
-        given = plant.limited(checked_effort(plant, law(t, q, qd)))
-        configuration_rate(robot.topology, q, qd, out[:nz])
-        out[nz:] = forward_dynamics(
-            robot, q, qd, given - joints[:, VISCOUS] * qd, wrenches=wrenches, base_motion=moving
-        )
+        q, qd, out = x[:nz].copy(), x[nz:].copy(), np.empty_like(x)
+        drive[:n] = plant.limited(checked_effort(plant, law(t, q[:places], qd[:n])))
+        if not rates(arrays._replace(base=plant.base_at(t)), q, qd, drive, out[:nz], out[nz:]):
+            plant.coordinates.explain_rates(t, q, qd, drive[:n], arrays, first=np.array_equal(q, z))
+            out[nz:] = np.nan  # the integrator takes a shorter step
         return out
 
     def slopes(t: float, x: Array) -> Array:
-        # SciPy's own differences step ever farther along coordinates that nothing depends on, such as the first joint
+        # SciPy's own differences take growing steps along coordinates without influence, such as the first joint
         here, columns = rate(t, x), np.empty((len(x), len(x)))
         for k in range(len(x)):
             there, h = x.copy(), _DIFFERENCE * max(1.0, abs(x[k]))
@@ -164,7 +134,7 @@ def states_at(
         rtol=rtol, atol=atol, events=_stop_events(plant), **implicit,
     )  # fmt: skip
     _refuse_failure(plant, solution)
-    return _states(plant, start.posture, nz, solution)
+    return _states(plant, start, nz, solution)
 
 
 def _refuse_friction(plant: ArmPlant) -> None:
@@ -177,22 +147,12 @@ def _refuse_friction(plant: ArmPlant) -> None:
         )
 
 
-def _states(plant: ArmPlant, posture: Array | None, nz: int, solution: Any) -> list[State]:
-    """The rows of SciPy's solution as states; a mechanism is assembled from `posture` on."""
-    robot, n = plant.robot, plant.robot.n
+def _states(plant: ArmPlant, start: State, nz: int, solution: Any) -> list[State]:
+    """The rows of SciPy's solution as states, each assembled from the one before."""
     states: list[State] = []
     for t, x in zip(solution.t, solution.y.T, strict=True):
-        q, qd = x[:nz].copy(), x[nz:].copy()
-        if isinstance(robot, FlexibleArm):
-            states.append(State(float(t), q[:n], qd[:n], None, q[n:], qd[n:]))
-            refuse_divergence(plant, states[-1])
-            continue
-        if isinstance(robot, Mechanism):
-            posture = assemble(robot, q, start=posture)
-            states.append(State(float(t), q, qd, posture, tree_qd=starting_velocity(robot, posture, qd)[0]))
-            continue
-        normalize_quaternions(robot.topology, q)
-        states.append(State(float(t), q, qd))
+        start = plant.coordinates.located(float(t), x[:nz].copy(), x[nz:].copy(), start)
+        states.append(start)
     return states
 
 

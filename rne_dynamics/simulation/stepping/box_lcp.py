@@ -1,4 +1,4 @@
-"""Forces that are bounded, and motions that answer them: the linear complementarity problem with a box.
+"""The linear complementarity problem with a box: bounded forces and the motions that they allow.
 
 Find r with lo ≤ r ≤ hi and w = A r + b such that for every row either w = 0, or r = lo and w ≥ 0, or r = hi and
 w ≤ 0. With A = M⁻¹ this is Coulomb friction (hold within the box, or slide at its edge) and unilateral stops (an
@@ -27,7 +27,7 @@ _PATIENCE = 8
 
 @kernel
 def box_lcp(A: Array, b: Array, lo: Array, hi: Array, r: Array, w: Array, status: NDArray[np.int64]) -> bool:
-    """Solve one problem; False where round-off kept the pivoting from ending (r is then the best by relaxation).
+    """Solve one problem; False where round-off prevented an end of pivoting (r is then found by relaxation).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Gauss and Legendre's collocation method with two stages, for links that vibrate faster than one cares to follow.
+"""Gauss–Legendre collocation with two stages, for links that vibrate faster than the step resolves.
 
 It is of fourth order, symplectic (energy neither drifts nor is it damped numerically) and A-stable (no frequency and no
 damping limits the step); for the method see Hairer, Nørsett, Wanner, Solving Ordinary Differential Equations I, section
@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.flexible.equations import flexible_forces_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.base_course import BASE, base_at
-from rne_dynamics.simulation.plant.bending import DONE, NO_INERTIA, NOT_CONVERGED, Flex, flexible_mass_and_bias
-from rne_dynamics.simulation.plant.plant import VISCOUS
+from rne_dynamics.simulation.plant.bending import (
+    DONE,
+    HALVINGS,
+    NO_INERTIA,
+    NOT_CONVERGED,
+    Flex,
+    flexible_mass_and_bias,
+)
+from rne_dynamics.simulation.stepping.motion import Piece
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import SINGULAR
 
@@ -24,55 +32,34 @@ _R3 = np.sqrt(3.0)
 _C1, _C2 = 0.5 - _R3 / 6.0, 0.5 + _R3 / 6.0
 _A12, _A21 = 0.25 - _R3 / 6.0, 0.25 + _R3 / 6.0
 _S11, _S12, _S21 = 1.0 / 24.0, 0.5 * _A12, 0.5 * _A21
-# λ, the eigenvalue of Butcher's matrix (the other one is its conjugate), and what turns two stages into its direction
+# λ, an eigenvalue of Butcher's matrix (the other one is its conjugate), and the factors that project two stages on its
+# eigenvector
 _LAMBDA = 0.25 + 1j * _R3 / 12.0
 _IN, _OUT = 2.0 - _R3, 2.0 + _R3
 # weights of the positions: h² Σ b_i (1 − c_i) a_i
 _P1, _P2 = 0.5 * _C2, 0.5 * _C1
 
-# what Newton's method may leave, as a part of the velocities; both measured with the diagonal of J
+# error that Newton's method may leave, as a part of the velocities; both measured with the diagonal of J
 _TOLERANCE = 1e-12
 _ITERATIONS = 15
-# how often a step that does not converge is halved
-_HALVINGS = 6
-#: Into how many parts the step is cut at most.
-MOST_PARTS = 2**_HALVINGS
 
 
 @helper
 def gauss_legendre(
-    flex: Flex,
-    base: Array,
-    joints: Array,
-    wrenches: Array,
-    z: Array,
-    zd: Array,
-    drive: Array,
-    locked: NDArray[np.bool_],
-    elapsed: float,
-    h: float,
-    z_new: Array,
-    zd_new: Array,
+    plant: PlantArrays, flex: Flex, piece: Piece, elapsed: float, h: float, z_new: Array, zd_new: Array
 ) -> bool:
     """A step of length `h`, halved where Newton's method does not converge; False and `flex.status` where that fails.
 
-    Parameters
-    ----------
-    joints, drive, locked
-        As for `accelerations`; locked joints do not accelerate.
-    base, elapsed
-        As for `runge_kutta`.
+    `elapsed` as for `runge_kutta`.
     """
-    at, rate = z.copy(), zd.copy()
+    at, rate = piece.q.copy(), piece.qd.copy()
     parts = 1
-    for _halving in range(_HALVINGS + 1):
-        copy_into(at, z)
-        copy_into(rate, zd)
+    for _halving in range(HALVINGS + 1):
+        copy_into(at, piece.q)
+        copy_into(rate, piece.qd)
         for part in range(parts):
             begun = elapsed + part * (h / parts)
-            flex.status[0] = _stages(
-                flex, base, joints, wrenches, at, rate, drive, locked, begun, h / parts, z_new, zd_new
-            )
+            flex.status[0] = _stages(plant, flex, piece, at, rate, begun, h / parts, z_new, zd_new)
             if flex.status[0] != DONE:
                 break
             copy_into(at, z_new)
@@ -85,24 +72,13 @@ def gauss_legendre(
 
 @helper
 def _stages(
-    flex: Flex,
-    base: Array,
-    joints: Array,
-    wrenches: Array,
-    z: Array,
-    zd: Array,
-    drive: Array,
-    locked: NDArray[np.bool_],
-    elapsed: float,
-    h: float,
-    z_new: Array,
+    plant: PlantArrays, flex: Flex, piece: Piece, z: Array, zd: Array, elapsed: float, h: float, z_new: Array,
     zd_new: Array,
-) -> int:
-    """One step with the accelerations a₁, a₂ of both stages as unknowns; the status."""
-    nz = z.shape[0]
-    here = np.empty(BASE) if base.shape[0] > BASE else base
-    if base.shape[0] > BASE:
-        base_at(base, elapsed, here)
+) -> int:  # fmt: skip
+    """One step from (z, ż) under `piece`'s drive; the accelerations a₁, a₂ of both stages are unknown. The status."""
+    nz, joints, wrenches, drive, locked = z.shape[0], plant.joints, plant.wrenches, piece.drive, piece.locked
+    here = np.empty(BASE)
+    base_at(plant.base, elapsed, here)
     J, bias, inverse = np.empty((nz, nz)), np.empty(nz), np.empty((nz, nz), dtype=np.complex128)
     flexible_mass_and_bias(flex, here, wrenches, z, zd, 0.0, J, J, bias)
     if not _newton_matrix(flex, joints, J, locked, h, inverse):
@@ -110,7 +86,7 @@ def _stages(
     a1, a2, r1, r2 = np.zeros(nz), np.zeros(nz), np.empty(nz), np.empty(nz)
     z_stage, zd_stage, w = np.empty(nz), np.empty(nz), np.empty(nz, dtype=np.complex128)
     # the first guess needs no evaluation: the residual of a = 0 linearised about the start
-    _start_residuals(flex, joints, zd, bias, drive, locked, h, r1, r2)
+    _start_residuals(flex, joints, piece, zd, bias, h, r1, r2)
     scale = _size(J, zd) + h * _size_of_forces(flex, J, z, bias, drive)
     before = 0.0
     for iteration in range(_ITERATIONS):
@@ -118,8 +94,7 @@ def _stages(
             for stage in range(2):
                 r = r1 if stage == 0 else r2
                 c = _C1 if stage == 0 else _C2
-                if base.shape[0] > BASE:
-                    base_at(base, elapsed + c * h, here)
+                base_at(plant.base, elapsed + c * h, here)
                 for k in range(nz):
                     if stage == 0:
                         z_stage[k] = z[k] + h * (c * zd[k] + h * (_S11 * a1[k] + _S12 * a2[k]))
@@ -158,20 +133,12 @@ def _stages(
 
 @helper
 def _start_residuals(
-    flex: Flex,
-    joints: Array,
-    zd: Array,
-    bias: Array,
-    drive: Array,
-    locked: NDArray[np.bool_],
-    h: float,
-    r1: Array,
-    r2: Array,
+    flex: Flex, joints: Array, piece: Piece, zd: Array, bias: Array, h: float, r1: Array, r2: Array
 ) -> None:
     """The residuals of a₁ = a₂ = 0 but for changes of J and of the other forces than the elastic ones."""
     n = flex.packed.joints
     for k in range(zd.shape[0]):
-        r1[k] = 0.0 if locked[k] else bias[k] + joints[k, VISCOUS] * zd[k] - drive[k]
+        r1[k] = 0.0 if piece.locked[k] else bias[k] + joints[k, VISCOUS] * zd[k] - piece.drive[k]
         r2[k] = r1[k]
         if k >= n:
             for m in range(flex.stiffness.shape[0]):

@@ -1,4 +1,4 @@
-"""What joints at rest do: stick, lean on a stop, or start to slide; and what a stop does to a joint that hits it."""
+"""Contact: which joints at rest stick, lean on a stop or start to slide; impacts at stops."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
-from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.bending import Flex
+from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.box_lcp import AT_LOW, HELD, box_lcp
-from rne_dynamics.simulation.stepping.motion import mass_and_bias
+from rne_dynamics.simulation.stepping.motion import Memory, Piece, mass_and_bias
 from rne_dynamics.spatial.cholesky import cholesky_solve
 
 
 @helper
 def inverse(M: Array, A: Array) -> bool:
-    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. M's lower half is lost."""
+    """A = M⁻¹ for a symmetric positive definite M, both (n, n); False where it is not. Overwrites M's lower half."""
     n = M.shape[0]
     for column in range(n):
         x = A[column]  # the inverse is symmetric, so rows serve as columns
@@ -43,75 +43,68 @@ def inverse(M: Array, A: Array) -> bool:
 
 @helper
 def response(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loops: Loops | None,
-    flex: Flex | None,
-    base: Array,
-    joints: Array,
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    implicit: float,
-    M: Array,
-    bias: Array,
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
     A: Array,
-) -> bool:
-    """M, the bias torque, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: the motion is not determined.
+) -> bool:  # fmt: skip
+    """Fill M and bias torque of `memory`, and A = (M + `implicit`·D)⁻¹ with viscous friction D; False: not determined.
 
-    With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
+    The base moves as in `memory.base`. With flexible links A = (J + h D + h² K)⁻¹ for `implicit` = h.
     """
-    factor = np.zeros_like(M)
-    if flex is not None:
-        flexible_mass_and_bias(flex, base, wrenches, q, qd, implicit, M, factor, bias)
-    elif loops is None:
-        mass_and_bias(topology, parameters, base, wrenches, q, qd, M, bias)
-    else:
-        closed = closed_mass_and_bias(loops, base, wrenches, q, qd, implicit, M, factor, bias)
-        if not closed:
-            return False
-    for j in range(qd.shape[0]):
-        factor[j, j] += implicit * joints[j, VISCOUS]
-        for k in range(qd.shape[0]):
+    n = qd.shape[0]
+    M, factor = memory.M, np.zeros((n, n))
+    if not mass_and_bias(plant, loops, flex, memory, q, qd, implicit, factor):
+        return False
+    for j in range(n):
+        factor[j, j] += implicit * plant.joints[j, VISCOUS]
+        for k in range(n):
             factor[j, k] += M[j, k]
     return bool(inverse(factor, A))
 
 
 @in_place_helper
-def stop_side(joints: Array, positions: NDArray[np.int64], q: Array, j: int) -> int:
+def stop_side(plant: PlantArrays, q: Array, j: int) -> int:
     """1 where joint j is at its upper stop, −1 at its lower one, 2 at both (no play), 0 in between."""
-    iq = positions[j]
+    iq = plant.positions[j]
     if iq < 0:
         return 0
-    up, down = q[iq] >= joints[j, UPPER], q[iq] <= joints[j, LOWER]
+    up, down = q[iq] >= plant.joints[j, UPPER], q[iq] <= plant.joints[j, LOWER]
     if up and down:
         return 2
     return 1 if up else (-1 if down else 0)
 
 
 @in_place_helper
-def held(joints: Array, positions: NDArray[np.int64], q: Array, qd: Array) -> bool:
+def rubs(plant: PlantArrays, j: int) -> bool:
+    """Whether joint j has Coulomb friction."""
+    return bool(plant.joints[j, FORWARD] > 0.0 or plant.joints[j, BACKWARD] > 0.0)
+
+
+@in_place_helper
+def held(plant: PlantArrays, q: Array, qd: Array) -> bool:
     """Whether any joint rests where friction may hold it, or touches a stop."""
     for j in range(qd.shape[0]):
-        if stop_side(joints, positions, q, j) != 0:
+        if stop_side(plant, q, j) != 0:
             return True
-        if qd[j] == 0.0 and (joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0):
+        if qd[j] == 0.0 and rubs(plant, j):
             return True
     return False
 
 
 @in_place_helper
-def damped(joints: Array) -> bool:
-    """Whether any joint has viscous friction."""
-    any_damped = False
-    for j in range(joints.shape[0]):
-        any_damped = any_damped or joints[j, VISCOUS] > 0.0
-    return any_damped
+def kept_within_stops(plant: PlantArrays, q: Array, q_new: Array) -> None:
+    """Clip, in place, joints that round-off moved past a stop; a joint that started beyond one is left alone."""
+    joints = plant.joints
+    for j in range(plant.positions.shape[0]):
+        iq = plant.positions[j]
+        if iq >= 0 and q[iq] <= joints[j, UPPER]:
+            q_new[iq] = min(q_new[iq], joints[j, UPPER])
+        if iq >= 0 and q[iq] >= joints[j, LOWER]:
+            q_new[iq] = max(q_new[iq], joints[j, LOWER])
 
 
 @in_place_helper
 def directions(qd: Array, locked: NDArray[np.bool_], direction: Array) -> None:
-    """`states_of_joints` where none of them rests."""
+    """`states_of_joints` where no joint rests."""
     for j in range(qd.shape[0]):
         locked[j] = False
         direction[j] = 1.0 if qd[j] > 0.0 else (-1.0 if qd[j] < 0.0 else 0.0)
@@ -129,37 +122,19 @@ def reduced(A: Array, chosen: NDArray[np.int64]) -> Array:
 
 
 @helper
-def states_of_joints(
-    joints: Array,
-    positions: NDArray[np.int64],
-    A: Array,
-    bias: Array,
-    q: Array,
-    qd: Array,
-    effort: Array,
-    locked: NDArray[np.bool_],
-    direction: Array,
-) -> None:
-    """Which joints are locked, and which way the others slide.
+def states_of_joints(plant: PlantArrays, memory: Memory, A: Array, effort: Array, piece: Piece) -> None:
+    """Fill `piece.locked` and `piece.direction`.
 
-    A joint at rest whose friction (with its stop) can hold it is locked. The bounds of all such joints meet in one
-    problem through the mass matrix: a joint may well be dragged loose by another one.
-
-    Parameters
-    ----------
-    A, bias
-        M⁻¹ and bias torque at (q, qd), read only where a joint rests.
-    locked, direction
-        Filled; `direction` is +1, −1 or, for joints without a direction, 0; shape (n,).
+    A joint at rest whose friction (with its stop) can hold it is locked. The bounds of all joints at rest form one
+    problem through the mass matrix: a joint may be dragged loose by another one. `A` (M⁻¹) and `memory.bias`, at the
+    piece's start, are read only where a joint rests.
     """
-    n = qd.shape[0]
+    n, joints, q, qd = piece.qd.shape[0], plant.joints, piece.q, piece.qd
     resting = np.empty(n, dtype=np.int64)
     m = 0
-    directions(qd, locked, direction)
+    directions(qd, piece.locked, piece.direction)
     for j in range(n):
-        if qd[j] == 0.0 and (
-            joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0 or stop_side(joints, positions, q, j) != 0
-        ):
+        if qd[j] == 0.0 and (rubs(plant, j) or stop_side(plant, q, j) != 0):
             resting[m] = j
             m += 1
     if m == 0:
@@ -167,23 +142,23 @@ def states_of_joints(
     resting = resting[:m]
     push = np.empty(n)
     for j in range(n):
-        push[j] = effort[j] - bias[j] - sliding_torque(joints, qd, j)
+        push[j] = effort[j] - memory.bias[j] - sliding_torque(joints, qd, j)
     b, lo, hi = np.empty(m), np.empty(m), np.empty(m)
     for a in range(m):
         j = resting[a]
         b[a] = 0.0
         for k in range(n):
             b[a] += A[j, k] * push[k]
-        side = stop_side(joints, positions, q, j)
+        side = stop_side(plant, q, j)
         lo[a] = -np.inf if side > 0 else -joints[j, FORWARD]
         hi[a] = np.inf if side == -1 or side == 2 else joints[j, BACKWARD]
     r, w, status = np.empty(m), np.empty(m), np.empty(m, dtype=np.int64)
     box_lcp(reduced(A, resting), b, lo, hi, r, w, status)
     for a in range(m):
         if status[a] == HELD:
-            locked[resting[a]] = True
+            piece.locked[resting[a]] = True
         else:
-            direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
+            piece.direction[resting[a]] = 1.0 if status[a] == AT_LOW else -1.0
 
 
 @in_place_helper
@@ -199,7 +174,7 @@ def sliding_torque(joints: Array, qd: Array, j: int) -> float:
 
 @helper
 def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: Array, qd: Array) -> None:
-    """Add to qd, in place, what impulses within [lo, hi] do that drive the chosen joints to velocity `target`.
+    """Add to qd, in place, the effect of impulses within [lo, hi] that drive the chosen joints to velocity `target`.
 
     Parameters
     ----------
@@ -224,41 +199,32 @@ def impulses(A: Array, chosen: NDArray[np.int64], target: Array, lo: Array, hi: 
 
 
 @helper
-def impact(
-    joints: Array,
-    positions: NDArray[np.int64],
-    A: Array,
-    bias: Array,
-    q: Array,
-    qd: Array,
-    effort: Array,
-    graze: float,
-) -> bool:
-    """Take away, in place, the velocities that lead into stops: fully inelastic. True where there were any.
+def impact(plant: PlantArrays, memory: Memory, A: Array, q: Array, qd: Array, effort: Array, graze: float) -> bool:
+    """Remove, in place, the velocities that lead into stops: fully inelastic. True where there were any.
 
-    All stops that are touched answer together. The impulses project the velocity onto what the stops allow, in the
+    The impulses of all touched stops are found together. They project the velocity onto what the stops allow, in the
     metric of the mass matrix, so kinetic energy can only be lost.
 
     Parameters
     ----------
-    A, bias
-        M⁻¹ and bias torque at (q, qd), read only where a stop is touched.
+    memory, A
+        Bias torque and M⁻¹ at (q, qd), read only where a stop is touched.
     graze
-        A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Without
-        this, two joints that lean on stops hand ever smaller impacts to each other without end.
+        A joint that leaves its stop so slowly that it would be back within this time (s) is kept there. Otherwise two
+        joints that lean on stops would exchange ever smaller impacts without end.
     """
     n = qd.shape[0]
     touching = np.empty(n, dtype=np.int64)
     lo, hi = np.zeros(n), np.zeros(n)
     m, hit = 0, False
     for j in range(n):
-        side = stop_side(joints, positions, q, j)
+        side = stop_side(plant, q, j)
         if side == 0:
             continue
         outward = 0.0
-        if side != 2 and qd[j] * side < 0.0:  # on its way back in: at what acceleration?
+        if side != 2 and qd[j] * side < 0.0:  # on its way back in: its acceleration towards the stop
             for k in range(n):
-                outward += side * A[j, k] * (effort[k] - bias[k] - sliding_torque(joints, qd, k))
+                outward += side * A[j, k] * (effort[k] - memory.bias[k] - sliding_torque(plant.joints, qd, k))
         grazing = outward * graze > 2.0 * abs(qd[j]) > 0.0
         touching[m] = j
         lo[m] = -np.inf if side > 0 or grazing else 0.0

@@ -1,78 +1,56 @@
-"""The semi-implicit Euler step: first order, sturdy; velocities first, then positions with the new velocities."""
+"""The semi-implicit Euler step: first order, robust; velocities first, then positions with the new velocities."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.bending import Flex
-from rne_dynamics.simulation.plant.loops import Loops
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER
-from rne_dynamics.simulation.stepping.contact import impulses, response, stop_side
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
+from rne_dynamics.simulation.plant.base_course import base_at
+from rne_dynamics.simulation.stepping.contact import impulses, kept_within_stops, response, rubs, stop_side
+from rne_dynamics.simulation.stepping.motion import memory_of
 from rne_dynamics.spatial.arrays import copy_into
 
 
 @kernel
 def semi_implicit_step(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loops: Loops | None,
-    flex: Flex | None,
-    base: Array,
-    joints: Array,
-    positions: NDArray[np.int64],
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    effort: Array,
-    dt: float,
-    q_new: Array,
-    qd_new: Array,
+    plant: PlantArrays, q: Array, qd: Array, effort: Array, dt: float, q_new: Array, qd_new: Array
 ) -> bool:
     """One step from (q, qd) into (q_new, qd_new), which must be other arrays; False: the motion is not determined."""
     n = qd.shape[0]
-    M, bias, A = np.empty((n, n)), np.empty(n), np.empty((n, n))
-    if not response(topology, parameters, loops, flex, base, joints, wrenches, q, qd, dt, M, bias, A):
+    memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
+    base_at(plant.base, 0.0, memory.base)
+    if not response(plant, plant.loops, plant.flex, memory, q, qd, dt, A):
         return False
-    implicit_velocities(joints, positions, M, bias, A, q, qd, effort, dt, qd_new)
-    if loops is None and flex is None:
-        integrate_configuration_kernel(topology, q, dt * qd_new, q_new)
+    implicit_velocities(plant, memory.M, memory.bias, A, q, qd, effort, dt, qd_new)
+    if plant.loops is None and plant.flex is None:
+        integrate_configuration_kernel(plant.topology, q, dt * qd_new, q_new)
     else:
         for j in range(n):
             q_new[j] = q[j] + dt * qd_new[j]
-    kept_within_stops(joints, positions, q, q_new)
+    kept_within_stops(plant, q, q_new)
     return True
 
 
 @helper
 def implicit_velocities(
-    joints: Array,
-    positions: NDArray[np.int64],
-    M: Array,
-    bias: Array,
-    A: Array,
-    q: Array,
-    qd: Array,
-    effort: Array,
-    dt: float,
-    qd_new: Array,
+    plant: PlantArrays, M: Array, bias: Array, A: Array, q: Array, qd: Array, effort: Array, dt: float, qd_new: Array
 ) -> None:
     """The velocities after one step; the positions then move with them for `dt`.
 
-    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), so it is stable however stiff, and so is what
-    holds flexible links, (M + dt D + dt² K). Coulomb
-    friction and stops are impulses found together (Moreau's time stepping): at a stop no velocity leads out,
-    and a joint that would pass a stop within the step is slowed so that it arrives there at the step's end.
+    Viscous friction is implicit, (M + dt D) q̇⁺ = M q̇ + dt (τ − bias), which is stable however stiff it is. So are
+    stiffness and damping of flexible links, (M + dt D + dt² K). Coulomb friction and stops are impulses found together
+    (Moreau's time stepping): at a stop no velocity leads out, and a joint that would pass a stop within the step is
+    slowed so that it arrives there at the step's end.
 
     Parameters
     ----------
     M, bias, A
         As `response` gives them for `implicit` = dt.
     """
-    n = qd.shape[0]
+    n, joints, positions = qd.shape[0], plant.joints, plant.positions
     momentum = np.empty(n)
     for j in range(n):
         momentum[j] = dt * (effort[j] - bias[j])
@@ -87,8 +65,8 @@ def implicit_velocities(
     lo, hi, target = np.empty(n), np.empty(n), np.zeros(n)
     m = 0
     for j in range(n):
-        side = stop_side(joints, positions, q, j)
-        if side != 0 or joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0:
+        side = stop_side(plant, q, j)
+        if side != 0 or rubs(plant, j):
             chosen[m] = j
             lo[m] = -np.inf if side > 0 else -dt * joints[j, FORWARD]
             hi[m] = np.inf if side == -1 or side == 2 else dt * joints[j, BACKWARD]
@@ -118,14 +96,3 @@ def implicit_velocities(
             m, inside[j], grown = m + 1, True, True
         if not grown:
             break
-
-
-@in_place_helper
-def kept_within_stops(joints: Array, positions: NDArray[np.int64], q: Array, q_new: Array) -> None:
-    """Cut, in place, what round-off let a joint pass its stop; a joint that started beyond one is left alone."""
-    for j in range(positions.shape[0]):
-        iq = positions[j]
-        if iq >= 0 and q[iq] <= joints[j, UPPER]:
-            q_new[iq] = min(q_new[iq], joints[j, UPPER])
-        if iq >= 0 and q[iq] >= joints[j, LOWER]:
-            q_new[iq] = max(q_new[iq], joints[j, LOWER])

@@ -1,153 +1,180 @@
-"""The smooth part of the motion: accelerations with some joints locked, and one step of fourth order.
-
-Within such a step every joint keeps its state: sliding one way (constant Coulomb torque), locked (by friction or
-in a stop), or free. `events.py` finds where that stops being true.
-"""
+"""Accelerations of a plant with some joints locked."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
+from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
+from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.base_course import BASE, base_at
+from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.base_course import BASE
 from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
+from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
 from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
-from rne_dynamics.simulation.plant.plant import VISCOUS
-from rne_dynamics.simulation.stepping.open_arm import memory_of, open_arm_accelerations
-from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+
+_WORK_COLUMNS = max(_NASSER_COLUMNS, _FORCE_COLUMNS, _MASS_COLUMNS)
 
 
-@helper
-def mass_and_bias(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    M: Array,
-    bias: Array,
-) -> None:
-    """M(q) (n, n) and c(q, q̇) + g(q) − Jᵀ f (n,)."""
-    work = np.empty((topology.shape[0], _FORCE_COLUMNS))
-    inverse_dynamics_kernel(Arm(topology, parameters, base, wrenches, work), q, qd, np.zeros(qd.shape[0]), bias)
-    masses = np.empty((topology.shape[0], _MASS_COLUMNS))
-    mass_matrix_kernel(Arm(topology, parameters, base, wrenches, masses), q, M)
-
-
-@kernel
-def accelerations(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loops: Loops | None,
-    flex: Flex | None,
-    base: Array,
-    mimic: bool,
-    joints: Array,
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    drive: Array,
-    locked: NDArray[np.bool_],
-    qdd: Array,
-) -> bool:
-    """q̈ under the torque `drive` less viscous friction; locked joints do not accelerate. False: not determined.
+class Memory(NamedTuple):
+    """Workspace of a step.
 
     Parameters
     ----------
-    loops
-        None for an open arm. Wherever a kernel asks that alone, numba compiles the one answer only: the open arm's
-        kernels hold nothing of the loops.
-    flex
-        None where nothing bends, likewise. Otherwise `q` and `qd` are z and ż, and what is of the joints has rows for
-        the modes too.
-    mimic
-        Whether the robot has mimic joints.
-    joints
-        `ArmPlant.joints`.
-    drive
-        Efforts and Coulomb friction; shape (n,).
-    locked
+    work
+        For any kernel of the dynamics; shape (bodies, at least its columns).
+    M, bias
+        Mass matrix and bias torque last evaluated; shapes (n, n), (n,).
+    tau, qdd, qd_stage, qd_sum
         Shape (n,).
+    rate, q_stage, q_sum
+        Shape (nq,).
+    base
+        Motion of the base at the time of an evaluation; shape (12,).
     """
-    n = qd.shape[0]
-    if loops is None and flex is None:
-        memory = memory_of(topology.shape[0], q.shape[0], n)
-        return open_arm_accelerations(
-            topology, parameters, base, mimic, joints, wrenches, q, qd, drive, locked, memory, qdd
-        )
-    tau = np.empty(n)
-    for j in range(n):
-        tau[j] = drive[j] - joints[j, VISCOUS] * qd[j]
-    M, bias = np.empty((n, n)), np.empty(n)
+
+    work: Array
+    M: Array
+    bias: Array
+    tau: Array
+    qdd: Array
+    qd_stage: Array
+    qd_sum: Array
+    rate: Array
+    q_stage: Array
+    q_sum: Array
+    base: Array
+
+
+class Piece(NamedTuple):
+    """A smooth piece of a step: each joint slides one way under constant Coulomb torque, is locked, or is free.
+
+    Parameters
+    ----------
+    q, qd
+        State at its start; shapes (nq,), (n,).
+    locked
+        Joints held by friction or in a stop; shape (n,).
+    direction
+        In which the others slide: +1, −1, or 0 without a direction; shape (n,).
+    drive
+        Efforts and Coulomb friction, constant in the piece; shape (n,).
+    """
+
+    q: Array
+    qd: Array
+    locked: NDArray[np.bool_]
+    direction: Array
+    drive: Array
+
+
+@helper
+def memory_of(bodies: int, nq: int, n: int) -> Memory:
+    """Workspace for a plant of that size."""
+    return Memory(
+        np.empty((bodies, _WORK_COLUMNS)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
+        np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
+    )  # fmt: skip
+
+
+@in_place_helper
+def mass_and_bias(
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
+    factor: Array,
+) -> bool:  # fmt: skip
+    """Fill M(q) and c(q, q̇) + g(q) − Jᵀ f of `memory`, the base moving as there; False: not determined.
+
+    `implicit` and `factor` as for `closed_mass_and_bias` and `flexible_mass_and_bias`.
+    """
+    M, bias, base = memory.M, memory.bias, memory.base
     if flex is not None:
-        flexible_mass_and_bias(flex, base, wrenches, q, qd, 0.0, M, M, bias)
-    elif loops is not None:
-        closed = closed_mass_and_bias(loops, base, wrenches, q, qd, 0.0, M, M, bias)
-        if not closed:
-            return False
-    for j in range(n):
-        tau[j] -= bias[j]
+        flexible_mass_and_bias(flex, base, plant.wrenches, q, qd, implicit, M, factor, bias)
+        return True
+    if loops is not None:
+        return closed_mass_and_bias(loops, base, plant.wrenches, q, qd, implicit, M, factor, bias)
+    rest = memory.qdd
+    for j in range(qd.shape[0]):
+        rest[j] = 0.0
+    arm = Arm(plant.topology, plant.parameters, base, plant.wrenches, memory.work)
+    inverse_dynamics_kernel(arm, q, qd, rest, bias)
+    mass_matrix_kernel(arm, q, M)
+    return True
+
+
+@in_place_helper
+def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None:
+    """Replace the rows of locked joints in M q̈ = τ by q̈ = 0."""
+    n = tau.shape[0]
     for j in range(n):
         if locked[j]:
             tau[j] = 0.0
             for k in range(n):
                 M[j, k] = 0.0
                 M[k, j] = 0.0
-            M[j, j] = 1.0
-    return bool(cholesky_solve(M, tau, qdd) < 0)
+            M[j, j], scale[j] = 1.0, 1.0
 
 
-@helper
-def runge_kutta(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    loops: Loops | None,
-    flex: Flex | None,
-    base: Array,
-    mimic: bool,
-    joints: Array,
-    wrenches: Array,
-    q: Array,
-    qd: Array,
-    drive: Array,
+@in_place_kernel
+def accelerations(
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, drive: Array,
     locked: NDArray[np.bool_],
-    elapsed: float,
-    h: float,
-    q_new: Array,
-    qd_new: Array,
-) -> bool:
-    """The classical fourth-order step of length `h`; False where the motion is not determined.
+) -> bool:  # fmt: skip
+    """Fill `memory.qdd` under the torque `drive` less viscous friction, the base moving as in `memory.base`.
 
-    Of mechanisms and flexible links, whose positions are as many as their velocities; open arms have their own.
-    `base` is one of `base_course`, of a step that began `elapsed` seconds before.
+    Locked joints do not accelerate. False where the motion is not determined.
     """
-    n = qd.shape[0]
-    qdd, q_stage, qd_stage = np.empty(n), q.copy(), qd.copy()
-    q_sum, qd_sum = np.zeros(n), np.zeros(n)
-    here = np.empty(BASE) if base.shape[0] > BASE else base
-    for stage in range(4):
-        if base.shape[0] > BASE:
-            base_at(base, elapsed if stage == 0 else (elapsed + h if stage == 3 else elapsed + 0.5 * h), here)
-        if not accelerations(
-            topology, parameters, loops, flex, here, mimic, joints, wrenches, q_stage, qd_stage, drive, locked, qdd
-        ):
-            return False
-        weight = 1.0 if stage == 0 or stage == 3 else 2.0
-        ahead = h if stage == 2 else 0.5 * h
-        for j in range(n):
-            q_sum[j] += weight * qd_stage[j]
-            qd_sum[j] += weight * qdd[j]
-            q_stage[j] = q[j] + ahead * qd_stage[j]
-            qd_stage[j] = qd[j] + ahead * qdd[j]
+    n, tau, qdd = qd.shape[0], memory.tau, memory.qdd
+    any_locked = False
     for j in range(n):
-        q_new[j] = q[j] + h / 6.0 * q_sum[j]
-        qd_new[j] = qd[j] + h / 6.0 * qd_sum[j]
-    return True
+        tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
+        any_locked = any_locked or locked[j]
+    if loops is None and flex is None and not any_locked and not plant.mimic:
+        failed = nasser_kernel(
+            plant.topology, plant.parameters, memory.base, q, qd, tau, plant.wrenches, memory.work, qdd
+        )
+        return bool(failed < 0)
+    if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
+        return False
+    if loops is None and flex is None:
+        inertia_scale_kernel(plant.topology, plant.parameters, q, memory.work, qdd)
+    else:
+        for j in range(n):
+            qdd[j] = 0.0
+    for j in range(n):
+        tau[j] -= memory.bias[j]
+    _lock(memory.M, tau, qdd, locked)
+    return bool(scaled_cholesky_solve(memory.M, tau, qdd, qdd) < 0)
+
+
+@in_place_helper
+def position_rate(plant: PlantArrays, loops: Loops | None, flex: Flex | None, q: Array, qd: Array, rate: Array) -> None:
+    """Fill dq/dt (nq,)."""
+    if loops is None and flex is None:
+        configuration_rate(plant.topology, q, qd, rate)
+    else:
+        copy_into(rate, qd)
+
+
+@kernel
+def rates(plant: PlantArrays, q: Array, qd: Array, drive: Array, rate: Array, qdd: Array) -> bool:
+    """Fill dq/dt (nq,) and q̈ (n,) with no joint locked and the base at the step's begin; False: not determined."""
+    n = qd.shape[0]
+    memory = memory_of(plant.topology.shape[0], q.shape[0], n)
+    for k in range(BASE):
+        memory.base[k] = plant.base[k]
+    position_rate(plant, plant.loops, plant.flex, q, qd, rate)
+    determined = accelerations(plant, plant.loops, plant.flex, memory, q, qd, drive, np.zeros(n, dtype=np.bool_))
+    copy_into(qdd, memory.qdd)
+    return determined

@@ -8,36 +8,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.dispatch import forward_dynamics
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
-from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence
-from rne_dynamics.model.flexible.arm import AnyMachine, FlexibleArm
+from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.bending import NOT_CONVERGED, Flex
+from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
+from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector, writable
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.stepping.collocation import MOST_PARTS
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
-from rne_dynamics.simulation.stepping.tree_step import ENTER, STRIDE, tree_step
+from rne_dynamics.simulation.stepping.tree_step import STRIDE, tree_step
 
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
-_NO_WRENCH = np.zeros((0, 6))
+
+def step_methods(robot: AnyRobot) -> tuple[StepMethod, ...]:
+    """The methods for a robot, its default first."""
+    return _methods(coordinates_of(robot))
 
 
-def step_methods(robot: AnyMachine) -> tuple[StepMethod, ...]:
-    """The methods that there are for a robot, the one it is stepped by unless another is asked for first."""
-    return ("gauss", "rk4", "semi_implicit") if isinstance(robot, FlexibleArm) else ("rk4", "semi_implicit")
+def _methods(coordinates: Coordinates) -> tuple[StepMethod, ...]:
+    return ("gauss", "rk4", "semi_implicit") if coordinates.has_collocation else ("rk4", "semi_implicit")
 
 
-def chosen_method(robot: AnyMachine, method: StepMethod | None) -> StepMethod:
-    """`method`, or the robot's own where it is None; `SimulationError` for one that there is not."""
-    known = step_methods(robot)
+def chosen_method(plant: ArmPlant, method: StepMethod | None) -> StepMethod:
+    """`method`, or the robot's default where it is None; `SimulationError` for an unknown one."""
+    known = _methods(plant.coordinates)
     if method is None:
         return known[0]
     if method not in known:
@@ -62,21 +62,21 @@ def step(
     plant
         The arm.
     state
-        Where it is now.
+        The present state.
     effort
-        What is asked of the motors, N·m or N, shape (n,); cut at the limits where the plant says so.
+        Commanded to the motors, N·m or N, shape (n,); cut at the limits where the plant limits efforts.
     dt
         s, above 0.
     method
         ``"rk4"``, the default for rigid robots: fourth order, reversals and stops located within the step; where
         viscous friction is too stiff for it (decay rate times `dt` above 2) the step is taken as ``"semi_implicit"``
         does.
-        ``"gauss"``, the default for arms with flexible links, and only for these: Gauss and Legendre's collocation, the
-        same but stable for any friction, frequency and damping; neither does it damp a mode. Links too stiff for
-        ``"rk4"`` (frequency times `dt` above 2) are stepped by it as well.
+        ``"gauss"``, the default for arms with flexible links, and only for these: Gauss–Legendre collocation, the same
+        but stable for any friction, frequency and damping; it does not damp modes. Links too stiff for ``"rk4"``
+        (frequency times `dt` above 2) are stepped by it as well.
         ``"semi_implicit"``: first order, one evaluation, stable for any friction and frequency. Every step divides the
-        amplitude of a mode of frequency ω by √(1 + (ω `dt`)²), as a damping ratio of ω `dt` / 2 would as long as that
-        is small: at 1 kHz 0.03 for 10 Hz, 0.3 for 100 Hz.
+        amplitude of a mode of frequency ω by √(1 + (ω `dt`)²). For small ω `dt` this equals a damping ratio of
+        ω `dt` / 2: at 1 kHz 0.03 for 10 Hz, 0.3 for 100 Hz.
     wrenches
         Link name to (force, moment), shape (6,), at the link frame's origin in link axes; N, N·m.
 
@@ -93,9 +93,9 @@ def step(
 
     Notes
     -----
-    Coulomb friction really sticks: a joint at rest stays exactly where it is while friction can hold it, together
-    with all the others through the mass matrix. Stops are inelastic. Both only ever take energy out. A joint that
-    breaks loose while the effort is held does so at the start of a step, up to `dt` late.
+    Coulomb friction sticks: a joint at rest does not move while friction can hold it; this is decided for all joints
+    together through the mass matrix. Stops are inelastic. Both only remove energy. A joint that breaks loose while the
+    effort is held does so at the start of a step, up to `dt` late.
 
     A mechanism is stepped in its actuated joints. Where these do not determine the motion it is stepped in the
     coordinates of its whole tree (`tree_step`):
@@ -104,25 +104,18 @@ def step(
     - where a joint moves by more than 0.1 rad (or m) in a step, which is divided then;
     - always with idle freedoms, and with more or fewer motors than freedoms.
     """
-    method = chosen_method(plant.robot, method)
+    method = chosen_method(plant, method)
     if not (np.isfinite(dt) and dt > 0.0):
         raise SimulationError(f"the step is {dt} s; it must be finite and above 0")
     given = plant.limited(checked_effort(plant, effort))
-    loads = _NO_WRENCH if not wrenches else bodies_wrenches(plant.tree, wrenches, ())[0]
+    loads = NO_WRENCH if not wrenches else bodies_wrenches(plant.tree, wrenches, ())[0]
     return unchecked_step(plant, state, given, float(dt), method, loads)
 
 
 def checked_effort(plant: ArmPlant, effort: ArrayLike) -> Array:
     """`effort` as a new array; `SimulationError` for a wrong shape or a number that is not finite (names the joint)."""
-    array = np.array(effort, dtype=np.float64)
     robot = plant.robot
-    if array.shape != (robot.n,):
-        raise SimulationError(f"the effort has shape {array.shape}; robot {robot.name!r} needs ({robot.n},)")
-    finite = np.isfinite(array)
-    if not finite.all():
-        j = int(np.argmin(finite))
-        raise SimulationError(f"the effort of joint {robot.joint_names[j]!r} is {array[j]}; it must be finite")
-    return array
+    return finite_vector("the effort", effort, plant.coordinates.names[: robot.n], f"robot {robot.name!r}")
 
 
 def unchecked_step(
@@ -134,53 +127,35 @@ def unchecked_step(
     loads: Array,
     joints: Array | None = None,
 ) -> State:
-    """`step` for a loop: `effort` already limited, `loads` at the bodies as `bodies_wrenches` gives them.
-
-    `joints`, read-only, takes the place of the plant's own.
-    """
-    rows = plant.joints if joints is None else joints
-    if isinstance(plant.robot, Mechanism) and in_tree(plant.robot, state, dt):
-        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
-    tree, loops, flex = plant.tree, plant.loops(state.posture), plant.flex(method == "gauss")
-    z, zd = coordinates_of(state)
-    push, base = _writable(effort), plant.base_over(state.t, dt)
-    if flex is not None:
-        push = np.concatenate([effort, np.zeros(len(zd) - plant.robot.n)])
+    """`step` without checks: `effort` already limited; `loads` and `joints` as for `ArmPlant.arrays`."""
+    coordinates = plant.coordinates
+    if coordinates.mechanism is not None and in_tree(coordinates.mechanism, state, dt):
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, joints)
+    arrays = plant.arrays(state, plant.base_over(state.t, dt), loads, joints, collocation=method == "gauss")
+    z, zd = coordinates.pack(state)
+    push = writable(effort)
+    if len(zd) > len(effort):
+        push = np.concatenate([effort, np.zeros(len(zd) - len(effort))])
     left = dt
     while method != "semi_implicit":
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
-        left = step_with_events(
-            tree.topology, tree.parameters, loops, flex, base, tree.has_mimic, rows, plant.positions,
-            loads, z, zd, push, dt, z_new, zd_new,
-        )  # fmt: skip
-        if left < dt or flex is None or flex.collocation:
+        left = step_with_events(arrays, z, zd, push, dt, z_new, zd_new)
+        if left < dt or arrays.flex is None or arrays.flex.collocation:
             z, zd = z_new, zd_new
             break
-        flex = flex._replace(collocation=True)  # too stiff for Runge and Kutta
+        arrays = arrays._replace(flex=arrays.flex._replace(collocation=True))  # too stiff for Runge–Kutta
     solved = left >= 0.0
     if left > 0.0:
         z_new, zd_new = np.empty_like(z), np.empty_like(zd)
-        if plant.base_motion is not None:
-            base = plant.base_motion.motion(state.t + dt - left).packed(tree.gravity)
-        solved = semi_implicit_step(
-            tree.topology, tree.parameters, loops, flex, base, rows, plant.positions,
-            loads, z, zd, push, left, z_new, zd_new,
-        )  # fmt: skip
+        arrays = arrays._replace(base=plant.base_at(state.t + dt - left))
+        solved = semi_implicit_step(arrays, z, zd, push, left, z_new, zd_new)
         z, zd = z_new, zd_new
-    if loops is not None and np.isfinite(z).all() and not (solved and assemble_ahead(loops, z)):
+    if arrays.loops is not None and np.isfinite(z).all() and not (solved and assemble_ahead(arrays.loops, z)):
         # the actuated joints do not determine the motion, here or at a stage of the step
-        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, rows)
+        return tree_step(plant, state, effort, dt, method == "semi_implicit", loads, joints)
     if not (solved and np.isfinite(zd).all() and np.isfinite(z).all()):
-        _explain(plant, state, flex, zd, effort, dt, solved)
-    if flex is not None:
-        n = plant.robot.n
-        bent = State(state.t + dt, z[:n].copy(), zd[:n].copy(), None, z[n:].copy(), zd[n:].copy())
-        refuse_divergence(plant, bent)
-        return bent
-    if loops is None:
-        return State(state.t + dt, z, zd)
-    near = bool(loops.distance[0] < ENTER)
-    return State(state.t + dt, z, zd, loops.posture, tree_qd=loops.T @ zd, in_tree=near)
+        _explain(plant, state, arrays, zd, effort, dt, solved)
+    return coordinates.unpack(state.t + dt, z, zd, arrays)
 
 
 def in_tree(mechanism: Mechanism, state: State, dt: float) -> bool:
@@ -189,56 +164,18 @@ def in_tree(mechanism: Mechanism, state: State, dt: float) -> bool:
     return state.in_tree or fast or not generic_rank(mechanism).coordinates
 
 
-def coordinates_of(state: State) -> tuple[Array, Array]:
-    """What the kernels call q and q̇: the joints' and, of an arm with flexible links, the deflections' after them."""
-    if state.delta is None or state.deltad is None:
-        return _writable(state.q), _writable(state.qd)
-    return np.concatenate([state.q, state.delta]), np.concatenate([state.qd, state.deltad])
-
-
-def refuse_divergence(plant: ArmPlant, state: State) -> None:
-    """`SimulationError` where a flexible link is deflected by its own length and more."""
-    robot = plant.robot
-    if not isinstance(robot, FlexibleArm) or state.delta is None or deflections(robot, state.delta).max() < DIVERGED:
-        return
-    raise SimulationError(f"arm {robot.name!r}: {divergence(robot, state.delta)} (t = {state.t:.6g} s)")
-
-
 def _explain(
-    plant: ArmPlant,
-    state: State,
-    flex: Flex | None,
-    zd: Array,
-    effort: Array,
-    dt: float,
-    solved: bool,
+    plant: ArmPlant, state: State, arrays: PlantArrays, zd: Array, effort: Array, dt: float, solved: bool
 ) -> None:
     """Raise for a step that failed."""
-    robot, before = plant.robot, np.concatenate(coordinates_of(state))
-    rates = coordinates_of(state)[1]
-    if not solved and np.isfinite(before).all():
-        if not isinstance(robot, FlexibleArm):
-            forward_dynamics(robot, state.q, state.qd, effort)  # names the joint without inertia
-        elif state.delta is not None and state.deltad is not None:
-            flexible_forward_dynamics(robot, state.q, state.delta, state.qd, state.deltad, effort)
-        if flex is not None and flex.status[0] == NOT_CONVERGED:
-            raise SimulationError(
-                f"the implicit equations of the step from t = {state.t:.6g} s do not converge, nor in parts of "
-                f"{dt / MOST_PARTS:.3g} s; take a shorter step than {dt:g} s, or check stiffness, masses and gains"
-            )
+    before, rates = plant.coordinates.pack(state)
+    if not solved and np.isfinite(before).all() and np.isfinite(rates).all():
+        plant.coordinates.explain_failure(state, effort, dt, arrays)
     finite = np.isfinite(zd) if solved else np.isfinite(rates)
     j = int(np.argmin(finite))
-    who, unit = f"joint {robot.joint_names[min(j, robot.n - 1)]!r}", "rad/s or m/s"
-    if isinstance(robot, FlexibleArm) and j >= robot.n:
-        who, unit = f"mode {robot.mode_names[j - robot.n]!r}", "a second"
+    unit = "rad/s or m/s" if j < plant.robot.n else "a second"
     raise SimulationError(
-        f"{who}: its motion is not finite any more at t = {state.t + dt:.6g} s "
+        f"{plant.coordinates.names[j]}: its motion is not finite any more at t = {state.t + dt:.6g} s "
         f"(it was {rates[j]:.6g} {unit} one step before); take a shorter step than {dt:g} s, or check "
         "masses, inertias and gains"
     )
-
-
-def _writable(array: Array) -> Array:
-    # kernels compile anew for arrays that are read-only or not contiguous
-    ready = array.flags.writeable and array.flags.c_contiguous and array.dtype == np.float64
-    return array if ready else np.array(array, dtype=np.float64)

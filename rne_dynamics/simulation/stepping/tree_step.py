@@ -1,23 +1,22 @@
-"""One step of a mechanism in the coordinates of its whole tree, the loops kept closed by their forces.
+"""One step of a mechanism in the coordinates of its whole tree, with the loops' constraint forces.
 
-Slower than a step in the actuated joints, which `stepping.py` takes where these determine the motion, and possible
-everywhere else too: through singular postures, with idle freedoms, with more or fewer motors than freedoms.
+Slower than a step in the actuated joints, which `stepping.py` takes where these determine the motion. It works
+everywhere: through singular postures, with idle freedoms, with more or fewer motors than freedoms.
 
-A smooth step is the classical one of fourth order; the state at its end is put back on the loops, positions and
-velocities, by the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets
-a stop is one of Moreau's (`implicit.py`), of first order.
+A smooth step is the classical one of fourth order; positions and velocities at its end are projected onto the loops by
+the least change in the metric of the mass matrix. A step in which a joint comes to rest, rests, or meets a stop is one
+of Moreau's (`implicit.py`), of first order.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.closing import MISFIT
 from rne_dynamics.closed_chain.coordinates import passive_singular_value
 from rne_dynamics.closed_chain.generic_rank import generic_rank
-from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
+from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.closed_chain.tree_coordinates import (
     DETERMINED,
     Tree,
@@ -34,30 +33,30 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.errors import SimulationError, no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism
-from rne_dynamics.simulation.plant.plant import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, ArmPlant
+from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.base_course import BASE, base_at
+from rne_dynamics.simulation.plant.closed_coordinates import LEAVE
+from rne_dynamics.simulation.plant.plant import ArmPlant, free_joints
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.stepping.contact import held
-from rne_dynamics.simulation.stepping.implicit import implicit_velocities, kept_within_stops
+from rne_dynamics.simulation.stepping.contact import held, kept_within_stops, rubs
+from rne_dynamics.simulation.stepping.implicit import implicit_velocities
+from rne_dynamics.simulation.stepping.runge_kutta import TIMES, add_stage, end_of_step, first_stage
+from rne_dynamics.simulation.stepping.stiffness import STIFF, damped
 
-#: `MotionMap.smallest` below which mechanisms are stepped in their tree, and above which no longer.
-ENTER, LEAVE = 0.2, 0.25
-#: Decay rate of viscous friction times step above which the step is an implicit one, as in `events.py`.
-STIFF = 2.0
-#: The last pivot below which the stages of a step are put on the loops before they are evaluated: near a posture where
-#: branches cross, a small way off the loops turns the tangent.
+#: The last pivot below which the stages of a step are projected onto the loops before they are evaluated: near a
+#: posture where branches cross, a small closure error turns the tangent.
 NEAR_CROSSING = 0.1
 #: Weight, in units of the largest inertia, of joints that the return to the loops must not move.
 _FAST = 1e8
-#: A joint's largest way, rad or lengths of the mechanism, in one part of a step, and the most parts of a step.
+#: A joint's largest displacement, rad or lengths of the mechanism, in one part of a step, and the most parts.
 STRIDE, _PARTS = 0.1, 64
-#: A step is compared with two of half its length where velocities change in it by more than this part of the largest
-#: speed, and times the step by this way, rad or lengths of the mechanism.
+#: A step is compared with two of half its length where velocities change by more than `CHANGED` times the largest
+#: speed, and, times the step, by more than `SUDDEN`, rad or lengths of the mechanism.
 CHANGED, SUDDEN = 0.02, 1e-6
-#: Part of the speed by which these may differ; beyond, both are halved in turn, so often and in so many parts at most.
+#: Part of the speed by which these may differ; beyond, both are halved in turn. Largest numbers of halvings and parts.
 DIFFERENT, _HALVINGS, _MOST_PARTS = 1e-6, 14, 500
-#: What is added to the diagonal of M⁻¹, as a part of its largest entry: friction of motors that work against each other
-#: is distributed alike.
+#: Added to the diagonal of M⁻¹, as a part of its largest entry, so that friction of motors that work against each other
+#: is distributed equally.
 _SHARED = 1e-9
 
 
@@ -78,45 +77,42 @@ def _response(tree: TreeWork, rank: int, A: Array) -> int:
 
 @routine
 def _runge_kutta(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, viscous: Array, crossing: bool,
-    q: Array, v: Array, drive: Array, h: float, q_new: Array, v_new: Array,
+    plant: PlantArrays, tree: Tree, crossing: bool, q: Array, v: Array, drive: Array, h: float, q_new: Array,
+    v_new: Array,
 ) -> int:  # fmt: skip
-    n = q.shape[0]  # base (3, 12): at the start, in the middle and at the end of the step
-    q_stage, v_stage, a, q_sum, v_sum = q.copy(), v.copy(), np.zeros(n), np.zeros(n), np.zeros(n)
+    n = q.shape[0]
+    q_stage, v_stage, a, q_sum, v_sum = np.empty(n), np.empty(n), np.zeros(n), np.empty(n), np.empty(n)
+    viscous, here = plant.joints[:, VISCOUS].copy(), np.empty(BASE)
+    first_stage(q, q_stage, q_sum)
+    first_stage(v, v_stage, v_sum)
     for stage in range(4):
-        off = crossing and stage > 0
-        here = base[(stage + 1) // 2]
-        whole = Tree(packed, work, tree, rank)
-        status = tree_accelerations(whole, here, wrenches, viscous, off, q_stage, v_stage, drive, a)
+        base_at(plant.base, TIMES[stage] * h, here)
+        status = tree_accelerations(
+            tree, here, plant.wrenches, viscous, crossing and stage > 0, q_stage, v_stage, drive, a
+        )
         if status != DETERMINED:
             return status
-        weight = 1.0 if stage == 0 or stage == 3 else 2.0
-        ahead = h if stage == 2 else 0.5 * h
-        for j in range(n):
-            q_sum[j] += weight * v_stage[j]
-            v_sum[j] += weight * a[j]
-            q_stage[j] = q[j] + ahead * v_stage[j]
-            v_stage[j] = v[j] + ahead * a[j]
+        add_stage(stage, h, q, v_stage, q_stage, q_sum)
+        add_stage(stage, h, v, a, v_stage, v_sum)
+    end_of_step(h, q, q_sum, q_new)
+    end_of_step(h, v, v_sum, v_new)
     for j in range(n):
-        q_new[j] = q[j] + h / 6.0 * q_sum[j]
-        v_new[j] = v[j] + h / 6.0 * v_sum[j]
-        tree.extra[j] = 0.0
-    status, _, _ = settle(packed, work, tree, rank, q_new, v_new)
+        tree.memory.extra[j] = 0.0
+    status, _, _ = settle(tree.packed, tree.work, tree.memory, tree.rank, q_new, v_new)
     return status
 
 
 @routine
 def _impulsive(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, joints: Array,
-    positions: NDArray[np.int64], q: Array, v: Array, effort: Array, dt: float, q_new: Array, v_new: Array,
-) -> int:  # fmt: skip
+    plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, q_new: Array, v_new: Array
+) -> int:
     """Moreau's step: friction and stops as impulses, viscous friction implicit."""
-    n = q.shape[0]
+    n, joints, packed, work, extra = q.shape[0], plant.joints, tree.packed, tree.work, tree.memory.extra
     for j in range(n):
-        tree.extra[j] = dt * joints[j, VISCOUS]
-    used, _ = tangent(packed, work, tree, rank, q, v)
-    A, bias, M = np.empty((n, n)), np.empty(n), work.M.copy()
-    status = _response(tree, used, A)
+        extra[j] = dt * joints[j, VISCOUS]
+    used, _ = tangent(packed, work, tree.memory, tree.rank, q, v)
+    A, bias, M, here = np.empty((n, n)), np.empty(n), work.M.copy(), np.empty(BASE)
+    status = _response(tree.memory, used, A)
     if status != DETERMINED:
         return status
     largest, inertia = 0.0, 0.0
@@ -124,19 +120,20 @@ def _impulsive(
         largest, inertia = max(largest, A[j, j]), max(inertia, M[j, j])
     for j in range(n):
         A[j, j] += _SHARED * largest
-    arm = Arm(packed.topology, packed.parameters, base[0], wrenches, work.forces)
-    inverse_dynamics_kernel(arm, q, v, tree.rest, bias)
-    implicit_velocities(joints, positions, M, bias, A, q, v, effort, dt, v_new)
+    base_at(plant.base, 0.0, here)
+    arm = Arm(packed.topology, packed.parameters, here, plant.wrenches, work.forces)
+    inverse_dynamics_kernel(arm, q, v, tree.memory.rest, bias)
+    implicit_velocities(plant, M, bias, A, q, v, effort, dt, v_new)
     for j in range(n):
         q_new[j] = q[j] + dt * v_new[j]
-    kept_within_stops(joints, positions, q, q_new)
+    kept_within_stops(plant, q, q_new)
     for j in range(n):
         rests = v_new[j] == 0.0 or q_new[j] == joints[j, LOWER] or q_new[j] == joints[j, UPPER]
-        tree.extra[j] = _FAST * inertia if rests else 0.0
+        extra[j] = _FAST * inertia if rests else 0.0
     at, rate = q_new.copy(), v_new.copy()
-    status, _, _ = settle(packed, work, tree, rank, q_new, v_new)
+    status, _, _ = settle(packed, work, tree.memory, tree.rank, q_new, v_new)
     for j in range(n):
-        if tree.extra[j] > 0.0 and abs(q_new[j] - at[j]) < 1e-9:
+        if extra[j] > 0.0 and abs(q_new[j] - at[j]) < 1e-9:
             q_new[j] = at[j]
         if rate[j] == 0.0 and abs(v_new[j]) < 1e-6:
             v_new[j] = 0.0
@@ -144,43 +141,34 @@ def _impulsive(
 
 
 @helper
-def _interrupted(
-    joints: Array, positions: NDArray[np.int64], direction: Array, q: Array, q_new: Array, v_new: Array
-) -> bool:
-    """Whether a joint that rubs has reversed, or one has passed a stop."""
+def _interrupted(plant: PlantArrays, direction: Array, q: Array, q_new: Array, v_new: Array) -> bool:
+    """Whether a joint with Coulomb friction has reversed, or a joint has passed a stop."""
+    joints = plant.joints
     for j in range(q.shape[0]):
-        rubs = joints[j, FORWARD] > 0.0 or joints[j, BACKWARD] > 0.0
-        if rubs and direction[j] * v_new[j] < 0.0:
+        if rubs(plant, j) and direction[j] * v_new[j] < 0.0:
             return True
-        if positions[j] >= 0 and (
-            (q[j] <= joints[j, UPPER] < q_new[j]) or (q_new[j] < joints[j, LOWER] <= q[j])
-        ):
+        if plant.positions[j] >= 0 and ((q[j] <= joints[j, UPPER] < q_new[j]) or (q_new[j] < joints[j, LOWER] <= q[j])):
             return True
     return False
 
 
 @kernel
 def tree_step_kernel(
-    packed: Packed, work: Work, tree: TreeWork, rank: int, base: Array, wrenches: Array, joints: Array,
-    positions: NDArray[np.int64], q: Array, v: Array, effort: Array, dt: float, implicit: bool, q_new: Array,
+    plant: PlantArrays, tree: Tree, q: Array, v: Array, effort: Array, dt: float, implicit: bool, q_new: Array,
     v_new: Array,
 ) -> int:  # fmt: skip
     """The state `dt` later.
 
     Parameters
     ----------
-    packed, work, tree, rank
-        As for `tree_accelerations`.
-    base
-        Packed motion of the base at the start, in the middle and at the end of the step, gravity in it; shape (3, 12).
-    wrenches
-        As for `closed_terms_kernel`.
-    joints, positions
-        As `ArmPlant` has them, for all joints of the tree; shapes (tree n, JOINT_COLUMNS), (tree n,).
+    plant
+        With rows for all joints of the tree.
+    tree
+        Its constraints.
     q, v, effort
         All joints of the tree, shape (tree n,); the loops closed.
     implicit
-        Whether the step is to be Moreau's in any case.
+        Whether the step is Moreau's in any case.
     q_new, v_new
         Filled, shape (tree n,).
 
@@ -189,33 +177,29 @@ def tree_step_kernel(
     int
         DETERMINED, or the number of a joint that moves no inertia.
     """
-    n = q.shape[0]
-    viscous, direction, drive = np.empty(n), np.zeros(n), effort.copy()
+    n, joints, extra = q.shape[0], plant.joints, tree.memory.extra
+    direction, drive = v.copy(), effort.copy()
     for j in range(n):
-        viscous[j] = joints[j, VISCOUS]
-        tree.extra[j] = 0.0
-        direction[j] = v[j]
+        extra[j] = 0.0
     smooth = not implicit
-    if smooth and held(joints, positions, q, v):  # which way do they break loose, if they do?
-        status = _impulsive(
-            packed, work, tree, rank, base, wrenches, joints, positions, q, v, effort, dt, q_new, v_new
-        )
-        if status != DETERMINED or held(joints, positions, q_new, v_new):
+    if smooth and held(plant, q, v):  # one step of Moreau's finds the direction in which they break loose
+        status = _impulsive(plant, tree, q, v, effort, dt, q_new, v_new)
+        if status != DETERMINED or held(plant, q_new, v_new):
             return status
         for j in range(n):
-            tree.extra[j] = 0.0
+            extra[j] = 0.0
             if v[j] == 0.0:
                 direction[j] = v_new[j]
     if smooth:
-        used, last = tangent(packed, work, tree, rank, q, v)
-        if viscous.any():
+        used, last = tangent(tree.packed, tree.work, tree.memory, tree.rank, q, v)
+        if damped(joints):
             A = np.empty((n, n))
-            status = _response(tree, used, A)
+            status = _response(tree.memory, used, A)
             if status != DETERMINED:
                 return status
             rate = 0.0
             for j in range(n):
-                rate += viscous[j] * A[j, j]
+                rate += joints[j, VISCOUS] * A[j, j]
             smooth = rate * dt <= STIFF
     if smooth:
         for j in range(n):
@@ -223,18 +207,14 @@ def tree_step_kernel(
                 drive[j] -= joints[j, FORWARD]
             elif direction[j] < 0.0:
                 drive[j] += joints[j, BACKWARD]
-        status = _runge_kutta(
-            packed, work, tree, rank, base, wrenches, viscous, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new
-        )
-        if status != DETERMINED or not _interrupted(joints, positions, direction, q, q_new, v_new):
+        status = _runge_kutta(plant, tree, last < NEAR_CROSSING, q, v, drive, dt, q_new, v_new)
+        if status != DETERMINED or not _interrupted(plant, direction, q, q_new, v_new):
             return status
-    return _impulsive(
-        packed, work, tree, rank, base, wrenches, joints, positions, q, v, effort, dt, q_new, v_new
-    )
+    return _impulsive(plant, tree, q, v, effort, dt, q_new, v_new)
 
 
 def tree_step(
-    plant: ArmPlant, state: State, effort: Array, dt: float, implicit: bool, loads: Array, joints: Array
+    plant: ArmPlant, state: State, effort: Array, dt: float, implicit: bool, loads: Array, joints: Array | None
 ) -> State:
     """The state of a mechanism `dt` later; arguments as of `stepping.unchecked_step`.
 
@@ -254,17 +234,20 @@ def tree_step(
     ArgumentError
         A state without `State.tree_qd` whose velocities the loops do not allow.
     """
-    mechanism = plant.robot
-    assert isinstance(mechanism, Mechanism)
+    mechanism = plant.coordinates.mechanism
+    assert mechanism is not None
     packed, ranks, robot = pack(mechanism), generic_rank(mechanism), mechanism.robot
-    work, n = workspace(packed), robot.n
+    tree = Tree(packed, workspace(packed), tree_workspace(packed), ranks.total)
     q = np.array(assemble(mechanism, state.q) if state.posture is None else state.posture)
     v = np.array(starting_velocity(mechanism, q, state.qd)[0] if state.tree_qd is None else state.tree_qd)
-    rows = plant.tree_joints.copy()
-    rows[mechanism.actuated] = joints
-    drive = np.zeros(n)
-    drive[mechanism.actuated] = effort
-    tree, places, q_new, v_new = tree_workspace(packed), np.arange(n), q.copy(), v.copy()
+    rows, drive = free_joints(robot.n), np.zeros(robot.n)
+    rows[:, VISCOUS] = plant.coordinates.passive_viscous
+    rows[mechanism.actuated], drive[mechanism.actuated] = plant.joints if joints is None else joints, effort
+    arrays = PlantArrays(
+        packed.topology, packed.parameters, robot.has_mimic, robot.base_at_rest, rows, np.arange(robot.n), loads, None,
+        None,
+    )  # fmt: skip
+    q_new, v_new = q.copy(), v.copy()
     strides = np.abs(v / packed.column_scale).max() * dt / STRIDE
     if not strides <= _PARTS:
         raise _too_fast(plant, state, v, dt)
@@ -274,16 +257,14 @@ def tree_step(
         nonlocal taken
         taken += 1
         q_end, v_end = q.copy(), v.copy()
-        failed = tree_step_kernel(
-            packed, work, tree, ranks.total, plant.base_moments(t, h), loads, rows, places, q, v, drive, h, implicit,
-            q_end, v_end,
-        )  # fmt: skip
+        there = arrays._replace(base=plant.base_over(t, h))
+        failed = tree_step_kernel(there, tree, q, v, drive, h, implicit, q_end, v_end)
         if failed != DETERMINED and np.isfinite(v_end).all():
             raise no_inertia(robot.joint_names[failed], mechanism.name)
         return q_end, v_end
 
     def advanced(t: float, h: float, q: Array, v: Array, halvings: int) -> tuple[Array, Array]:
-        """Halved where it has to be: where a heavy bar throws a light one through its dead point."""
+        """One part, halved where a velocity jumps: where a heavy bar throws a light one through its dead point."""
         whole = part(t, h, q, v)
         change, speed = _apart(packed, v, whole[1]), max(_apart(packed, v), _apart(packed, whole[1]))
         if halvings == 0 or implicit or taken > _MOST_PARTS or change <= CHANGED * speed or change * h <= SUDDEN:
@@ -297,10 +278,10 @@ def tree_step(
 
     for k in range(parts):
         q_new, v_new = advanced(state.t + k * dt / parts, dt / parts, q_new, v_new, _HALVINGS)
-    lost = np.linalg.norm(packed.row_scale * work.residual)
+    lost = np.linalg.norm(packed.row_scale * tree.work.residual)
     if not (np.isfinite(v_new).all() and lost < MISFIT):
         raise _too_fast(plant, state, v, dt)
-    stays = not ranks.coordinates or passive_singular_value(mechanism, work, q_new) < LEAVE
+    stays = not ranks.coordinates or passive_singular_value(mechanism, tree.work, q_new) < LEAVE
     actuated = mechanism.actuated
     return State(state.t + dt, q_new[actuated], v_new[actuated], q_new, tree_qd=v_new, in_tree=stays)
 

@@ -1,4 +1,4 @@
-"""Drives that are off, reversed, exchanged; brakes that drag; stops that yield; loads; a hand that leads a joint."""
+"""Drives that are off, reversed, exchanged; dragging brakes; soft stops; loads; a hand that guides a joint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def weight(q=HOME):
     return rne.gravity_torque(ROBOT, q)
 
 
-def test_a_healthy_one_is_a_simulator():
+def test_without_faults_it_is_a_simulator():
     both = [arm(), Simulator(ArmPlant(ROBOT), HOME, dt=1e-3)]
     for simulator in both:
         simulator.command(weight() + 3.0)
@@ -45,7 +45,7 @@ def test_a_drive_that_is_off_gives_and_reports_nothing():
     assert simulator.state.qd[1] < -0.1, "it falls"
 
 
-def test_reversed_and_exchanged_motors_give_what_they_should_not_and_report_what_they_were_told():
+def test_reversed_and_exchanged_motors_report_their_commands_and_not_their_true_effort():
     simulator = arm()
     effort = np.arange(1.0, 7.0)
     simulator.command(effort)
@@ -55,7 +55,7 @@ def test_reversed_and_exchanged_motors_give_what_they_should_not_and_report_what
     np.testing.assert_array_equal(simulator.applied_effort, effort)
 
 
-def test_a_brake_that_drags_holds_what_it_can():
+def test_a_dragging_brake_acts_as_friction():
     simulator = arm()
     simulator.command(np.zeros(6))
     simulator.faults.drag[:] = 1.5 * np.abs(weight()) + 1.0
@@ -75,7 +75,7 @@ def test_brakes_hold_whatever_is_commanded():
     assert simulator.braked
 
 
-def test_a_stop_that_yields_carries_the_arm_at_the_deflection_of_its_stiffness():
+def test_a_soft_stop_holds_the_arm_at_the_deflection_of_its_stiffness():
     home = HOME.copy()
     home[1] = ROBOT.lower[1] + 1e-3
     stiffness = np.zeros(6)
@@ -92,7 +92,7 @@ def test_a_stop_that_yields_carries_the_arm_at_the_deflection_of_its_stiffness()
 
 
 @pytest.mark.parametrize("bad", [[1.0], [-1.0] + [0.0] * 5, [np.nan] + [0.0] * 5])
-def test_a_stiffness_that_is_none_is_refused(bad):
+def test_an_invalid_stiffness_is_refused(bad):
     with pytest.raises(SimulationError, match="stop_stiffness"):
         arm(stop_stiffness=bad)
 
@@ -103,7 +103,7 @@ def test_a_mechanism_is_refused():
         FaultySimulator(ArmPlant(machine), machine.neutral)
 
 
-def test_a_load_is_picked_up_in_the_state_in_which_the_arm_is():
+def test_a_load_is_picked_up_in_the_present_state():
     simulator = arm()
     simulator.command(weight())
     simulator.advance(STEPS)
@@ -114,7 +114,7 @@ def test_a_load_is_picked_up_in_the_state_in_which_the_arm_is():
     assert simulator.state.q[1] < before[1]
 
 
-def test_a_hand_leads_a_joint_to_its_place():
+def test_a_hand_guides_a_joint_to_its_target():
     simulator = arm()
     simulator.command(weight())
     simulator.push = Hand(simulator, 0, 0.4, 0.5)

@@ -18,7 +18,8 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction, Limits, Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step, step_methods
@@ -103,7 +104,7 @@ def test_brakes_hold_joints_and_not_links(method):
     assert state.t == pytest.approx(1.2)
 
 
-def test_brakes_that_bite_take_the_joints_momentum_and_leave_the_links_swinging():
+def test_brakes_stop_the_joints_at_once_and_leave_the_links_swinging():
     arm = two_link_arm()
     simulator = Simulator(ArmPlant(arm), Q, [1.0, 1.0], command_timeout=0.01, on_timeout="brake")
     simulator.command([0.0, 0.0])
@@ -141,7 +142,7 @@ def test_a_push_on_the_tip_bends_held_links_as_statics_says():
     assert np.abs(tip_deflections(arm, expected)).max() > 0.01
 
 
-def test_a_rigid_law_moves_the_arm_and_the_log_tells_how_its_tips_go(tmp_path):
+def test_a_rigid_law_moves_the_arm_and_the_log_holds_the_motion_of_its_tips(tmp_path):
     arm = rne.load_model("flexible_arm")
     law = ComputedTorque(arm.robot, Gains.critically_damped(2, 4.0))
     log = simulate(ArmPlant(arm), law, Quintic(Q, Q + 0.2, 1.0), dt=2e-3, seconds=1.5)
@@ -160,7 +161,7 @@ def test_a_rigid_law_moves_the_arm_and_the_log_tells_how_its_tips_go(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["flexible_beam", "flexible_arm", "flexible_arm6"])
-def test_what_ships_rests_where_it_is_held_and_where_gravity_is_balanced(name):
+def test_shipped_arms_rest_where_they_are_held_and_where_gravity_is_balanced(name):
     """Near rest all that Newton's method sees is round-off."""
     arm = rne.load_model(name)
     simulator = Simulator(ArmPlant(arm), np.zeros(arm.n))

@@ -16,7 +16,8 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.stepping.adaptive import integrate
 from rne_dynamics.simulation.stepping.stepping import step
@@ -114,7 +115,7 @@ def test_too_stiff_for_runge_kutta_is_stepped_by_gauss():
     )
 
 
-def test_the_semi_implicit_step_damps_a_mode_as_it_is_said_to(arm):
+def test_the_semi_implicit_step_damps_a_mode_as_documented(arm):
     start = checked_state(arm, [0.0, 0.5], delta=[1e-4, 0.0, 0.0, 0.0])
     dt, n = 2e-3, 500
     plant = ArmPlant(arm, stops=False)
@@ -130,7 +131,7 @@ def test_the_semi_implicit_step_damps_a_mode_as_it_is_said_to(arm):
     assert log.energy[-1] < 0.9 * log.energy[0]
 
 
-def test_a_step_that_cannot_converge_says_so(arm):
+def test_a_step_that_does_not_converge_is_an_error(arm):
     wild = replace(moving(arm), qd=np.array([1e5, -1e5]))
     with pytest.raises(SimulationError, match="do not converge, nor in parts of"):
         step(ArmPlant(arm), wild, np.zeros(2), 0.1)

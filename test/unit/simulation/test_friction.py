@@ -30,7 +30,7 @@ def run(plant, q, qd, effort, seconds, dt, method="rk4"):
 
 
 @pytest.mark.parametrize("dt", [1e-3, 0.03, 0.1])
-def test_a_cart_slides_to_a_halt_exactly_where_it_should_and_stays(dt):
+def test_a_cart_slides_to_a_halt_at_the_exact_position_and_stays(dt):
     Fc, v0 = 3.0, 2.0
     plant = ArmPlant(slider(Friction(0.0, Fc, Fc)))
     state = run(plant, [0.0], [v0], [0.0], 3.0, dt)
@@ -128,7 +128,7 @@ def test_friction_only_takes_energy_out_and_an_arm_left_alone_comes_to_rest(meth
     np.testing.assert_array_equal(state.qd, 0.0)
 
 
-def test_a_mimicking_joint_brings_its_friction_along():
+def test_friction_of_a_mimicking_joint_acts_on_the_joint_that_it_follows():
     """Left and right finger: friction 0.02 and 1.5 × 0.03 or 0.01, for the backwards finger's direction."""
     plant = ArmPlant(gripper())
     np.testing.assert_allclose(plant.joints[1, :3], [1.5**2 * 0.001, 0.02 + 1.5 * 0.03, 0.02 + 1.5 * 0.01])

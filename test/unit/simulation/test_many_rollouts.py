@@ -1,4 +1,4 @@
-"""Monte-Carlo rollouts against the same ones run one by one, with models built the slow way."""
+"""Monte-Carlo rollouts against the same ones run one by one, with models built anew."""
 
 from __future__ import annotations
 
@@ -152,12 +152,12 @@ def test_draws_are_the_same_for_a_seed_and_each_kind_has_its_own(panda):
         drawn(-1)
 
 
-def test_the_answer_does_not_depend_on_threads_nor_on_the_other_samples(panda):
+def test_results_do_not_depend_on_threads_nor_on_the_other_samples(panda):
     rollout = rollout_of(ArmPlant(panda), panda)
     start = path_of(panda).start + np.random.default_rng(5).uniform(-0.1, 0.1, (40, panda.n))
-    told: list[int] = []
-    one = rollout.run_many(rollout.samples(40).with_start(start), threads=1, progress=told.append)
-    assert told[-1] == 40
+    reported: list[int] = []
+    one = rollout.run_many(rollout.samples(40).with_start(start), threads=1, progress=reported.append)
+    assert reported[-1] == 40
     four = rollout.run_many(rollout.samples(40).with_start(start), threads=4)
     few = rollout.run_many(rollout.samples(3).with_start(start[7:10]), threads=2)
     for name in ("q", "qd", "rms_error", "largest_error", "final_error", "largest_effort", "cut"):
@@ -165,7 +165,7 @@ def test_the_answer_does_not_depend_on_threads_nor_on_the_other_samples(panda):
         np.testing.assert_array_equal(getattr(one, name)[7:10], getattr(few, name))
 
 
-def test_bad_samples_are_told_one_by_one_and_leave_the_others_alone():
+def test_invalid_samples_are_reported_one_by_one_and_do_not_affect_the_others():
     robot = chain(3)
     rollout = Rollout(ArmPlant(robot), law_of(robot), Quintic(np.zeros(3), np.full(3, 0.2), 0.1))
     good = rollout.run_many(rollout.samples(1))
@@ -186,8 +186,8 @@ def test_bad_samples_are_told_one_by_one_and_leave_the_others_alone():
     assert [Outcome(x).name for x in many.outcome[[0, 1, 4, 5, 6, 7]]] == ["DONE"] + ["REFUSED"] * 5
     assert many.outcome[3] == Outcome.NOT_DETERMINED
     assert many.outcome[8] in (Outcome.BAD_EFFORT, Outcome.NOT_FINITE)
-    told = {1: "q is not finite", 3: "inertia", 4: "mass", 5: "gain", 6: "friction", 7: "effort limit"}
-    for s, words in told.items():
+    messages = {1: "q is not finite", 3: "inertia", 4: "mass", 5: "gain", 6: "friction", 7: "effort limit"}
+    for s, words in messages.items():
         assert words in many.messages[s]
         assert np.isnan(many.rms_error[s]).all()
         assert np.isnan(many.kept_q[s, -1]).all()
@@ -223,7 +223,7 @@ def test_wrong_shapes_names_and_owners_are_refused(panda):
         samples.with_payload("hook", 1.0)
 
 
-def test_laws_of_ones_own_have_no_samples(panda):
+def test_custom_laws_have_no_samples(panda):
     class Own(ComputedTorque):
         pass
 

@@ -11,8 +11,8 @@ import rne_dynamics as rne
 from rne_dynamics.dynamics.free_bodies.projection import consistent
 from rne_dynamics.dynamics.free_bodies.state import body_states, constraint_errors
 from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.simulation.plant.configuration_rate import configuration_rate, normalize_quaternions
 from rne_dynamics.simulation.runs.maximal import simulate_maximal
-from rne_dynamics.simulation.stepping.open_arm import configuration_rate, normalize_quaternions
 
 
 def reduced_motion(model: rne.RobotModel, q, qd, seconds: float, dt: float, effort=0.0, wrenches=None):
@@ -88,7 +88,7 @@ def test_the_order_of_the_integrator_survives_projection():
     assert errors[2] < errors[1] / 12.0
 
 
-def test_an_inconsistent_start_is_mended_and_then_stays_so():
+def test_an_inconsistent_start_is_projected_and_stays_consistent():
     model = robot("puma560")
     rng = np.random.default_rng(0)
     states = body_states(model, rng.uniform(-1.0, 1.0, 6), np.zeros(6))
@@ -96,7 +96,7 @@ def test_an_inconsistent_start_is_mended_and_then_stays_so():
     assert np.abs(constraint_errors(model, broken)[0]).max() > 0.02
     log = simulate_maximal(model, consistent(model, broken), 0.1, 2e-3)
     assert log.position_error.max() < 1e-12
-    # and without being mended first: the first step's projection does it
+    # the first step's projection does the same
     assert simulate_maximal(model, broken, 0.01, 2e-3).position_error[1:].max() < 1e-12
 
 
@@ -126,7 +126,7 @@ def test_efforts_and_loads_act():
         ({"effort": lambda t, q, qd: [np.nan, 0.0]}, "needs 2 finite numbers"),
     ],
 )
-def test_what_makes_no_simulation_is_refused(given, message):
+def test_invalid_arguments_are_refused(given, message):
     model = robot("planar2")
     arguments = {"seconds": 0.01, "dt": 0.01, **given}
     with pytest.raises(SimulationError, match=message):

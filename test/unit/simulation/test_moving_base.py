@@ -1,4 +1,4 @@
-"""Arms on a base in prescribed motion (document 000, section 2.1.2), simulated: against what shares no code with it."""
+"""Simulated arms on a base in prescribed motion (document 000, section 2.1.2), against independent computations."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
@@ -166,7 +167,7 @@ def begin_at(robot, rng: np.random.Generator) -> dict[str, np.ndarray]:
     ("name", "method"),
     [("puma560", "rk4"), ("puma560", "semi_implicit"), ("pantograph", "rk4"), ("flexible_arm6", "gauss")],
 )
-def test_a_base_that_accelerates_evenly_is_another_gravity(name, method, rng):
+def test_a_base_with_constant_acceleration_is_another_gravity(name, method, rng):
     robot, a = machine(name), np.array([0.7, -0.4, 1.1])
     start = begin_at(robot, rng)
     moved = free_motion(smooth(robot, Lift(a)), **start, seconds=0.05, method=method)
@@ -218,7 +219,7 @@ def test_a_mechanism_stepped_in_its_tree_is_on_the_base_too(rng):
     assert relative_error(still.qd, usual.qd) > 1e-3
 
 
-def test_motors_that_are_no_coordinates_take_the_base_into_account():
+def test_mechanisms_without_actuated_coordinates_feel_the_base():
     """Over-actuated and undetermined mechanisms: terms in tree coordinates, against inverse dynamics."""
     mechanism = machine("pantograph")
     base, q, still = SWELL.motion(0.4), np.array(mechanism.neutral), np.zeros(3)
@@ -316,7 +317,7 @@ def test_the_terms_on_a_moving_base_add_up_to_inverse_dynamics(rng):
     assert relative_error(floating.total, rne.inverse_dynamics(PUMA, q, still, still, base_motion=base)) < 1e-13
 
 
-def test_what_holds_a_mechanism_on_a_moving_base():
+def test_computed_efforts_hold_a_mechanism_on_a_moving_base():
     mechanism, base = rne.load_model("pantograph"), SWELL.motion(0.4)
     q, still = np.array(mechanism.neutral), np.zeros(3)
     terms = GravityCompensation(mechanism, 0.0).law(q, still, base_motion=base)
@@ -325,7 +326,7 @@ def test_what_holds_a_mechanism_on_a_moving_base():
     assert relative_error(rne.gravity_torque(mechanism, q), expected) > 0.01
 
 
-def test_what_cannot_be_simulated_is_refused():
+def test_floating_bases_and_samples_refuse_a_base_motion():
     with pytest.raises(SimulationError, match="floating base, whose motion is simulated"):
         ArmPlant(rne.load_urdf("puma560", base="floating"), base_motion=SWELL)
     law = ComputedTorque(PUMA, Gains.critically_damped(6, 30.0))

@@ -37,7 +37,7 @@ def test_shipped_arms_track_a_quintic_on_a_matched_model(name):
     assert (log.largest_effort < robot.effort_limit).all()
 
 
-def test_the_log_holds_what_happened():
+def test_the_log_holds_every_row():
     robot = chain(3, limits=Limits(effort=60.0))
     log = move(robot, seconds=1.5, control_dt=2e-3)
     assert log.time.shape == (751,)
@@ -49,7 +49,7 @@ def test_the_log_holds_what_happened():
     assert log.reference_qdd[-1] == pytest.approx(np.zeros(3))
 
 
-def test_a_saturated_effort_is_logged_as_it_acted_and_the_terms_as_they_were_asked():
+def test_the_log_holds_limited_efforts_and_unlimited_terms():
     robot = chain(3, limits=Limits(effort=1.5))
     log = move(robot)
     assert np.abs(log.effort).max() == 1.5
@@ -86,12 +86,12 @@ def test_adaptive_free_motion_agrees_with_fixed_steps():
     np.testing.assert_allclose(fixed.q, adaptive.q, atol=1e-8)
 
 
-def test_progress_is_told_now_and_then_and_at_the_end():
-    told = []
-    move(chain(1), seconds=1.2, progress=told.append)
-    assert len(told) > 1
-    assert told == sorted(told)
-    assert told[-1] == pytest.approx(1.2)
+def test_progress_is_reported_regularly_and_at_the_end():
+    reported = []
+    move(chain(1), seconds=1.2, progress=reported.append)
+    assert len(reported) > 1
+    assert reported == sorted(reported)
+    assert reported[-1] == pytest.approx(1.2)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
 from rne_dynamics.errors import ControlError, SimulationError, SingularInertiaError
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import checked_state
+from rne_dynamics.simulation.plant.start import checked_state
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import cycle_by_cycle
 from rne_dynamics.simulation.rollouts.rollout import Rollout, simulate
 
@@ -108,7 +108,7 @@ def test_trajectories_of_every_kind_are_tabulated_as_they_are_sampled():
     assert isinstance(sampled.path, Path)
 
 
-def test_a_trajectory_of_ones_own_runs_compiled_and_a_law_of_ones_own_from_python():
+def test_custom_trajectories_run_compiled_and_custom_laws_from_python():
     robot = chain(2)
 
     class Circle:
@@ -137,7 +137,7 @@ def test_a_mechanism_is_run_from_python():
     assert len(rollout.run().time) == 6
 
 
-def test_what_cannot_go_on_is_told_as_the_step_tells_it():
+def test_a_run_that_fails_raises_the_error_of_its_step():
     robot = chain(2)
     wild = ComputedTorque(robot, Gains.critically_damped(2, 1e4))
     with pytest.raises(SimulationError, match=r"joint '.*'.* finite"):

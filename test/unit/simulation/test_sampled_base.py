@@ -137,7 +137,7 @@ def test_bad_files_are_refused_by_name_and_place(text, said, tmp_path):
         SampledBase.load(path)
 
 
-def test_files_that_are_none_are_refused(tmp_path):
+def test_unreadable_files_are_refused(tmp_path):
     with pytest.raises(SimulationError, match=r"none.csv: the base motion cannot be read: No such file"):
         SampledBase.load(tmp_path / "none.csv")
     for name, content in (("a.npz", b"nothing"), ("b.csv", b"\xff\xfe\x00"), ("c.npz", b"")):

@@ -1,4 +1,4 @@
-"""Drives with servo loops, on the simulated arm whose model they have."""
+"""Drives with servo loops on the arm of their model."""
 
 from __future__ import annotations
 
@@ -64,14 +64,14 @@ def test_a_step_is_approached_at_the_velocity_limit():
     np.testing.assert_allclose(arm.simulator.state.q, goal, atol=2e-3)
 
 
-def test_a_position_stays_in_force_and_is_kept_within_the_limits():
+def test_a_position_does_not_expire_and_is_kept_within_the_limits():
     arm = Arm(command_timeout=0.05)
     arm.command(np.where(np.arange(N) == 0, 100.0, START))
     arm.run(3000)
     assert arm.simulator.state.q[0] == pytest.approx(ROBOT.upper[0], abs=1e-3)
 
 
-def test_velocities_move_until_they_are_too_old():
+def test_velocities_expire():
     arm = Arm(command_timeout=0.1)
     for _ in range(50):
         arm.command(velocity=np.where(np.arange(N) == 0, 0.5, 0.0))
@@ -85,7 +85,7 @@ def test_velocities_move_until_they_are_too_old():
     assert arm.simulator.state.q[0] == pytest.approx(there, abs=0.01)
 
 
-def test_a_blocked_joint_is_not_owed_the_way():
+def test_a_blocked_joint_does_not_catch_up_later():
     arm = Arm()
     top = ROBOT.upper[0]
     for _ in range(200):

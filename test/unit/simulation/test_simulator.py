@@ -45,7 +45,7 @@ def test_a_command_is_held_until_the_next():
     assert simulator.applied_effort == pytest.approx([MASS * 9.81])
 
 
-def test_after_the_timeout_the_drives_go_limp():
+def test_after_the_timeout_the_effort_is_zero():
     simulator = falling_cart(command_timeout=0.1)
     simulator.command([MASS * 9.81])
     simulator.advance(100)
@@ -58,7 +58,7 @@ def test_after_the_timeout_the_drives_go_limp():
     assert not simulator.timed_out
 
 
-def test_after_the_timeout_the_brakes_bite_where_they_are_asked_to():
+def test_after_the_timeout_the_brakes_hold_where_set():
     simulator = falling_cart(command_timeout=0.1, on_timeout="brake")
     simulator.command([0.0])
     moving = simulator.advance(100)
@@ -88,7 +88,7 @@ def test_applied_effort_is_what_the_drives_can_give():
     assert simulator.applied_effort == [-5.0]
 
 
-def test_a_command_is_copied_and_a_bad_one_leaves_the_former_in_force():
+def test_a_command_is_copied_and_an_invalid_one_does_not_replace_the_former():
     simulator = Simulator(ArmPlant(slider()), [0.0])
     effort = np.array([2.0])
     simulator.command(effort)

@@ -21,7 +21,8 @@ from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import Friction, Limits
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.state import State, checked_state
+from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.free_motion import free_motion
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step
@@ -155,7 +156,7 @@ def test_friction_and_stops_of_driven_joints_act_near_singular_postures(method):
     np.testing.assert_allclose([*state.q, *state.qd], [1.3, 0.0], atol=1e-9)
 
 
-def test_viscous_friction_takes_what_it_should():
+def test_viscous_friction_in_the_tree_is_that_in_the_actuated_joints():
     mechanism = changed(four_bar(), crank={"friction": Friction(0.1)}, knee={"friction": Friction(0.4)})
     plant = ArmPlant(mechanism)
     regular = checked_state(mechanism, mechanism.neutral, [4.0])
@@ -171,7 +172,7 @@ def test_viscous_friction_takes_what_it_should():
     assert abs(state.qd[0]) < 1e-3
 
 
-def test_a_simulator_goes_on_where_the_motors_lose_their_hold():
+def test_a_simulator_continues_where_the_motors_do_not_hold_the_mechanism():
     mechanism = three_rrr()
     simulator = Simulator(free(mechanism), mechanism.neutral)
     simulator.command(np.zeros(3))

@@ -131,7 +131,7 @@ def test_efforts_are_cut_at_the_limits_of_the_drives():
     assert step(ArmPlant(cart, limit_effort=False), start, [100.0], 0.1).qd[0] == pytest.approx(5.0)
 
 
-def test_a_step_changes_nothing_it_was_given():
+def test_a_step_does_not_change_its_arguments():
     start = State(0.0, np.array([0.1, 0.2, 0.3]), np.array([1.0, 2.0, 3.0]))
     for array in (start.q, start.qd):
         array.flags.writeable = False
@@ -172,7 +172,7 @@ def test_unusable_steps_are_refused(change, said):
         step(ArmPlant(chain(3)), State(0.0, np.zeros(3), np.zeros(3)), **arguments)
 
 
-def test_the_adaptive_integrator_says_what_it_cannot_follow():
+def test_the_adaptive_integrator_refuses_friction_and_stops_by_name():
     start = State(0.0, np.zeros(1), np.array([1.0]))
     with pytest.raises(SimulationError, match="joint 'rail' has Coulomb friction"):
         integrate(ArmPlant(slider(Friction(0.0, 1.0, 1.0))), start, [0.0], [1.0])

@@ -28,11 +28,11 @@ def cases():
     return [(Rollout(ArmPlant(robot), law, Quintic(np.zeros(6), np.full(6, 0.1), 0.1)), seed) for seed in range(4)]
 
 
-def test_here_and_in_other_processes_the_same_comes_out_and_nothing_is_compiled_again(cases, monkeypatch):
+def test_other_processes_give_the_same_results_and_compile_nothing(cases, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), str(ROOT / "test")]))
-    told: list[int] = []
-    here = sweep(worst_error, cases, progress=told.append)
-    assert told == [1, 2, 3, 4]
+    reported: list[int] = []
+    here = sweep(worst_error, cases, progress=reported.append)
+    assert reported == [1, 2, 3, 4]
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         there = sweep(worst_error, cases, client=pool)
     assert [error for error, *_ in here] == [error for error, *_ in there]

@@ -1,0 +1,53 @@
+"""A plant as the stepping kernels take it: one tuple of arrays."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.bending import Flex
+from rne_dynamics.simulation.plant.loops import Loops
+
+#: Loads at the bodies where there are none.
+NO_WRENCH = np.zeros((0, 6))
+
+# columns of `PlantArrays.joints`
+VISCOUS, FORWARD, BACKWARD, LOWER, UPPER, EFFORT = range(6)
+JOINT_COLUMNS = 6
+
+
+class PlantArrays(NamedTuple):
+    """A plant during one step.
+
+    numba compiles only one side of a branch on None where what is tested is an argument. Helpers that depend on the
+    kind of robot therefore take `loops` and `flex` as arguments too.
+
+    Parameters
+    ----------
+    topology, parameters, mimic
+        The robot as the dynamics take it, and whether it has mimic joints. Of a mechanism its tree, of an arm with
+        flexible links its bodies.
+    base
+        Motion of the base as `base_at` takes it; shape (12,) or (36,).
+    joints, positions
+        As `ArmPlant` has them; shapes (n, JOINT_COLUMNS), (n,).
+    wrenches
+        Loads at the bodies; shape (bodies, 6), or (0, 6) for none.
+    loops
+        Of a mechanism that is stepped in its actuated joints; None otherwise.
+    flex
+        Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
+    """
+
+    topology: NDArray[np.int64]
+    parameters: Array
+    mimic: bool
+    base: Array
+    joints: Array
+    positions: NDArray[np.int64]
+    wrenches: Array
+    loops: Loops | None
+    flex: Flex | None

@@ -1,0 +1,167 @@
+"""The coordinates in which a robot is simulated: its states, failures and energies. Here those of an open arm."""
+# ruff: noqa: D102  (the base class documents the methods)
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.dynamics.composite.energy import kinetic_energy, moving_base_energies, potential_energy
+from rne_dynamics.dynamics.forward_dynamics import forward_dynamics
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, POSITION_INDEX, VELOCITY_INDEX
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.arrays import PlantArrays
+from rne_dynamics.simulation.plant.base_trajectory import BaseRows
+from rne_dynamics.simulation.plant.configuration_rate import normalize_quaternions
+from rne_dynamics.simulation.plant.state import State
+
+
+class Coordinates(ABC):
+    """Coordinates z and velocities ż of one kind of robot.
+
+    Attributes
+    ----------
+    names
+        Of the velocities, with "joint" or "mode" in front.
+    positions
+        Where each velocity has its position in z, −1 for floating joints; one for each name.
+    open_arm, mechanism
+        The robot, where it is one of these.
+    passive_viscous
+        Of a mechanism, viscous friction of its tree's joints, zero where they are actuated.
+    has_collocation
+        Whether it can be stepped by collocation, which is its default method then.
+    """
+
+    names: tuple[str, ...]
+    positions: NDArray[np.int64]
+    open_arm: RobotModel | None = None
+    mechanism: Mechanism | None = None
+    passive_viscous: Array = np.zeros(0)
+    has_collocation = False
+
+    @property
+    def moves_when_braked(self) -> bool:
+        """Whether anything moves while brakes hold all joints."""
+        return False
+
+    def completed(self, plant: PlantArrays, posture: Array | None, collocation: bool) -> PlantArrays:
+        """`plant` with its loops, to be assembled from `posture` on, or its flexible links, by `collocation` or not."""
+        return plant
+
+    @abstractmethod
+    def initial(
+        self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
+    ) -> State:
+        """The state with these positions (nq,) and velocities (n,); parameters and errors as for `checked_state`."""
+
+    def pack(self, state: State) -> tuple[Array, Array]:
+        """Z and ż of a state; what the kernels write to are copies."""
+        return writable(state.q), writable(state.qd)
+
+    @abstractmethod
+    def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
+        """The state after a step of the kernels."""
+
+    @abstractmethod
+    def located(self, t: float, z: Array, zd: Array, near: State) -> State:
+        """The state at any z and ż, assembled from the one `near` it on."""
+
+    @abstractmethod
+    def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
+        """Raise for a step from `state` whose motion was not determined; nothing where no reason is found."""
+
+    @abstractmethod
+    def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
+        """Raise for accelerations that adaptive integration found not determined, except where a shorter step may help.
+
+        `first` where integration began at z.
+        """
+
+    def report_findings(self, states: Sequence[State], times: ArrayLike) -> None:  # noqa: B027  # rigid ones have none
+        """Warn, at the caller's caller, of states outside the range of the theory of bending."""
+
+    @abstractmethod
+    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        """What `Log` holds besides the rows that were recorded (`arrays`): energies, names, tips."""
+
+
+class OpenArm(Coordinates):
+    """Joint coordinates of an open arm."""
+
+    def __init__(self, robot: RobotModel) -> None:
+        self.open_arm = self._robot = robot
+        self.names = tuple(f"joint {name!r}" for name in robot.joint_names)
+        self.positions = np.full(robot.n, -1, dtype=np.int64)
+        for kind, iq, iv in robot.topology[:, [KIND, POSITION_INDEX, VELOCITY_INDEX]].tolist():
+            if kind != FLOATING:
+                self.positions[iv] = iq
+
+    def initial(
+        self, t: float, q: Array, qd: Array, posture: Array | None, delta: ArrayLike | None, deltad: ArrayLike | None
+    ) -> State:
+        refuse_deflections(self._robot.name, delta, deltad)
+        return State(t, q, qd)
+
+    def unpack(self, t: float, z: Array, zd: Array, plant: PlantArrays) -> State:
+        return State(t, z, zd)
+
+    def located(self, t: float, z: Array, zd: Array, near: State) -> State:
+        normalize_quaternions(self._robot.topology, z)
+        return State(t, z, zd)
+
+    def explain_failure(self, state: State, effort: Array, dt: float, plant: PlantArrays) -> None:
+        forward_dynamics(self._robot, state.q, state.qd, effort)  # names the joint without inertia
+
+    def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
+        forward_dynamics(self._robot, z, zd, effort)
+
+    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        return rigid_energies(self._robot, arrays["q"], arrays["qd"], base)
+
+
+def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None) -> dict[str, Array]:
+    """Energies of the rows q (rows, nq), qd (rows, n)."""
+    if base is None:
+        return {"kinetic": kinetic_energy(tree, q, qd), "potential": potential_energy(tree, q)}
+    kinetic, potential = moving_base_energies(tree, base.position, base.rotation, base.velocity, q, qd)
+    return {"kinetic": kinetic, "potential": potential}
+
+
+def refuse_deflections(name: str, delta: ArrayLike | None, deltad: ArrayLike | None) -> None:
+    """`SimulationError` where deflections are given for a rigid robot."""
+    if delta is not None or deltad is not None:
+        raise SimulationError(f"robot {name!r} has no flexible links; leave out delta and deltad")
+
+
+def writable(array: Array) -> Array:
+    """`array`, or a copy: kernels are compiled anew for arrays that are read-only or not contiguous."""
+    ready = array.flags.writeable and array.flags.c_contiguous and array.dtype == np.float64
+    return array if ready else np.array(array, dtype=np.float64)
+
+
+def finite_vector(what: str, value: ArrayLike, labels: Sequence[str], owner: str, *, broadcast: bool = False) -> Array:
+    """`value` as a new array of one number for each of `labels`; with `broadcast` one number may stand for all.
+
+    Raises
+    ------
+    SimulationError
+        A wrong shape, names the `owner`; a number that is not finite, names its label.
+    """
+    array = np.array(value, dtype=np.float64)
+    if broadcast and array.ndim == 0:
+        array = np.full(len(labels), float(array))
+    if array.shape != (len(labels),):
+        raise SimulationError(f"{what} has shape {array.shape}; {owner} needs ({len(labels)},)")
+    finite = np.isfinite(array)
+    if not finite.all():
+        k = int(np.argmin(finite))
+        raise SimulationError(f"{what} of {labels[k]} is {array[k]}; it must be finite")
+    return array

@@ -1,0 +1,64 @@
+"""The coordinates of any robot, and checked states to start from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.errors import SimulationError
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.closed_coordinates import ActuatedJoints
+from rne_dynamics.simulation.plant.coordinates import Coordinates, OpenArm, finite_vector
+from rne_dynamics.simulation.plant.flexible_coordinates import JointsAndModes
+from rne_dynamics.simulation.plant.state import State
+
+
+def coordinates_of(robot: AnyRobot, friction: bool = True) -> Coordinates:
+    """The coordinates in which a robot is simulated, with friction of passive joints or without."""
+    if robot.kind == "flexible":
+        return JointsAndModes(robot)
+    if robot.kind == "mechanism":
+        return ActuatedJoints(robot, friction)
+    return OpenArm(robot)
+
+
+def checked_state(
+    robot: AnyRobot,
+    q: ArrayLike,
+    qd: ArrayLike | None = None,
+    t: float = 0.0,
+    posture: Array | None = None,
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+) -> State:
+    """A state to start from, copied; `qd` is zero unless given, a mechanism's loops are assembled from `posture` on.
+
+    Flexible links start bent as gravity bends them at rest, and not vibrating, unless `delta` and `deltad` are given.
+
+    Raises
+    ------
+    SimulationError
+        Wrong shapes or numbers that are not finite, names the joint or mode; deflections of a rigid robot.
+    AssemblyError
+        A mechanism whose loops do not close there.
+    ArgumentError
+        Velocities of a mechanism's joints that its loops do not allow.
+    ModelError
+        Flexible links that do not settle under gravity.
+    """
+    owner, joints = f"robot {robot.name!r}", [f"joint {name!r}" for name in robot.joint_names]
+    places = joints if robot.nq == robot.n else [f"number {k}" for k in range(robot.nq)]
+    position = finite_vector("q", q, places, owner)
+    velocity = finite_vector("qd", 0.0 if qd is None else qd, joints, owner, broadcast=True)
+    return coordinates_of(robot).initial(float(t), position, velocity, posture, delta, deltad)
+
+
+def no_joint_outside(robot: AnyRobot, state: State, positions: NDArray[np.int64]) -> None:
+    """`SimulationError` where a joint starts beyond a position stop; names the joint and the fix."""
+    for j, iq in enumerate(positions[: robot.n].tolist()):
+        if iq >= 0 and not robot.lower[j] <= state.q[iq] <= robot.upper[j]:
+            raise SimulationError(
+                f"joint {robot.joint_names[j]!r} starts at {state.q[iq]:g}, outside its limits "
+                f"[{robot.lower[j]:g}, {robot.upper[j]:g}]; start inside them, or simulate without stops"
+            )

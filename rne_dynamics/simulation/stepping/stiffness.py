@@ -1,0 +1,90 @@
+"""Whether viscous friction or a flexible link is too stiff for a step of Runge–Kutta's method."""
+
+from __future__ import annotations
+
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
+from rne_dynamics.simulation.plant.loops import Loops
+from rne_dynamics.simulation.stepping.motion import Memory
+from rne_dynamics.spatial.cholesky import cholesky_solve
+
+#: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
+#: limit of RK4 is 2.8).
+STIFF = 2.0
+#: Results of `too_stiff`.
+SLOW, FAST, NOT_DETERMINED = range(3)
+
+
+@in_place_helper
+def damped(joints: Array) -> bool:
+    """Whether any joint has viscous friction."""
+    any_damped = False
+    for j in range(joints.shape[0]):
+        any_damped = any_damped or joints[j, VISCOUS] > 0.0
+    return any_damped
+
+
+@in_place_helper
+def inverse_needed(plant: PlantArrays, loops: Loops | None, flex: Flex | None) -> bool:
+    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `_viscous_rate`."""
+    if loops is not None:
+        return loops.damped or damped(plant.joints)
+    return flex is not None and not flex.collocation
+
+
+@helper
+def too_stiff(
+    plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, A: Array, dt: float
+) -> int:
+    """Whether a mode or the decay by viscous friction is too FAST for a step of `dt`.
+
+    `A` is M⁻¹, with flexible links J⁻¹; read where it is `inverse_needed`.
+    """
+    rate = 0.0
+    if loops is None and flex is None:
+        if damped(plant.joints):
+            rate = _viscous_rate(plant, memory, q)
+            if rate < 0.0:
+                return NOT_DETERMINED
+    elif inverse_needed(plant, loops, flex):
+        n = A.shape[0]
+        for j in range(n):
+            rate += plant.joints[j, VISCOUS] * A[j, j]
+            if loops is not None:
+                for k in range(n):
+                    rate += loops.damping[j, k] * A[k, j]
+        if flex is not None:
+            return FAST if stiff_modes(flex, A, rate, dt, STIFF) else SLOW
+    return FAST if rate * dt > STIFF else SLOW
+
+
+@in_place_kernel
+def _viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
+    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia.
+
+    (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ.
+    """
+    M, x, joints = memory.M, memory.qdd, plant.joints
+    n = M.shape[0]
+    mass_matrix_kernel(Arm(plant.topology, plant.parameters, None, None, memory.work), q, M)
+    for j in range(n):
+        x[j] = 0.0
+    if cholesky_solve(M, x, x) >= 0:
+        return -1.0
+    rate = 0.0
+    for j in range(n):
+        if joints[j, VISCOUS] == 0.0:
+            continue
+        squares = 0.0
+        for i in range(j, n):
+            t = 1.0 if i == j else 0.0
+            for k in range(j, i):
+                t -= M[i, k] * x[k]
+            x[i] = t / M[i, i]
+            squares += x[i] * x[i]
+        rate += joints[j, VISCOUS] * squares
+    return rate
