@@ -8,7 +8,7 @@ NaN and infinity, which go through to the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,6 @@ from rne_dynamics.model.robot import RobotModel
 
 if TYPE_CHECKING:  # LLVM and threads: for batches only
     from rne_dynamics.straight_line.batch import BatchFunction, Engine
-    from rne_dynamics.straight_line.quantities import Quantity
 
 
 @overload
@@ -65,7 +64,8 @@ def bind(
     quantity
         ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``, ``"gravity_torque"``,
         ``"coriolis_matrix"``, ``"jacobian"``, ``"jacobian_rate"``, ``"regressor"``,
-        ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"`` or ``"forward_kinematics"``.
+        ``"inverse_dynamics_derivatives"``, ``"forward_dynamics_derivatives"``, ``"forward_kinematics"`` or
+        ``"integrate_configuration"``.
     link
         Of the two Jacobians: whose.
     base_motion
@@ -75,8 +75,8 @@ def bind(
         written down once for this robot without loops, as vector instructions that take four or eight states at a time.
         Compiled in 0.1 to 2 s for a new robot, then kept on disk; answers differ from the general kernels' by
         round-off. ``"general"``: the ordinary kernels, which are also taken where the processor has no suitable
-        vectors, and for robots without joints, with a joint that moves no inertia, or of more than some thirty to fifty
-        links. For inverse and forward dynamics, mass matrix, bias and gravity torque, the base at rest.
+        vectors, and for robots without joints, with a joint that moves no inertia, or of more than about thirty to
+        fifty links. For every quantity whose output is one array, except the Jacobians; the base at rest.
     threads
         With `batch`: how many share a large batch; all processors that this process may use if not given. The answer
         does not depend on it.
@@ -90,7 +90,7 @@ def bind(
         where it is left out. Quick for one state in C-contiguous writable float64 arrays; all else that the plain
         function takes, a list or a batch, goes its way and takes its time. NaN and infinity are not looked for. Threads
         may share the function: it holds the interpreter's lock while it uses its work memory.
-        With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, n) or (B, n, n); its attribute
+        With `batch` a `BatchFunction`, q of shape (B, nq) and the others (B, n), to (B, …); its attribute
         `engine` says which engine it has.
 
     Raises
@@ -107,7 +107,7 @@ def bind(
             raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
         from rne_dynamics.straight_line.batch import bind_batch
 
-        return bind_batch(robot, cast("Quantity", quantity), threads=threads, engine=batch)
+        return bind_batch(robot, quantity, threads=threads, engine=batch)
     if threads is not None:
         raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
     if quantity not in QUANTITIES:

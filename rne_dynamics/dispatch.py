@@ -28,7 +28,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.forward_dynamics import Method
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
@@ -87,6 +87,7 @@ def inverse_dynamics(
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
+@FORWARD_DYNAMICS.public
 def forward_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -127,8 +128,6 @@ def forward_dynamics(
     ModelError
         As for `inverse_dynamics`.
     """
-    if method is None and wrenches is None and base_motion is None and isinstance(robot, RobotModel):
-        return open_forward_dynamics(robot, q, qd, tau)
     # a method of the other kind of robot is refused by the callee, which lists its own
     chosen: dict[str, Any] = {} if method is None else {"method": method}
     if not isinstance(robot, RobotModel):

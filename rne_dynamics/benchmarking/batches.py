@@ -17,17 +17,16 @@ from rne_dynamics.dispatch import forward_dynamics, inverse_dynamics
 from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.batch import bind_batch
-from rne_dynamics.straight_line.quantities import Quantity
 from rne_dynamics.verification.states import Rows
 
 SECTION = "batch"
 #: The goals are about the inverse dynamics.
-STATES: dict[Quantity, int] = {"inverse_dynamics": 100_000, "forward_dynamics": 20_000}
+STATES: dict[str, int] = {"inverse_dynamics": 100_000, "forward_dynamics": 20_000}
 QUICK_STATES = 1_000
 STRAIGHT, GENERAL, PLAIN = "straight line", "general", "plain"
 POOL, CALL, EMPTY = "pin pool", "pin call − its cost", "pin, no joint"
 #: Our functions, Pinocchio's call and its call of a pool, and the last argument.
-QUANTITIES: dict[Quantity, tuple[Any, str, str, str]] = {
+QUANTITIES: dict[str, tuple[Any, str, str, str]] = {
     "inverse_dynamics": (inverse_dynamics, "rnea", "rneaInParallel", "qdd"),
     "forward_dynamics": (forward_dynamics, "aba", "abaInParallel", "tau"),
 }
@@ -55,7 +54,7 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 
 
 def _on_one_core(
-    robot: BenchRobot, peer: PinocchioModel | None, quantity: Quantity, rows: Rows, plan: Plan
+    robot: BenchRobot, peer: PinocchioModel | None, quantity: str, rows: Rows, plan: Plan
 ) -> Iterator[Case | LeftOut]:
     contenders = [_bound(robot, quantity, rows, engine, 1) for engine in (STRAIGHT, GENERAL)]
     contenders.append(_plain(robot, quantity, rows))
@@ -76,7 +75,7 @@ def _on_one_core(
     yield Case(SECTION, robot.name, name, tuple(contenders), tuple(compared), tolerance=1e-8, long=True)
 
 
-def _on_all_cores(robot: BenchRobot, peer: PinocchioModel | None, quantity: Quantity, rows: Rows) -> Case:
+def _on_all_cores(robot: BenchRobot, peer: PinocchioModel | None, quantity: str, rows: Rows) -> Case:
     threads = len(cores())
     contenders, compared = [_bound(robot, quantity, rows, STRAIGHT, threads)], []
     if peer is not None:
@@ -87,12 +86,12 @@ def _on_all_cores(robot: BenchRobot, peer: PinocchioModel | None, quantity: Quan
     return Case(SECTION, robot.name, name, tuple(contenders), tuple(compared), tolerance=1e-8, long=True)
 
 
-def _arguments(quantity: Quantity, rows: Rows) -> dict[str, Array]:
+def _arguments(quantity: str, rows: Rows) -> dict[str, Array]:
     last = QUANTITIES[quantity][3]
     return {"q": rows.q, "qd": rows.qd, last: rows.qdd if last == "qdd" else rows.tau}
 
 
-def _bound(robot: BenchRobot, quantity: Quantity, rows: Rows, engine: str, threads: int) -> Contender:
+def _bound(robot: BenchRobot, quantity: str, rows: Rows, engine: str, threads: int) -> Contender:
     given, out = _arguments(quantity, rows), np.empty_like(rows.qdd)
     f = bind_batch(
         robot.model, quantity, threads=threads, engine="straight_line" if engine == STRAIGHT else "general"
@@ -104,7 +103,7 @@ def _bound(robot: BenchRobot, quantity: Quantity, rows: Rows, engine: str, threa
     )  # fmt: skip
 
 
-def _plain(robot: BenchRobot, quantity: Quantity, rows: Rows) -> Contender:
+def _plain(robot: BenchRobot, quantity: str, rows: Rows) -> Contender:
     given, function = _arguments(quantity, rows), QUANTITIES[quantity][0]
     names = {quantity: function, "robot": robot.model, **given}
     call = f"{quantity}(robot, {', '.join(given)})"
@@ -113,7 +112,7 @@ def _plain(robot: BenchRobot, quantity: Quantity, rows: Rows) -> Contender:
     )
 
 
-def _pool(peer: PinocchioModel, quantity: Quantity, rows: Rows, threads: int) -> Contender:
+def _pool(peer: PinocchioModel, quantity: str, rows: Rows, threads: int) -> Contender:
     """Pinocchio's own batches: a column a state."""
     name, function = QUANTITIES[quantity][2], getattr(library(), QUANTITIES[quantity][2])
     given = {k: np.asfortranarray(v.T) for k, v in _theirs(peer, quantity, rows).items()}
@@ -128,7 +127,7 @@ def _pool(peer: PinocchioModel, quantity: Quantity, rows: Rows, threads: int) ->
     return Contender(POOL, call, names, answer, peer.robot.n, len(rows.q), threads)
 
 
-def _one_by_one(peer: PinocchioModel, quantity: Quantity, rows: Rows) -> list[Contender]:
+def _one_by_one(peer: PinocchioModel, quantity: str, rows: Rows) -> list[Contender]:
     """Single calls, at the first state, and the same of a model without joints, which is what calling costs."""
     name = QUANTITIES[quantity][1]
     function, given = getattr(library(), name), {k: v[0] for k, v in _theirs(peer, quantity, rows.first).items()}
@@ -140,6 +139,6 @@ def _one_by_one(peer: PinocchioModel, quantity: Quantity, rows: Rows) -> list[Co
     ]  # fmt: skip
 
 
-def _theirs(peer: PinocchioModel, quantity: Quantity, rows: Rows) -> dict[str, Array]:
+def _theirs(peer: PinocchioModel, quantity: str, rows: Rows) -> dict[str, Array]:
     return {k: peer.q(v) if k == "q" else peer.velocity(v) for k, v in _arguments(quantity, rows).items()}
 

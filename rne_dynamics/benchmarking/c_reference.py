@@ -16,7 +16,6 @@ from rne_dynamics.errors import MissingDependencyError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.c_source import c_source
-from rne_dynamics.straight_line.quantities import Quantity
 from rne_dynamics.straight_line.trace import trace
 
 #: Name in reports.
@@ -36,7 +35,7 @@ def compiler() -> str:
     raise MissingDependencyError(f"no C compiler is installed ({', '.join(COMPILERS)})")
 
 
-def in_c(robot: RobotModel, quantity: Quantity, arrays: Sequence[Array], folder: Path) -> Contender:
+def in_c(robot: RobotModel, quantity: str, arrays: Sequence[Array], folder: Path) -> Contender:
     """Contender that runs the C of a robot over all rows of `arrays`; raises as `compiled`."""
     run = compiled(robot, quantity, folder)
     given = [np.ascontiguousarray(array) for array in arrays]
@@ -50,7 +49,7 @@ def in_c(robot: RobotModel, quantity: Quantity, arrays: Sequence[Array], folder:
     return Contender(C, "run(*states)", names, answer, robot.n, len(out))
 
 
-def compiled(robot: RobotModel, quantity: Quantity, folder: Path) -> Callable[..., None]:
+def compiled(robot: RobotModel, quantity: str, folder: Path) -> Callable[..., None]:
     """The function ``run(rows, pointer, …, pointer)`` over row-major arrays; compiled once per folder.
 
     Raises

@@ -1,4 +1,4 @@
-"""Inverse dynamics state by state inside compiled code, beside straight-line C and Pinocchio called from Python."""
+"""Inverse dynamics state by state in compiled code, compared with straight-line C and Pinocchio from Python."""
 
 from __future__ import annotations
 

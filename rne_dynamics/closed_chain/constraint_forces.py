@@ -16,7 +16,7 @@ import numpy as np
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import MOVE, run
-from rne_dynamics.dynamics.forward_dynamics import nasser_or_composite
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
@@ -37,7 +37,7 @@ def constraint_forces_forward(
     velocity = run(mechanism, MOVE, postures[:, mechanism.actuated], qd, postures=postures).velocity
     efforts = np.zeros_like(postures)
     efforts[:, mechanism.actuated] = tau
-    free = nasser_or_composite(robot, base, postures, velocity, efforts, wrenches)
+    free = FORWARD_DYNAMICS.compute(robot, base, postures, velocity, efforts, wrenches)
     still, unloaded = np.zeros((1, 12)), np.empty((1, 0, 6))
     packed = pack(mechanism)
     work = workspace(packed)
@@ -47,7 +47,7 @@ def constraint_forces_forward(
         independent = np.vstack(combinations(packed, work))
         K, drift = independent @ work.K, independent @ work.drift
         rows = np.repeat(postures[b : b + 1], len(K), axis=0)
-        answers = nasser_or_composite(robot, still, rows, np.zeros_like(rows), K, unloaded)
+        answers = FORWARD_DYNAMICS.compute(robot, still, rows, np.zeros_like(rows), K, unloaded)
         force = -np.linalg.solve(K @ answers.T, K @ free[b] + drift)
         qdd[b] = (free[b] + force @ answers)[mechanism.actuated]
     return qdd

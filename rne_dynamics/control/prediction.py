@@ -12,7 +12,7 @@ from rne_dynamics.control import computed_torque
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.dynamics.compiled import OK, pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.forward_dynamics import forward_dynamics_packed
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
@@ -31,6 +31,7 @@ NANOSECONDS = 1_000_000_000
 LONGEST_PERIOD, AVERAGED = NANOSECONDS // 100, 0.05
 #: Longest prediction, ns: a delay and the age of the state that is answered.
 LONGEST = round(2.0 * LONGEST_DELAY * NANOSECONDS)
+_forward_dynamics = FORWARD_DYNAMICS.packed
 
 # rows of what the kernel needs of a joint: the body behind its motor, rotor inertia, friction, 1 / threshold
 _BODY, _ROTOR, _VISCOUS, _FORWARD, _BACKWARD, _STEEPNESS, _ROWS = columns(*[1] * 6)
@@ -204,7 +205,7 @@ def _predict(
                     q[j] = state[0, j] + 0.5 * h * (state[1, j] + 0.25 * h * qdd[j])
                     speed[j] = state[1, j] + 0.5 * h * qdd[j]
                 bias_speed[j] = speed[j] if coriolis else 0.0
-            if forward_dynamics_packed(arm, q, bias_speed, force, qdd) != OK:
+            if _forward_dynamics(arm, q, bias_speed, force, qdd) != OK:
                 return False
         for j in range(n):
             state[0, j] += h * (state[1, j] + 0.5 * h * qdd[j])

@@ -8,20 +8,20 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
-def friction_torque(robot: Machine, qd: ArrayLike) -> Array:
+def friction_torque(robot: RigidRobot, qd: ArrayLike) -> Array:
     """Effort that overcomes joint friction at velocity `qd`: it has the sign of `qd`, and is zero at rest.
 
     Viscous part times velocity plus the Coulomb part of the direction of motion. To move at all from rest takes
-    more than the Coulomb part; that is the simulator's business.
+    more than the Coulomb part; the simulator models that.
 
     Parameters
     ----------
     robot
-        The model. Of a mechanism only the actuated joints' friction is told: what the passive joints' takes from the
-        motors depends on the posture too.
+        The model. Of a mechanism only the actuated joints' friction is returned: the effort that friction of passive
+        joints takes from the motors depends on the posture too.
     qd
         Velocities, shape (…, n).
 

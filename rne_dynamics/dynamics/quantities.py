@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.quantity import Declared, Quantity
 from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
@@ -32,3 +32,8 @@ QUANTITIES: Mapping[str, Declared] = MappingProxyType(
         )
     }
 )
+
+
+def batched() -> dict[str, Quantity]:
+    """Those that `bind` computes for batches: made of one kernel that fills one array."""
+    return {k: v for k, v in QUANTITIES.items() if isinstance(v, Quantity) and v.parts is None}

@@ -187,7 +187,6 @@ class Mechanism(OnTree):
 
 #: What control takes: an open arm in its joint coordinates, or a mechanism in its actuated ones.
 RigidRobot = RobotModel | Mechanism
-Machine = RigidRobot
 
 
 def open_tree(machine: RigidRobot) -> RobotModel:

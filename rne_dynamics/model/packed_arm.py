@@ -42,16 +42,16 @@ _BODIES = Slot(int(BODIES))
 #: The model's `topology` and `parameters`.
 topology_of = part(Slot(int(_TOPOLOGY)), _BODIES, layout.TOPOLOGY_COLUMNS, integers=True)
 parameters_of = part(Slot(int(_PARAMETERS)), _BODIES, int(layout.COLUMNS))
-#: The base motion (12,), the same as one row, and zeros (12,) and (n,).
-base_of, base_row_of = part(Slot(int(_BASE)), 12), part(Slot(int(_BASE)), 1, 12)
+#: The base motion (12,), and zeros (12,) and (n,).
+base_of = part(Slot(int(_BASE)), 12)
 no_motion_of, rest_of = part(Slot(int(_REST)), 12), part(Slot(int(_REST)), Slot(int(COORDINATES)))
 #: External loads where there are none, (0, 6).
 no_loads_of = part(Slot(int(_REST)), 0, 6)
 #: What `first_axes` gives, (bodies + 1,).
 first_of = part(Slot(int(_FIRST)), Slot(int(_ROWS)), integers=True)
-#: Work memory of robots with mimic joints: a mass matrix (n, n) and efforts (n,).
+#: Work memory: a mass matrix (n, n) and two vectors (2, n).
 mass_of = part(Slot(int(_MASS)), Slot(int(COORDINATES)), Slot(int(COORDINATES)))
-efforts_of = part(Slot(int(_EFFORTS)), Slot(int(COORDINATES)))
+efforts_of = part(Slot(int(_EFFORTS)), 2, Slot(int(COORDINATES)))
 #: The body of every link, −1 for the base, (links,), and its frame in that body's, (links, FRAME_COLUMNS).
 link_bodies_of = part(Slot(int(_LINK_BODIES)), Slot(int(LINKS)), integers=True)
 link_frames_of = part(Slot(int(_LINK_FRAMES)), Slot(int(LINKS)), int(FRAME_COLUMNS))
@@ -83,8 +83,8 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
         _LINK_FRAMES: np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames]).ravel(),
         _WORK: np.zeros(ROOM * (bodies + 1)),
         _AXES: np.zeros(AXES_ROOM * first[-1]),
-        _MASS: np.zeros(robot.n**2 if mimic else 0),
-        _EFFORTS: np.zeros(robot.n if mimic else 0),
+        _MASS: np.zeros(robot.n**2),
+        _EFFORTS: np.zeros(2 * robot.n),
     }
     head = np.zeros(_HEAD, dtype=np.int64)
     head[_MARK] = _IS_PACKED

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
+from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.machine_code import MachineCode, machine_code
-from rne_dynamics.straight_line.quantities import ARGUMENTS, Arm, Quantity, check, compute, row_shape, widths
 from rne_dynamics.straight_line.threads import Crew, available
 
 Engine = Literal["straight_line", "general"]
@@ -31,14 +31,14 @@ class BatchFunction:
         How many threads share a large batch.
     """
 
-    def __init__(self, robot: RobotModel, quantity: Quantity, threads: int | None, engine: Engine) -> None:
+    def __init__(self, robot: RobotModel, quantity: str, threads: int | None, engine: Engine) -> None:
         self.robot = robot
         self.quantity = quantity
         self.threads = available() if threads is None else threads
-        self._names = ARGUMENTS[quantity]
-        self._widths = widths(robot, quantity)
-        self._shape = row_shape(robot, quantity)
-        self._arm = Arm(robot.topology, robot.parameters, robot.base_at_rest.reshape(1, 12), np.zeros, robot.has_mimic)
+        self._declared = batched()[quantity]
+        self._names = self._declared.inputs
+        self._widths, self._shape = self._declared.widths(robot), self._declared.shape(robot)
+        self._base, self._no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
         self._crew = Crew(self.threads)
         self._code: MachineCode | None = machine_code(robot, quantity) if engine == "straight_line" else None
         self.engine: Engine = "general" if self._code is None else "straight_line"
@@ -53,7 +53,7 @@ class BatchFunction:
         arguments
             Positions (B, nq), then velocity-like vectors (B, n), as the quantity takes them.
         out
-            Filled and returned: C-contiguous float64, shape (B, n) or (B, n, n), apart from the arguments in memory.
+            Filled and returned: C-contiguous float64, shape (B, …), apart from the arguments in memory.
             A new array where not given. After an exception it holds anything.
 
         Raises
@@ -87,7 +87,7 @@ class BatchFunction:
             answer[chosen] = some
 
     def _general(self, rows: tuple[Array, ...], answer: Array) -> None:
-        check(self.robot, compute(self.quantity, lambda kernel: kernel, self._arm, *rows, answer))
+        self._declared.fill(self.robot, self._base, *rows, self._no_loads, answer)
 
     def _check_finite(self, rows: tuple[Array, ...]) -> None:
         """As the plain functions check, and with their words."""
@@ -125,13 +125,13 @@ def _plain(array: Array) -> Array:
 
 
 def bind_batch(
-    robot: RobotModel, quantity: Quantity, *, threads: int | None = None, engine: Engine = "straight_line"
+    robot: RobotModel, quantity: str, *, threads: int | None = None, engine: Engine = "straight_line"
 ) -> BatchFunction:
     """The same as ``bind(robot, quantity, batch=engine, threads=threads)``, which see."""
     if not isinstance(robot, RobotModel):
         raise ArgumentError(f"robot is a {type(robot).__name__}; batches are computed for a RobotModel, an open arm")
-    if quantity not in ARGUMENTS:
-        raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, ARGUMENTS))}")
+    if quantity not in batched():
+        raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, batched()))}")
     if engine not in get_args(Engine):
         raise ArgumentError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, get_args(Engine)))}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):

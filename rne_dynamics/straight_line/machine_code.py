@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line import store
 from rne_dynamics.straight_line.graph import TooLargeError
-from rne_dynamics.straight_line.quantities import Quantity, row_shape, widths
 from rne_dynamics.straight_line.trace import Program, trace
 from rne_dynamics.straight_line.vector_ir import module_text
 
@@ -78,7 +78,7 @@ def processor() -> Processor | None:
     return None
 
 
-def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
+def machine_code(robot: RobotModel, quantity: str) -> MachineCode | None:
     """Straight-line code, from disk or newly compiled; `None` if there is none.
 
     There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
@@ -95,7 +95,7 @@ def machine_code(robot: RobotModel, quantity: Quantity) -> MachineCode | None:
     return _proven(robot, quantity, target, content) if content else None
 
 
-def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes:
+def _compiled(robot: RobotModel, quantity: str, target: Processor) -> bytes:
     """The sample state and its results in Python, followed by object code; empty if there is no program."""
     try:
         program = trace(robot, quantity)
@@ -109,10 +109,11 @@ def _compiled(robot: RobotModel, quantity: Quantity, target: Processor) -> bytes
     return numbers.tobytes() + object_code(program, target)
 
 
-def _proven(robot: RobotModel, quantity: Quantity, target: Processor, content: bytes) -> MachineCode | None:
+def _proven(robot: RobotModel, quantity: str, target: Processor, content: bytes) -> MachineCode | None:
     """The function, if its results for the sample equal Python's in every lane."""
-    sizes = widths(robot, quantity)
-    inputs, results = sum(sizes), math.prod(row_shape(robot, quantity))
+    declared = batched()[quantity]
+    sizes = declared.widths(robot)
+    inputs, results = sum(sizes), math.prod(declared.shape(robot))
     numbers = np.frombuffer(content, count=inputs + results)
     code = loaded(content[numbers.nbytes :], target, len(sizes))
     rows = target.width + 1
@@ -149,7 +150,7 @@ def loaded(content: bytes, target: Processor, arguments: int) -> MachineCode:
     return MachineCode(kind(library["run"]), (library, linker))
 
 
-def key(robot: RobotModel, quantity: Quantity, target: Processor) -> str:
+def key(robot: RobotModel, quantity: str, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
     for part in (_sources(), repr((quantity, robot.nq, robot.n, target, llvmlite.__version__))):

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.graph import Graph
-from rne_dynamics.straight_line.quantities import ARGUMENTS, Arm, Quantity, compute, row_shape
 from rne_dynamics.straight_line.symbol import Symbol, node_of, symbolic_kernels, zeros
 
 
@@ -37,7 +37,7 @@ class Program:
     regular: bool
 
 
-def trace(robot: RobotModel, quantity: Quantity) -> Program:
+def trace(robot: RobotModel, quantity: str) -> Program:
     """Record the operations of the general kernel of a quantity for one state, base at rest, no wrenches."""
     graph = Graph()
     sample, places, rows = _sample(robot, quantity), 0, []
@@ -46,24 +46,25 @@ def trace(robot: RobotModel, quantity: Quantity) -> Program:
         row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values)]
         places += len(values)
         rows.append(row)
-    out = zeros((1, *row_shape(robot, quantity)))
-    fault = compute(quantity, symbolic_kernels(graph), _symbolic_arm(robot), *rows, out)
+    declared = batched()[quantity]
+    out, batch = zeros((1, *declared.shape(robot))), symbolic_kernels(graph)(declared.for_robot(robot).batch)
+    base: Any = robot.base_at_rest.reshape(1, 12).astype(object)
+    fault = batch(robot.topology, _symbolic_parameters(robot), base, *rows, zeros((1, 0, 6)), out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
     return Program(graph, tuple(map(len, sample)), results, fault < 0)
 
 
-def _sample(robot: RobotModel, quantity: Quantity) -> list[list[float]]:
+def _sample(robot: RobotModel, quantity: str) -> list[list[float]]:
     """A generic state: comparisons in a kernel have the same outcome for almost all states."""
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
-    return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in ARGUMENTS[quantity]]
+    return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in batched()[quantity].inputs]
 
 
-def _symbolic_arm(robot: RobotModel) -> Arm:
-    """The model's arrays; entries of rotations within round-off of 0 or ±1 are rounded."""
+def _symbolic_parameters(robot: RobotModel) -> Any:
+    """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
     parameters = robot.parameters.copy()
     turns = parameters[:, ROTATION : ROTATION + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
-    base: Any = robot.base_at_rest.reshape(1, 12).astype(object)
-    return Arm(robot.topology, parameters.astype(object), base, zeros, robot.has_mimic)
+    return parameters.astype(object)

@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rne_dynamics.dynamics.articulated.nasser import nasser_batch
 from rne_dynamics.dynamics.block_operators.blocks import matrix_operations, transfer_kernel, velocity_terms_kernel
-from rne_dynamics.dynamics.composite.walker_orin import walker_orin_batch
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
+from rne_dynamics.dynamics.composite.walker_orin import WORK_COLUMNS, mass_matrix_solve, put_mass_matrix_by_columns
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
@@ -79,17 +81,22 @@ def _newton_euler(state: _State) -> Operations:
 
 def _nasser(state: _State) -> Operations:
     state.counter.run(
-        nasser_batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
+        FORWARD_DYNAMICS.batch, *state.model, state.base, state.q, state.qd, state.tau, state.unloaded,
         state.zeros(1, state.robot.n),
     )  # fmt: skip
     return state.operations
 
 
 def _walker_orin(state: _State, by_columns: bool) -> Operations:
-    state.counter.run(
-        walker_orin_batch, *state.model, by_columns, state.base, state.q, state.qd, state.tau, state.unloaded,
-        state.zeros(1, state.robot.n), state.zeros(1, state.robot.n),
-    )  # fmt: skip
+    n, work = state.robot.n, state.zeros(state.robot.bodies, WORK_COLUMNS)
+    M, q = state.zeros(n, n), state.q[0]
+    place = Arm(*state.model, state.base[0], state.unloaded[0], work)
+    arm = place._replace(work=((work, state.zeros(n), state.zeros(12)), M, state.zeros(2, n)))
+    if by_columns:
+        state.counter.run(put_mass_matrix_by_columns, arm, q)
+    else:
+        state.counter.run(mass_matrix_kernel, place, q, M)
+    state.counter.run(mass_matrix_solve, arm, q, state.qd[0], state.tau[0], state.zeros(n))
     return state.operations
 
 

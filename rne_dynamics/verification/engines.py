@@ -8,7 +8,6 @@ from typing import Generic, Literal, TypeVar
 
 import numpy as np
 
-from rne_dynamics.dynamics.articulated.nasser import nasser_forward
 from rne_dynamics.dynamics.block_operators.operator_form import (
     operator_form,
     operator_forward,
@@ -16,7 +15,8 @@ from rne_dynamics.dynamics.block_operators.operator_form import (
     operator_reactions,
 )
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
-from rne_dynamics.dynamics.composite.walker_orin import walker_orin_columns_forward, walker_orin_forward
+from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN, WALKER_ORIN_COLUMNS
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.newton_euler_dae import (
     newton_euler_dae_forward,
     newton_euler_dae_inverse,
@@ -120,13 +120,13 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         inverse=INVERSE_DYNAMICS.compute,
         reactions=joint_reactions_bodies,
     ),
-    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=nasser_forward),
-    Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=walker_orin_forward, mass=mass_matrix),
+    Engine("nasser", "articulated links, Nasser", "000", linear=True, mimic=False, forward=FORWARD_DYNAMICS.compute),
+    Engine("walker_orin", "composite bodies, Cholesky", "000, 002", forward=WALKER_ORIN.compute, mass=mass_matrix),
     Engine(
         "walker_orin_columns",
         "columns by inverse dynamics, Cholesky",
         "000, 002",
-        forward=walker_orin_columns_forward,
+        forward=WALKER_ORIN_COLUMNS.compute,
         mass=_columns_mass,
     ),
     Engine(

@@ -13,7 +13,7 @@ are the five reaction components and q̈, and Zᵀ G F keeps of (f, n) the compo
 is `tau`, and so `tau` is all the control there is.
 
 A floating joint, which the document does not have, transmits its actuators' effort and nothing else: its own
-six accelerations follow from A* alone. Mimic joints it does not have either (`forward_dynamics.nasser_or_composite`).
+six accelerations follow from A* alone. Mimic joints it does not have either (`forward_dynamics.FORWARD_DYNAMICS`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, threaded_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.articulated.articulated import (
     ARTICULATED_COLUMNS,
     SINGULAR,
@@ -38,6 +38,7 @@ from rne_dynamics.dynamics.articulated.articulated import (
     size_along,
     solve,
 )
+from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.kinematics.joint_motion import (
     along,
     inertia_of,
@@ -46,10 +47,8 @@ from rne_dynamics.dynamics.kinematics.joint_motion import (
     plus_along,
     put_joint_turns,
 )
-from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
     add_pair,
@@ -131,22 +130,13 @@ def _inbound(topology: NDArray[np.int64], parameters: Array, tau: Array, work: A
 
 
 @in_place_kernel
-def nasser_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    wrenches: Array,
-    work: Array,
-    qdd: Array,
-) -> int:
-    """Joint accelerations for one state, without mimic joints.
+def nasser_kernel(arm: Arm, q: Array, qd: Array, tau: Array, qdd: Array) -> int:
+    """Joint accelerations for one state, without mimic joints; `arm.work` is (bodies, WORK_COLUMNS).
 
-    Arguments as for `inverse_dynamics_kernel`, with `tau` given, `qdd` filled and work (bodies, WORK_COLUMNS).
-    Returns −1, or the number of the body whose joint moves no inertia (then `qdd` is not filled).
+    Fills `qdd` (n,) from q (nq,), qd and tau (n,). Returns −1, or the number of the body whose joint moves no inertia
+    (then `qdd` is not filled).
     """
+    topology, parameters, base, wrenches, work = arm
     _links(topology, parameters, base, q, qd, wrenches, work)
     singular = _inbound(topology, parameters, tau, work)
     if singular >= 0:
@@ -169,63 +159,3 @@ def nasser_kernel(
             qdd[iv] = acceleration
             put_pair(work, i, _MOTION, plus(a, plus_along(kind, sigma, acceleration)))  # (2.1.13)
     return -1
-
-
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    wrenches: Array,
-    qdd: Array,
-    work: Array,
-) -> int:
-    for b in range(q.shape[0]):
-        singular = nasser_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            tau[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            work,
-            qdd[b],
-        )
-        if singular >= 0:
-            return singular
-    return -1
-
-
-@threaded_kernel
-def nasser_batch(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    tau: Array,
-    wrenches: Array,
-    qdd: Array,
-) -> int:
-    """`nasser_kernel` over rows, shapes as for `inverse_dynamics_batch`; −1, or a body without inertia."""
-    work = np.empty((topology.shape[0], WORK_COLUMNS))
-    return _rows(topology, parameters, base, q, qd, tau, wrenches, qdd, work)
-
-
-def nasser_forward(robot: RobotModel, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    """Joint accelerations (B, n) over checked rows of a robot without mimic joints.
-
-    Raises
-    ------
-    SingularInertiaError
-        A joint that moves no inertia; the message names it.
-    """
-    qdd = np.empty((q.shape[0], robot.n))
-    body = nasser_batch(robot.topology, robot.parameters, base, q, qd, tau, wrenches, qdd)
-    if body >= 0:
-        raise no_inertia(robot.body_names[body], robot.name)
-    return qdd

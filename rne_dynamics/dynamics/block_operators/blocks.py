@@ -60,9 +60,9 @@ def velocity_terms_kernel(
     Parameters
     ----------
     topology, parameters
-        Packed model.
+        The model (`rne_dynamics.model.layout`).
     base
-        Packed base motion, shape (12,).
+        Base motion as `BaseMotion.packed` gives it, shape (12,).
     qd
         Shape (n,).
     transfer, arm, velocity

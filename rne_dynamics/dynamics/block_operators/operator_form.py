@@ -20,7 +20,7 @@ The same Γ carries velocities outward and, transposed, forces inward. Eliminati
 
     M = Hᵀ Γ⁻ᵀ 𝓜 Γ⁻¹ H + I_rotor,   bias = Hᵀ Γ⁻ᵀ (𝓜 Γ⁻¹ (α + base) + β − W).
 
-The document has a chain of one-axis joints; here rows have their parent's block wherever it stands (trees), a floating
+The document has a chain of one-axis joints; here rows have their parent's block in its column (trees), a floating
 joint has six columns in H, and joints that mimic share a column, their multipliers in it. Γ is unit lower triangular
 with one block a row, so solving with it is substitution along the tree: `outward` and `inward`.
 """
@@ -67,7 +67,7 @@ class OperatorForm:
     robot
         The model.
     transfer
-        X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it stands outside Γ.
+        X, the blocks of Γ, shape (B, bodies, 6, 6). Bodies on the base have one too; it is no part of Γ.
     velocity
         V, shape (B, bodies, 6).
     acceleration
@@ -83,7 +83,7 @@ class OperatorForm:
     force: Array
 
     def reactions(self, qdd: Array) -> Array:
-        """F, what every joint carries (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
+        """F, the reaction of every joint (4.75) under accelerations (B, n): shape (B, bodies, 6), body axes."""
         parents = self.robot.topology[:, PARENT]
         moved = joint_map(self.robot).times(qdd, self.robot.bodies) + self.acceleration
         A = outward(parents, self.transfer, moved[..., None])

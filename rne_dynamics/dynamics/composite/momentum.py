@@ -4,7 +4,7 @@ Theorem 4.2 moves angular momentum from one point to another; theorems 4.3 to 4.
 `momentum` computes is definition 4.3 for all links at once: of every body its share about its own joint, moved to the
 point that was asked for, and summed.
 
-The matrix is found the other way about, from what each joint carries as one rigid body, so that the two check each
+The matrix is found the other way about, from the subtree of each joint as one rigid body, so that the two check each
 other.
 """
 
@@ -33,7 +33,7 @@ class Momentum(NamedTuple):
 
 
 class BodySums(NamedTuple):
-    """Mass, m·c and inertia about the body's origin of the chosen links, by body; the base stands last."""
+    """Mass, m·c and inertia about the body's origin of the chosen links, by body; the base is last."""
 
     mass: Array
     moment: Array
@@ -188,9 +188,9 @@ def _of_bodies(robot: RobotModel, bodies: BodySums, q: Array, qd: Array) -> tupl
 def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:
     """The matrix A with A q̇ = (linear momentum, angular momentum about the mass centre) of the whole robot.
 
-    Column by column: what a joint carries is one rigid body (a composite), and its momentum for a unit velocity of the
-    joint is the column. For a floating base, A is the first six rows of the mass matrix seen from the mass centre in
-    world axes, so its rank is six.
+    Column by column: the subtree of a joint is one rigid body (a composite), and its momentum for a unit velocity of
+    the joint is the column. For a floating base, A is the first six rows of the mass matrix seen from the mass centre
+    in world axes, so its rank is six.
 
     Parameters
     ----------
@@ -240,7 +240,7 @@ def centroidal_momentum_matrix(robot: RobotModel, q: ArrayLike) -> Array:
 
 
 def _composites(robot: RobotModel, q: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Poses R, p of all bodies, and of each with all it carries m, m c and inertia; from and about the mass centre."""
+    """Poses R, p of all bodies, and of each with its subtree m, m c and inertia; from and about the mass centre."""
     poses = np.empty((len(q), robot.bodies, POSE_COLUMNS))
     body_poses_batch(robot.topology, robot.parameters, q, poses)
     R, p = poses[..., ROTATION:POSITION].reshape(*poses.shape[:2], 3, 3), poses[..., POSITION:]

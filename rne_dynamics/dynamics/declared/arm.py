@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.packed_arm import rest_of, work_part
+from rne_dynamics.model.packed_arm import no_motion_of, rest_of, work_part
 
 
 class Arm(NamedTuple):
@@ -62,15 +62,15 @@ def body_rows(columns: int) -> Workspace:
 
 
 def with_rest(work: Workspace) -> Workspace:
-    """Scratch memory and zeros for all velocities or accelerations, as a pair."""
+    """Scratch memory, zeros for all velocities or accelerations, and a base at rest without gravity (12,)."""
     part_of, new_of = work
 
     @in_place_helper
-    def part(array: Array) -> tuple[Any, Array]:
-        return part_of(array), rest_of(array)
+    def part(array: Array) -> tuple[Any, Array, Array]:
+        return part_of(array), rest_of(array), no_motion_of(array)
 
     @helper
-    def new(topology: NDArray[np.int64]) -> tuple[Any, Array]:
-        return new_of(topology), np.zeros(6 * topology.shape[0])
+    def new(topology: NDArray[np.int64]) -> tuple[Any, Array, Array]:
+        return new_of(topology), np.zeros(6 * topology.shape[0]), np.zeros(12)
 
     return Workspace(part, new)

@@ -32,7 +32,7 @@ class BoundParts:
     call
         The compiled function, (arm, *inputs, out) to a code.
     arm
-        The packed arm.
+        The robot as one array (`pack`).
     shape
         Of the output.
     long_way

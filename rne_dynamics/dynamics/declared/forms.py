@@ -1,4 +1,4 @@
-"""The two compiled forms of a quantity: for one state of a packed arm, and for a batch of states.
+"""The two compiled forms of a quantity: for one state of a robot packed in one array, and for a batch of states.
 
 Each is written for one, two and three inputs: numba's functions of any number of arguments are slower. The generated
 functions have the quantity's name and its kernel's module, by which their machine code is kept (`KernelCache`).
@@ -17,6 +17,7 @@ from rne_dynamics.dynamics.declared.arm import Arm, Workspace
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import (
+    MIMIC,
     NO_INERTIA,
     OK,
     OVERLAPPING,
@@ -36,7 +37,7 @@ Compiled = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Size:
-    """A dimension that depends on the robot: `times` an attribute of the model, which a packed arm has in `slot`."""
+    """A dimension that depends on the robot: `times` an attribute of the model, in `slot` of an array of `pack`."""
 
     attribute: str
     slot: int
@@ -67,7 +68,7 @@ class _Parts(NamedTuple):
     fails
         Whether it can.
     fits
-        Whether an output has the shape for a packed arm.
+        Whether an output has the shape for an array of `pack`.
     work
         Its scratch memory.
     named
@@ -84,7 +85,7 @@ class _Parts(NamedTuple):
 def compiled_forms(
     name: str, kernel: Compiled, inputs: int, output: Shape, work: Workspace, fails: bool
 ) -> tuple[Compiled, Compiled]:
-    """The packed and the batch form of a kernel.
+    """The forms of a kernel for one state and for a batch.
 
     Parameters
     ----------
@@ -239,6 +240,21 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         return fault
 
     return in_place_kernel(named(packed)), threaded_kernel(named(batch))
+
+
+def either_form(name: str, kernel: Compiled, plain: Compiled, mimic: Compiled) -> Compiled:
+    """One form for one state of three inputs, of those for arms without and with mimic joints."""
+
+    def packed(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
+        code = refusal_of_position(array, q)
+        if code != OK:
+            return code
+        if head_of(array, MIMIC) != 0:
+            return int(mimic(array, q, qd, x, out))
+        return int(plain(array, q, qd, x, out))
+
+    packed.__module__, packed.__qualname__ = kernel.__module__, f"{name}_either"
+    return in_place_kernel(packed)
 
 
 _FORMS = {1: _of_one, 2: _of_two, 3: _of_three}

@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, 
 from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
-from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms
+from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms, either_form
 from rne_dynamics.errors import ModelError, no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import OK
@@ -46,7 +46,7 @@ class Declared:
     output
         Shape of its output, of `Size` and numbers.
     packed
-        ``packed(array, *inputs, out)`` computes it for one state of a packed arm, see `compiled_forms`.
+        ``packed(array, *inputs, out)`` computes it for one state of an array of `pack`, see `compiled_forms`.
     plain
         Its checked function.
     options
@@ -74,7 +74,7 @@ class Declared:
         self.bound = bound or BOUND_FORMS[len(inputs)]
 
     def function(self, robot: RobotModel) -> Sealed:
-        """The packed form for a robot, to be called from Python."""
+        """The form for one state of a robot, to be called from Python."""
         return self.sealed
 
     def shape(self, robot: RobotModel) -> tuple[int, ...]:
@@ -129,6 +129,8 @@ class Quantity(Declared):
         packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault))
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options)
+        if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
+            self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic, self.parts = fault, mimic, parts
         if parts is not None:
             form, named = self.bound, parts
@@ -139,19 +141,20 @@ class Quantity(Declared):
         return self.mimic if self.mimic is not None and robot.has_mimic else self
 
     def function(self, robot: RobotModel) -> Sealed:
-        """The packed form for a robot, to be called from Python."""
+        """The form for one state of a robot, to be called from Python."""
         return self.for_robot(robot).sealed
 
-    def check(self, robot: RobotModel, fault: int) -> None:
-        """Raise `SingularInertiaError` for what the batch form returned."""
+    def fill(self, robot: RobotModel, base: Array, *rows: Array) -> None:
+        """Fill the last of checked rows from the others by the batch form; `SingularInertiaError` where it fails."""
+        chosen = self.for_robot(robot)
+        fault = chosen.batch(robot.topology, robot.parameters, base, *rows)
         if fault >= 0:
-            raise no_inertia(getattr(robot, self.for_robot(robot)._fault)[fault], robot.name)
+            raise no_inertia(getattr(robot, chosen._fault)[fault], robot.name)
 
     def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
         """The outputs of checked rows by the batch form: an `Engine`."""
         out = np.empty((len(rows[0]), *self.shape(robot)))
-        batch = self.for_robot(robot).batch
-        self.check(robot, batch(robot.topology, robot.parameters, base, *rows, out))
+        self.fill(robot, base, *rows, out)
         return out
 
     def answer(
@@ -178,7 +181,7 @@ class Quantity(Declared):
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))
 
     def public(self, function: F) -> F:
-        """Make a public function quick: one state in contiguous arrays, no options, goes to the packed form at once.
+        """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
 
         All other calls go to `function`, which has the same arguments and returns `answer`.
         """
@@ -188,7 +191,7 @@ class Quantity(Declared):
         return cast(F, made)
 
     def prepare(self, robot: object) -> bool:
-        """Compile the packed form for a robot; False where that was done before, or the robot has none."""
+        """Compile the form for one state of a robot; False where that was done before, or the robot has none."""
         return isinstance(robot, RobotModel) and self.function(robot).prepare()
 
     def sizes(self) -> Callable[[Any], Any]:

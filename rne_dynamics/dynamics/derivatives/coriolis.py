@@ -13,11 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
-from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.declared.arm import Arm, with_rest
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -25,8 +24,8 @@ from rne_dynamics.dynamics.derivatives.ground_motion import (
     OFFSET,
     WORK_COLUMNS,
     add_to_parent,
+    axes_work,
     composite_at,
-    first_axes,
     flow_back,
     flow_times,
     gear,
@@ -35,22 +34,6 @@ from rne_dynamics.dynamics.derivatives.ground_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    axes_part,
-    first_of,
-    head_of,
-    no_motion_of,
-    parameters_of,
-    refusal,
-    rest_of,
-    shared,
-    topology_of,
-    work_part,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, wrench_at
 from rne_dynamics.spatial.rigid import momentum_of
@@ -92,61 +75,25 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    q: Array,
-    qd: Array,
-    C: Array,
-    base: Array,
-    no_acceleration: Array,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        C[b] = 0.0
-        ground_motion(topology, parameters, base, q[b], qd[b], no_acceleration, first, work, axes)
-        for i in range(topology.shape[0]):
-            put_body(parameters, i, work)
-        for i in range(topology.shape[0] - 1, -1, -1):
-            _pairs(topology, parameters, i, first, work, axes, C[b])
-            add_to_parent(topology, i, work)
-
-
-@kernel
-def coriolis_batch(topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, C: Array) -> None:
-    """Fill C (B, n, n) for the rows of q (B, nq) and qd (B, n)."""
-    bodies = topology.shape[0]
-    base, no_acceleration = np.zeros(12), np.zeros(qd.shape[1])
-    first = first_axes(topology)
-    work = np.empty((bodies + 1, WORK_COLUMNS))
-    axes = np.empty((first[bodies], AXIS_COLUMNS))
-    _rows(topology, parameters, q, qd, C, base, no_acceleration, first, work, axes)
-
-
-_work_of, _axes_of = work_part(WORK_COLUMNS), axes_part(AXIS_COLUMNS)
-
-
 @in_place_kernel
-def coriolis_matrix_packed(arm: Array, q: Array, qd: Array, C: Array) -> int:
-    """Fill C (n, n) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal(arm, q, qd, qd)
-    if code != OK:
-        return code
-    n = head_of(arm, COORDINATES)
-    if C.shape[0] != n or C.shape[1] != n:
-        return WRONG_SHAPE
-    if shared(C, arm, q, qd, qd):
-        return OVERLAPPING
-    rows, rates, out = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(C, (1, n, n))
-    topology, parameters, first = topology_of(arm), parameters_of(arm), first_of(arm)
-    base, rest, work, axes = no_motion_of(arm), rest_of(arm), _work_of(arm), _axes_of(arm)
-    _rows(topology, parameters, rows, rates, out, base, rest, first, work, axes)
-    return OK
+def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
+    """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
+    topology, parameters, _, _, ((first, work, axes), no_acceleration, still) = arm
+    C[:, :] = 0.0
+    ground_motion(topology, parameters, still, q, qd, no_acceleration, first, work, axes)
+    for i in range(topology.shape[0]):
+        put_body(parameters, i, work)
+    for i in range(topology.shape[0] - 1, -1, -1):
+        _pairs(topology, parameters, i, first, work, axes, C)
+        add_to_parent(topology, i, work)
 
 
+CORIOLIS_MATRIX = Quantity(
+    "coriolis_matrix", coriolis_kernel, ("q", "qd"), (N, N), with_rest(axes_work(WORK_COLUMNS, AXIS_COLUMNS))
+)
+
+
+@CORIOLIS_MATRIX.public
 def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     """The Coriolis matrix C(q, q̇): C q̇ are the velocity efforts `bias_torque` − `gravity_torque`, and C + Cᵀ = Ṁ.
 
@@ -171,13 +118,4 @@ def coriolis_matrix(robot: RobotModel, q: ArrayLike, qd: ArrayLike) -> Array:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
-    C = np.empty((robot.n, robot.n))
-    if quick(CORIOLIS_MATRIX.sealed, robot.packed, q, qd, C):
-        return C
-    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
-    C = np.empty((positions.shape[0], robot.n, robot.n))
-    coriolis_batch(robot.topology, robot.parameters, positions, velocities, C)
-    return C.reshape((*lead, robot.n, robot.n))
-
-
-CORIOLIS_MATRIX = Declared("coriolis_matrix", ("q", "qd"), (N, N), coriolis_matrix_packed, coriolis_matrix)
+    return CORIOLIS_MATRIX.answer(robot, q, qd)

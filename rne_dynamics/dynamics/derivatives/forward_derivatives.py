@@ -24,8 +24,8 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Declared
-from rne_dynamics.dynamics.derivatives.inverse_derivatives import inverse_derivatives_batch, inverse_derivatives_packed
-from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, forward_dynamics_packed, nasser_or_composite
+from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
+from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
@@ -54,6 +54,9 @@ class ForwardDynamicsDerivatives(NamedTuple):
     q: Array
     qd: Array
     tau: Array
+
+
+_forward_dynamics, _inverse_derivatives = FORWARD_DYNAMICS.packed, INVERSE_DYNAMICS_DERIVATIVES.packed
 
 
 @helper
@@ -148,41 +151,41 @@ def _solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
 
 @kernel
 def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
-    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
+    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (B, 3, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
     before = np.empty(n, np.int64)
     _elimination_tree(topology, before)
     L = np.empty((n, n))
-    for b in range(out.shape[1]):
+    for b in range(out.shape[0]):
         for i in range(n):
             for k in range(n):
-                L[i, k] = out[2, b, i, k]
-                out[0, b, i, k] = -out[0, b, i, k]
-                out[1, b, i, k] = -out[1, b, i, k]
-                out[2, b, i, k] = 1.0 if i == k else 0.0
+                L[i, k] = out[b, 2, i, k]
+                out[b, 0, i, k] = -out[b, 0, i, k]
+                out[b, 1, i, k] = -out[b, 1, i, k]
+                out[b, 2, i, k] = 1.0 if i == k else 0.0
         singular = _factor(L, before)
         if singular >= 0:
             return singular
         for part in range(3):
-            _solve_rows(L, before, out[part, b])
+            _solve_rows(L, before, out[b, part])
     return -1
 
 
 @kernel
 def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
     """`forward_derivatives_packed` where the acceleration that the efforts give is known."""
-    code = inverse_derivatives_packed(arm, q, qd, qdd, out)
+    code: int = _inverse_derivatives(arm, q, qd, qdd, out)
     if code == OK:
         n = out.shape[1]
-        if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
+        if accelerations_from_efforts(topology_of(arm), shaped(out, (1, 3, n, n))) >= 0:
             code = NO_INERTIA
     return code
 
 
 @kernel
 def forward_derivatives_packed(arm: Array, q: Array, qd: Array, tau: Array, qdd: Array, out: Array) -> int:
-    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as `inverse_derivatives_packed`."""
-    code = forward_dynamics_packed(arm, q, qd, tau, qdd)
+    """Fill `qdd` (n,), and `out` (3, n, n) with ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; otherwise as other `compiled` functions."""
+    code: int = _forward_dynamics(arm, q, qd, tau, qdd)
     if code != OK:
         return code
     return derivatives_at_acceleration(arm, q, qd, qdd, out)
@@ -235,13 +238,13 @@ def forward_dynamics_derivatives(
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
-    accelerations = nasser_or_composite(robot, base, positions, velocities, efforts, loads)
-    out = np.empty((3, positions.shape[0], robot.n, robot.n))
-    inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
+    accelerations = FORWARD_DYNAMICS.compute(robot, base, positions, velocities, efforts, loads)
+    out = INVERSE_DYNAMICS_DERIVATIVES.compute(robot, base, positions, velocities, accelerations, loads)
     coordinate = accelerations_from_efforts(robot.topology, out)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
-    return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
+    parts = np.ascontiguousarray(np.moveaxis(out, 1, 0))
+    return ForwardDynamicsDerivatives(*parts.reshape((3, *lead, robot.n, robot.n)))
 
 
 def _bound(made_of: BoundParts) -> Bound:

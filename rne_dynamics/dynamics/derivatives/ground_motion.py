@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper
+from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, placement_at_turn, put_joint_turns
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import axes_part, first_of, work_part
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import (
     NONE,
@@ -71,6 +73,10 @@ ROTATION, OFFSET, MOTION, RATE, BODY, MOMENTUM, FLOW, WRENCH, WORK_COLUMNS = col
 AXIS, AXIS_COLUMNS = columns(6)
 
 
+#: Where each body's axes start; a row for each body and one more; a row for each axis.
+AxesWork = tuple[NDArray[np.int64], Array, Array]
+
+
 @helper
 def first_axes(topology: NDArray[np.int64]) -> NDArray[np.int64]:
     """Where each body's axes start in the array of axes (six for a floating joint, else one), and their number."""
@@ -78,6 +84,22 @@ def first_axes(topology: NDArray[np.int64]) -> NDArray[np.int64]:
     for i in range(topology.shape[0]):
         first[i + 1] = first[i] + (6 if topology[i, KIND] == FLOATING else 1)
     return first
+
+
+def axes_work(columns: int, axes_columns: int) -> Workspace:
+    """Scratch memory: `first_axes`, (bodies + 1, columns), and (axes, axes_columns)."""
+    work_of, axes_of = work_part(columns), axes_part(axes_columns)
+
+    @in_place_helper
+    def part(array: Array) -> AxesWork:
+        return first_of(array), work_of(array), axes_of(array)
+
+    @helper
+    def new(topology: NDArray[np.int64]) -> AxesWork:
+        bodies, first = topology.shape[0], first_axes(topology)
+        return first, np.empty((bodies + 1, columns)), np.empty((first[bodies], axes_columns))
+
+    return Workspace(part, new)
 
 
 @helper

@@ -22,12 +22,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.bound_forms import bound_of_three, in_parts
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.dynamics.declared.arguments import Wrenches
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N as COUNT
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -37,8 +37,8 @@ from rne_dynamics.dynamics.derivatives.ground_motion import (
     WRENCH,
     add_force_to_parent,
     add_to_parent,
+    axes_work,
     composite_at,
-    first_axes,
     flow_back,
     flow_times,
     gear,
@@ -49,22 +49,6 @@ from rne_dynamics.dynamics.derivatives.ground_motion import (
 )
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, ROTOR, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    axes_part,
-    base_of,
-    first_of,
-    head_of,
-    no_loads_of,
-    parameters_of,
-    refusal,
-    shared,
-    topology_of,
-    work_part,
-)
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 from rne_dynamics.spatial.pairs import motion_cross, pair_at, plus, power, put_pair, scaled, wrench_at, wrench_cross
@@ -152,27 +136,11 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@in_place_helper
-def inverse_derivatives_kernel(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-    dq: Array,
-    dqd: Array,
-    M: Array,
-) -> None:
-    """Fill dq, dqd and M, each (n, n), for one state.
-
-    Arguments as for `inverse_dynamics_kernel`, with `first` of `first_axes`, work (bodies + 1, WORK_COLUMNS) and
-    axes (first[−1], _COLUMNS).
-    """
+@in_place_kernel
+def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> None:
+    """Fill `out` (3, n, n) with ∂τ/∂q, ∂τ/∂q̇ and M for one state: q (nq,), qd and qdd (n,)."""
+    topology, parameters, base, wrenches, (first, work, axes) = arm
+    dq, dqd, M = out[0], out[1], out[2]
     bodies = topology.shape[0]
     for row in range(M.shape[0]):
         for k in range(M.shape[0]):
@@ -193,88 +161,13 @@ def inverse_derivatives_kernel(
         add_force_to_parent(topology, i, work)
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    out: Array,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        inverse_derivatives_kernel(
-            topology,
-            parameters,
-            base[b if base.shape[0] > 1 else 0],
-            q[b],
-            qd[b],
-            qdd[b],
-            wrenches[b if wrenches.shape[0] > 1 else 0],
-            first,
-            work,
-            axes,
-            out[0, b],
-            out[1, b],
-            out[2, b],
-        )
+INVERSE_DYNAMICS_DERIVATIVES = Quantity(
+    "inverse_dynamics_derivatives", inverse_derivatives_kernel, ("q", "qd", "qdd"), (3, COUNT, COUNT),
+    axes_work(WORK_COLUMNS, _COLUMNS), base_motion=True, parts=InverseDynamicsDerivatives,
+)  # fmt: skip
 
 
-@kernel
-def inverse_derivatives_batch(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    wrenches: Array,
-    out: Array,
-) -> None:
-    """`inverse_derivatives_kernel` over rows: shapes as for `inverse_dynamics_batch`; out (3, B, n, n): dq, dqd, M."""
-    first = first_axes(topology)
-    work = np.empty((topology.shape[0] + 1, WORK_COLUMNS))
-    axes = np.empty((first[topology.shape[0]], _COLUMNS))
-    _rows(topology, parameters, base, q, qd, qdd, wrenches, out, first, work, axes)
-
-
-_work_of, _axes_of = work_part(WORK_COLUMNS), axes_part(_COLUMNS)
-
-
-@in_place_kernel
-def inverse_derivatives_packed(arm: Array, q: Array, qd: Array, qdd: Array, out: Array) -> int:
-    """Fill `out` (3, n, n) with ∂τ/∂q, ∂τ/∂q̇, M for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal(arm, q, qd, qdd)
-    if code != OK:
-        return code
-    n = head_of(arm, COORDINATES)
-    if out.shape[0] != 3 or out.shape[1] != n or out.shape[2] != n:
-        return WRONG_SHAPE
-    if shared(out, arm, q, qd, qdd):
-        return OVERLAPPING
-    inverse_derivatives_kernel(
-        topology_of(arm),
-        parameters_of(arm),
-        base_of(arm),
-        q,
-        qd,
-        qdd,
-        no_loads_of(arm),
-        first_of(arm),
-        _work_of(arm),
-        _axes_of(arm),
-        out[0],
-        out[1],
-        out[2],
-    )
-    return OK
-
-
+@INVERSE_DYNAMICS_DERIVATIVES.public
 def inverse_dynamics_derivatives(
     robot: RobotModel,
     q: ArrayLike,
@@ -308,20 +201,6 @@ def inverse_dynamics_derivatives(
     ModelError
         An unknown link in `wrenches`.
     """
-    if wrenches is None and base_motion is None:
-        out = np.empty((3, robot.n, robot.n))
-        if quick(INVERSE_DYNAMICS_DERIVATIVES.sealed, robot.packed, q, qd, qdd, out):
-            return InverseDynamicsDerivatives(out[0], out[1], out[2])
-    lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
-    base = packed_base(robot, base_motion, lead)
-    loads = bodies_wrenches(robot, wrenches, lead)
-    out = np.empty((3, positions.shape[0], robot.n, robot.n))
-    inverse_derivatives_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, loads, out)
-    return InverseDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
-
-
-INVERSE_DYNAMICS_DERIVATIVES = Declared(
-    "inverse_dynamics_derivatives", ("q", "qd", "qdd"), (3, COUNT, COUNT), inverse_derivatives_packed,
-    inverse_dynamics_derivatives, ("base_motion",),
-    bound=lambda made_of: in_parts(bound_of_three(made_of), InverseDynamicsDerivatives),
-)  # fmt: skip
+    return InverseDynamicsDerivatives(
+        *INVERSE_DYNAMICS_DERIVATIVES.answer(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
+    )

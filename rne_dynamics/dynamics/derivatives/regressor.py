@@ -12,16 +12,13 @@ of body i:
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
-from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.forms import BODIES as ROBOT_BODIES
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.compiling.jit import helper, in_place_kernel
+from rne_dynamics.dynamics.declared.arm import Arm
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.forms import BODIES, N
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.ground_motion import (
     AXIS,
     AXIS_COLUMNS,
@@ -29,29 +26,13 @@ from rne_dynamics.dynamics.derivatives.ground_motion import (
     OFFSET,
     RATE,
     ROTATION,
-    first_axes,
+    axes_work,
     gear,
     ground_motion,
 )
 from rne_dynamics.dynamics.derivatives.ground_motion import BODY as MOTION_COLUMNS
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import INERTIA, MASS, PARENT, VELOCITY_INDEX
-from rne_dynamics.model.packed_arm import (
-    BODIES,
-    COORDINATES,
-    OK,
-    OVERLAPPING,
-    WRONG_SHAPE,
-    axes_part,
-    base_row_of,
-    first_of,
-    head_of,
-    parameters_of,
-    refusal,
-    shared,
-    topology_of,
-    work_part,
-)
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.pairs import Pair, motion_at, pair_at, turned_back
@@ -79,73 +60,37 @@ def _add_powers(s: float, S: Pair, acceleration: Pair, w: Vector, Y: Array, row:
     Y[row, column + 9] += s * (b[2] * dw[2] + c[2] * w[2])
 
 
-@in_place_helper
-def _rows(
-    topology: NDArray[np.int64],
-    parameters: Array,
-    base: Array,
-    q: Array,
-    qd: Array,
-    qdd: Array,
-    Y: Array,
-    first: NDArray[np.int64],
-    work: Array,
-    axes: Array,
-) -> None:
-    for b in range(q.shape[0]):
-        Y[b] = 0.0
-        ground_motion(topology, parameters, base[b if base.shape[0] > 1 else 0], q[b], qd[b], qdd[b], first, work, axes)
-        for i in range(topology.shape[0]):
-            R = matrix_at(work, i, ROTATION)
-            V, rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
-            point = add(rate[0], cross(V[1], V[0])), rate[1]  # the origin's acceleration as a point
-            w, acceleration = rotate_back(R, V[1]), turned_back(R, point)
-            arm = ZERO  # from the origin of body j to that of body i
-            j = i
-            while j >= 0:
-                row = topology[j, VELOCITY_INDEX]
-                ratio = gear(topology, parameters, j)
-                for axis in range(first[j], first[j + 1]):
-                    S = turned_back(R, motion_at(pair_at(axes, axis, AXIS), arm))
-                    _add_powers(ratio, S, acceleration, w, Y[b], row, PARAMETERS * i)
-                    row += 1
-                arm = add(arm, vector_at(work, j, OFFSET))
-                j = topology[j, PARENT]
-
-
-@kernel
-def regressor_batch(
-    topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, qdd: Array, Y: Array
-) -> None:
-    """Fill Y (B, n, 10·bodies); base (1 or B, 12), q (B, nq), qd and qdd (B, n)."""
-    bodies = topology.shape[0]
-    first = first_axes(topology)
-    work = np.empty((bodies + 1, MOTION_COLUMNS))
-    axes = np.empty((first[bodies], AXIS_COLUMNS))
-    _rows(topology, parameters, base, q, qd, qdd, Y, first, work, axes)
-
-
-_work_of, _axes_of = work_part(MOTION_COLUMNS), axes_part(AXIS_COLUMNS)
-
-
 @in_place_kernel
-def regressor_packed(arm: Array, q: Array, qd: Array, qdd: Array, Y: Array) -> int:
-    """Fill Y (n, 10·bodies) for one state of a packed arm (`compiled`); `OK`, or why not."""
-    code = refusal(arm, q, qd, qdd)
-    if code != OK:
-        return code
-    n, width = head_of(arm, COORDINATES), PARAMETERS * head_of(arm, BODIES)
-    if Y.shape[0] != n or Y.shape[1] != width:
-        return WRONG_SHAPE
-    if shared(Y, arm, q, qd, qdd):
-        return OVERLAPPING
-    topology, parameters = topology_of(arm), parameters_of(arm)
-    rows, rates, accelerations = shaped(q, (1, q.shape[0])), shaped(qd, (1, n)), shaped(qdd, (1, n))
-    base, out, first = base_row_of(arm), shaped(Y, (1, n, width)), first_of(arm)
-    _rows(topology, parameters, base, rows, rates, accelerations, out, first, _work_of(arm), _axes_of(arm))
-    return OK
+def regressor_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, Y: Array) -> None:
+    """Fill Y (n, 10·bodies) for one state: q (nq,), qd and qdd (n,)."""
+    topology, parameters, base, _, (first, work, axes) = arm
+    Y[:, :] = 0.0
+    ground_motion(topology, parameters, base, q, qd, qdd, first, work, axes)
+    for i in range(topology.shape[0]):
+        R = matrix_at(work, i, ROTATION)
+        V, rate = pair_at(work, i, MOTION), pair_at(work, i, RATE)
+        point = add(rate[0], cross(V[1], V[0])), rate[1]  # the origin's acceleration as a point
+        w, acceleration = rotate_back(R, V[1]), turned_back(R, point)
+        reach = ZERO  # from the origin of body j to that of body i
+        j = i
+        while j >= 0:
+            row = topology[j, VELOCITY_INDEX]
+            ratio = gear(topology, parameters, j)
+            for axis in range(first[j], first[j + 1]):
+                S = turned_back(R, motion_at(pair_at(axes, axis, AXIS), reach))
+                _add_powers(ratio, S, acceleration, w, Y, row, PARAMETERS * i)
+                row += 1
+            reach = add(reach, vector_at(work, j, OFFSET))
+            j = topology[j, PARENT]
 
 
+REGRESSOR = Quantity(
+    "regressor", regressor_kernel, ("q", "qd", "qdd"), (N, PARAMETERS * BODIES),
+    axes_work(MOTION_COLUMNS, AXIS_COLUMNS), base_motion=True,
+)  # fmt: skip
+
+
+@REGRESSOR.public
 def regressor(
     robot: RobotModel, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, *, base_motion: BaseMotion | None = None
 ) -> Array:
@@ -170,15 +115,7 @@ def regressor(
     ArgumentError
         Wrong shapes, NaN or infinity, or a base motion for a floating base.
     """
-    if base_motion is None:
-        Y = np.empty((robot.n, PARAMETERS * robot.bodies))
-        if quick(REGRESSOR.sealed, robot.packed, q, qd, qdd, Y):
-            return Y
-    lead, (positions, velocities, accelerations) = state_arrays(robot, q=q, qd=qd, qdd=qdd)
-    base = packed_base(robot, base_motion, lead)
-    Y = np.empty((positions.shape[0], robot.n, PARAMETERS * robot.bodies))
-    regressor_batch(robot.topology, robot.parameters, base, positions, velocities, accelerations, Y)
-    return Y.reshape((*lead, robot.n, PARAMETERS * robot.bodies))
+    return REGRESSOR.answer(robot, q, qd, qdd, base_motion=base_motion)
 
 
 def inertial_parameters(robot: RobotModel) -> Array:
@@ -190,8 +127,3 @@ def inertial_parameters(robot: RobotModel) -> Array:
     """
     check_loaded(robot)
     return robot.parameters[:, MASS : INERTIA + 6].flatten()
-
-
-REGRESSOR = Declared(
-    "regressor", ("q", "qd", "qdd"), (N, PARAMETERS * ROBOT_BODIES), regressor_packed, regressor, ("base_motion",)
-)

@@ -1,4 +1,4 @@
-"""Where the numbers of the differential-algebraic equations stand: sparsity from the topology alone.
+"""Sparsity of the differential-algebraic equations, from the topology alone.
 
 The unknowns of one state are, for every body i, the wrench F_i that its parent exerts on it through the joint and the
 acceleration a_i of its frame (each 6), and the joint accelerations q̈ (n). The equations are, for every body, the

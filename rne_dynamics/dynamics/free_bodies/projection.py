@@ -36,7 +36,7 @@ def consistent(robot: RobotModel, states: BodyStates) -> BodyStates:
     ArgumentError
         Arrays of a wrong shape, NaN or infinity.
     SimulationError
-        Poses from which the joints cannot be closed; names the joint that gapes most.
+        Poses from which the joints cannot be closed; names the joint with the largest closure error.
     SingularInertiaError
         A joint that moves no inertia; names it.
     """

@@ -52,7 +52,7 @@ class BodyStates:
     twist
         Velocity of the origin and angular velocity in the body's own axes; shape (bodies, 6).
     near
-        Joint positions once read off; angles are told apart by full turns as those nearest to these; shape (nq,).
+        Joint positions once read off; full turns are added to angles so that they come nearest to these; shape (nq,).
     """
 
     position: Array

@@ -35,7 +35,7 @@ def integrate_configuration_kernel(topology: NDArray[np.int64], q: Array, step: 
             b = 1.0 / 6.0 - angle * angle / 120.0
         else:
             half_sinc = np.sin(0.5 * angle) / angle
-            b = (angle - np.sin(angle)) / angle**3  # times angle² below, so that its lost digits do not count
+            b = (angle - np.sin(angle)) / (angle * angle * angle)  # times angle² below: its lost digits do not count
         a = 2.0 * half_sinc * half_sinc  # (1 − cos φ)/φ², whose difference would lose half of the digits
         swept = cross(phi, v)
         moved = add(v, add(scale(a, swept), scale(b, cross(phi, swept))))

@@ -13,7 +13,7 @@ carry its multiplier.
 The document's joints move along one axis. For a floating joint the columns follow the body's own axes, and a partial
 derivative displaces the body while the joint's own twist stays fixed in the parent: the transpositional relation
 δu = d(δπ)/dt + u × δπ turns Lagrange's equations for coordinates into those for components of velocity by just this
-change. A joint of one axis cannot tell the difference.
+change. For a joint of one axis both are the same.
 
 Nothing here comes from the Newton–Euler side of the package (test/unit/dynamics/test_lagrange.py looks).
 """
@@ -176,7 +176,7 @@ def add_link(
     Parameters
     ----------
     topology, parameters
-        Packed model (`rne_dynamics.model.layout`).
+        The model (`rne_dynamics.model.layout`).
     i
         The body; its parent has been added before.
     centre

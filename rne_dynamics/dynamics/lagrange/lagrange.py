@@ -2,7 +2,7 @@
 
 Each link adds its share Z_i to W and Ż_i to Ẇ, its ∂T_i/∂q and its weight (26)–(54); then V = Y + ∂T/∂q − Ẇ q̇, less ṡ
 on a base in prescribed motion. The columns come from `lagrange_columns`. The document works along a chain of joints
-with a rotation and a translation; here they stand in any tree. O(n³), and independent of every other engine of the
+with a rotation and a translation; here they are in any tree. O(n³), and independent of every other engine of the
 package.
 """
 
@@ -164,7 +164,7 @@ def lagrange_kernel(
     Parameters
     ----------
     topology, parameters
-        Packed model (`rne_dynamics.model.layout`).
+        The model (`rne_dynamics.model.layout`).
     field
         Acceleration that gravity gives, in base axes, shape (3,); the base does not turn.
     q, qd

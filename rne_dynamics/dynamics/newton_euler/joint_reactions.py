@@ -75,7 +75,7 @@ def joint_reactions_bodies(robot: RobotModel, base: Array, q: Array, qd: Array, 
 
 @dataclass(frozen=True, eq=False)
 class JointReactions:
-    """What every joint carries: the force and moment that the parent link exerts on the child link through it.
+    """Reaction of every joint: the force and moment that the parent link exerts on the child link through it.
 
     Theorem 4.17 of document 001: a joint with d degrees of freedom carries 6 − d constraint components, which do no
     work on its motion, and d actuated ones. `constraint` and `actuated` are these two parts; their sum is the wrench.
@@ -230,7 +230,7 @@ def _links_need(
 
 
 def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
-    """From the tips inward, add to every link what the joints it carries hand on to it."""
+    """From the tips inward, add to every link the reactions of the joints attached to it."""
     R = work[:, :, PLACEMENT][..., :9].reshape(*work.shape[:2], 3, 3)
     f = _times(R, work[:, :, REACTION][..., :3])
     n = _times(R, work[:, :, REACTION][..., 3:]) + np.cross(work[:, :, PLACEMENT][..., 9:], f)
@@ -239,7 +239,7 @@ def _gather(robot: RobotModel, work: Array, need: dict[str, Array]) -> None:
         if joint.kind is JointKind.FIXED:  # both links share a body, and with it the frame
             need[joint.parent] += need[joint.child]
         else:
-            bodies = 3 if joint.kind is JointKind.PLANAR else 1  # the first of them hangs on the parent
+            bodies = 3 if joint.kind is JointKind.PLANAR else 1  # the first of them is attached to the parent
             need[joint.parent] += handed_on[:, robot.links[joint.child].body - (bodies - 1)]
 
 

@@ -99,8 +99,8 @@ def inverse_dynamics_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, tau: Arra
 
 @in_place_kernel
 def bias_torque_kernel(arm: Arm, q: Array, qd: Array, tau: Array) -> None:
-    """`inverse_dynamics_kernel` at zero acceleration; `arm.work` has its work memory and zeros (n,)."""
-    work, rest = arm.work
+    """`inverse_dynamics_kernel` at zero acceleration; `arm.work` is of `with_rest`."""
+    work, rest, _ = arm.work
     inverse_dynamics_kernel(Arm(arm.topology, arm.parameters, arm.base, arm.wrenches, work), q, qd, rest, tau)
 
 

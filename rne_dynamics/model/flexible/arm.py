@@ -164,7 +164,6 @@ class FlexibleArm(OnTree, Rebuilt):
 
 #: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
 AnyRobot = RigidRobot | FlexibleArm
-AnyMachine = AnyRobot
 
 
 def rigid(machine: AnyRobot) -> RigidRobot:

@@ -141,9 +141,8 @@ def accelerations(
         tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
     if loops is None and flex is None and not any_locked and not plant.mimic:
-        failed = nasser_kernel(
-            plant.topology, plant.parameters, memory.base, q, qd, tau, plant.wrenches, memory.work, qdd
-        )
+        arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, memory.work)
+        failed = nasser_kernel(arm, q, qd, tau, qdd)
         return bool(failed < 0)
     if not mass_and_bias(plant, loops, flex, memory, q, qd, 0.0, memory.M):
         return False

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import sys
+from runpy import run_module
+
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 from support.errors import relative_error
 
 import rne_dynamics as rne
+from rne_dynamics import bound
 from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.dynamics import quantities
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS, mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
-from rne_dynamics.dynamics.declared.bound_forms import BoundParts
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.straight_line.machine_code import processor
 
 PUMA = rne.load_urdf("puma560")
 
@@ -47,12 +52,25 @@ def test_all_forms_come_from_the_declaration():
     assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out) == rne.compiled.OK
     assert relative_error(out, expected[1]) < 1e-14
     assert DOUBLED.packed(rne.compiled.pack(PUMA), q[1], out[:5].copy()) == rne.compiled.WRONG_SHAPE
-    f = DOUBLED.bound(
-        BoundParts(DOUBLED.function(PUMA).call, rne.compiled.pack(PUMA), DOUBLED.shape(PUMA), lambda out, q: None, PUMA)
-    )
-    assert f(q[2], out=out) is out
-    assert relative_error(out, expected[2]) < 1e-14
     assert doubled.__doc__ == "Twice the mass matrix."
+
+
+def test_an_entry_in_the_list_gives_bind_batches_and_the_compiled_function(monkeypatch):
+    listed = {**QUANTITIES, "doubled": DOUBLED}
+    monkeypatch.setattr(quantities, "QUANTITIES", listed)
+    monkeypatch.setattr(bound, "QUANTITIES", listed)
+    q, out = np.random.default_rng(1).normal(size=(9, 6)), np.empty((6, 6))
+    expected = 2.0 * rne.mass_matrix(PUMA, q)
+    assert rne.bind(PUMA, "doubled")(q[2], out=out) is out
+    assert relative_error(out, expected[2]) < 1e-14
+    for engine in ("straight_line", "general"):
+        f = rne.bind(PUMA, "doubled", batch=engine)
+        assert f.engine == ("general" if processor() is None else engine)
+        assert relative_error(f(q), expected) < 1e-12
+    monkeypatch.delitem(sys.modules, "rne_dynamics.dynamics.compiled")
+    names = run_module("rne_dynamics.dynamics.compiled")  # `rne.compiled`, made anew with this list
+    assert names["doubled"] is DOUBLED.packed
+    assert "doubled" in names["__all__"]
 
 
 def test_its_errors_are_those_of_every_quantity():
@@ -60,7 +78,7 @@ def test_its_errors_are_those_of_every_quantity():
         doubled(PUMA, np.zeros(5))
     with pytest.raises(ArgumentError, match=r"q\[0\] is nan"):
         doubled(PUMA, np.full(6, np.nan))
-    with pytest.raises(ArgumentError, match="robot is the str 'puma560'; load it first"):
+    with pytest.raises(ArgumentError, match="robot is the str 'puma560', not a loaded model; load it first"):
         doubled("puma560", np.zeros(6))  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="missing 1 required positional argument: 'q'"):
         doubled(PUMA)  # type: ignore[call-arg]

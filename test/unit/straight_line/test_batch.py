@@ -12,26 +12,26 @@ from support.robots import robot as load
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import shipped_robots
+from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
 from rne_dynamics.straight_line.machine_code import loaded, object_code, processor
-from rne_dynamics.straight_line.quantities import ARGUMENTS
 from rne_dynamics.straight_line.trace import trace
 
 CASES = (
-    *(("puma560", "fixed", quantity) for quantity in ARGUMENTS),
-    *(("panda.urdf", "fixed", quantity) for quantity in ARGUMENTS),  # fingers that mimic, prismatic ones
+    *(("puma560", "fixed", quantity) for quantity in batched()),
+    *(("panda.urdf", "fixed", quantity) for quantity in batched()),  # fingers that mimic, prismatic ones
     *((name, "fixed", "inverse_dynamics") for name in (*shipped_robots(), "ur5_robot.urdf") if name != "puma560"),
-    *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in ARGUMENTS),
+    *(("hextilt_flying_arm_5.urdf", "floating", quantity) for quantity in batched()),
 )
 
 
 def states(robot, quantity, count, seed=0):
     rng = np.random.default_rng(seed)
     q = rne.random_configuration(robot, rng, count)
-    return [q, *(rng.normal(size=(count, robot.n)) for _ in ARGUMENTS[quantity][1:])]
+    return [q, *(rng.normal(size=(count, robot.n)) for _ in QUANTITIES[quantity].inputs[1:])]
 
 
 def terms_size(robot, quantity, rows):
@@ -52,7 +52,7 @@ def test_answers_are_the_plain_functions(name, base, quantity):
 
 
 @pytest.mark.parametrize("engine", ["straight_line", "general"])
-@pytest.mark.parametrize("quantity", ARGUMENTS)
+@pytest.mark.parametrize("quantity", batched())
 def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
     for robot in (gripper(), slider()):
         f = rne.bind_batch(robot, quantity, engine=engine, threads=1)
@@ -100,7 +100,7 @@ def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
     f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
     rows = states(robot, "inverse_dynamics", 20)
     rows[argument][13, 4] = bad
-    name = ARGUMENTS["inverse_dynamics"][argument]
+    name = QUANTITIES["inverse_dynamics"].inputs[argument]
     with pytest.raises(ArgumentError, match=rf"{name}\[13, 4\] is {bad} \(joint 'joint5'\); every number must be fin"):
         f(*rows)
 

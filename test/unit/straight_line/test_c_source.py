@@ -13,8 +13,8 @@ from support.errors import relative_error
 from support.robots import robot as load
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line.c_source import c_source
-from rne_dynamics.straight_line.quantities import ARGUMENTS
 from rne_dynamics.straight_line.trace import trace
 
 COMPILER = shutil.which("cc") or shutil.which("gcc")
@@ -30,7 +30,7 @@ def test_compiled_text_agrees(quantity, tmp_path):
         subprocess.run([COMPILER, *options, "-o", library, source, "-lm"], check=True)
         rng = np.random.default_rng(0)
         rows = [rne.random_configuration(robot, rng, 7)]
-        rows += [rng.normal(size=(7, robot.n)) for _ in ARGUMENTS[quantity][1:]]
+        rows += [rng.normal(size=(7, robot.n)) for _ in QUANTITIES[quantity].inputs[1:]]
         expected = getattr(rne, quantity)(robot, *rows)
         found = np.empty_like(expected)
         pointers = [ctypes.c_void_p(array.ctypes.data) for array in (*rows, found)]
