@@ -16,6 +16,8 @@ class Difference:
 
     Parameters
     ----------
+    case
+        Label of the case.
     first, second
         Their names.
     relative
@@ -24,6 +26,7 @@ class Difference:
         Largest `relative` allowed.
     """
 
+    case: str
     first: str
     second: str
     relative: float
@@ -34,13 +37,19 @@ class Difference:
         """Whether they differ by round-off only."""
         return self.relative <= self.tolerance
 
+    def __str__(self) -> str:
+        return (
+            f"DISAGREEMENT: {self.case}: {self.first} and {self.second} are {self.relative:.1e} apart "
+            f"(allowed {self.tolerance:.0e}); not timed"
+        )
+
 
 def differences(case: Case) -> list[Difference]:
     """All pairs of the case that must agree."""
     answers = {c.name: np.asarray(c.answer()) for c in case.contenders if c.answer is not None}
     names = list(answers)
     pairs = [(names[0], other) for other in names[1:]] if case.pairs is None else list(case.pairs)
-    return [Difference(a, b, _relative(answers[a], answers[b]), case.tolerance) for a, b in pairs]
+    return [Difference(case.label, a, b, _relative(answers[a], answers[b]), case.tolerance) for a, b in pairs]
 
 
 def _relative(first: Array, second: Array) -> float:

@@ -50,7 +50,7 @@ def measure(plan: Plan, sections: Sequence[str], repeats: int, progress: Progres
                 continue
             progress(case.label, done / max(total, 1))
             done += 1
-            if results.note_differences(case, differences(case)):
+            if results.note_differences(differences(case)):
                 _take_times(results, case, repeats, QUICK_SLICE if plan.quick else SLICE, order)
     results.seconds = time.monotonic() - began
     return results

@@ -6,8 +6,6 @@ every step of Newton's method costs the same again.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from rne_dynamics.closed_chain.packed import pack, workspace
@@ -44,14 +42,7 @@ def _counted(mechanism: Mechanism, task: int, counter: OperationCounter) -> Oper
     start = run(mechanism, ASSEMBLE, states.q).postures
     moved = States(start, states.base, states.q, states.qd, states.qdd, np.zeros((1, 0, 6)))
     counter.run(
-        rows_kernel, *(_counting(counter, x) for x in (packed, workspace(packed))), task, False,
-        *(_counting(counter, x) for x in (moved, found)),
+        rows_kernel, counter.arrays(packed), counter.arrays(workspace(packed)), task, False, counter.arrays(moved),
+        counter.arrays(found),
     )  # fmt: skip
     return counter.operations
-
-
-def _counting(counter: OperationCounter, arrays: Any) -> Any:
-    """A named tuple with its arrays of floats as arrays of counting numbers."""
-    return type(arrays)(
-        *(counter.array(x) if isinstance(x, np.ndarray) and x.dtype == np.float64 else x for x in arrays)
-    )
