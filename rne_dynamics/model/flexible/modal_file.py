@@ -208,11 +208,7 @@ def _undeformed(file: ArrayFile, factor: float) -> tuple[Inertia, Array]:
         raise DescriptionError(f"{file.path}: {error}") from None
     if not inertia.mass > 0.0:
         file.fail("mass", f"is {inertia.mass} kg; it must be above 0")
-    about = inertia.about_origin
-    C = np.empty((4, 4))
-    C[0, 0], C[0, 1:], C[1:, 0] = inertia.mass, inertia.first_moment, inertia.first_moment
-    C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
-    return inertia, C
+    return inertia, inertia.second_moments
 
 
 def _first_and_second(file: ArrayFile, m: int, factor: float) -> tuple[Array, Array]:
