@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from rne_dynamics.benchmarking import machine
-from rne_dynamics.benchmarking.agreement import differences
-from rne_dynamics.benchmarking.contenders import Case
+from rne_dynamics.benchmarking.contenders import Case, differences
 from rne_dynamics.benchmarking.plan import LeftOut, Plan, missing_peers
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.sections import SECTIONS

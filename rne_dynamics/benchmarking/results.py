@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rne_dynamics.benchmarking.agreement import Difference
-from rne_dynamics.benchmarking.contenders import Case, Contender
+from rne_dynamics.benchmarking.contenders import Case, Contender, Difference
 from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.timing import Times
 from rne_dynamics.errors import ArgumentError

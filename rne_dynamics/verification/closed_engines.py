@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
 from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION
+from rne_dynamics.closed_chain.forward_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run

@@ -44,9 +44,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
-from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.flexible.modal import ModalLink, TableField
 from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
-from rne_dynamics.model.flexible.modal_table import TableField
 from rne_dynamics.model.flexible.nodal_file import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.benchmarking import page
-from rne_dynamics.benchmarking.agreement import differences
-from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
+from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender, differences
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.summary import summary, time_text

@@ -16,9 +16,8 @@ from rne_dynamics.flexible.energy import (
     flexible_potential_energy,
 )
 from rne_dynamics.flexible.equations import equations_of_motion, flexible_forces_kernel
-from rne_dynamics.flexible.following import follow
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics
-from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics
+from rne_dynamics.flexible.inverse_dynamics import flexible_inverse_dynamics, follow
 from rne_dynamics.flexible.linearised import linearised
 from rne_dynamics.flexible.packed import pack, workspace
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
