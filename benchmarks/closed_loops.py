@@ -4,7 +4,7 @@
     python benchmarks/closed_loops.py --loops 1 2 5 --json
     python benchmarks/closed_loops.py --plot closed_loops.png
 
-The ladder is a stack of parallelograms (`verification/mechanisms.py`): each adds three joints and one freedom. Cut
+The ladder is a stack of parallelograms (`model/generated.py`): each adds three joints and one freedom. Cut
 open, it is a tree of the same joints, which the open-chain functions take. A closed call starts from the actuated
 joints alone: assembly from the posture, velocities and accelerations of the passive joints are part of its time. One
 thread computes.
@@ -29,7 +29,7 @@ from rich.table import Table
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.verification.mechanisms import ladder
+from rne_dynamics.model.generated import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
 STATES = 16

@@ -25,11 +25,11 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
 from rne_dynamics.model.assembly import assemble as assemble_tree
+from rne_dynamics.model.generated import ladder
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.loop import Loop, LoopFrame, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.tree import JointKind, KinematicTree, Limits, TreeJoint, TreeLink, rotation_about
-from rne_dynamics.verification.mechanisms import ladder
 
 #: Where only round-off separates two engines.
 ROUND_OFF = 1e-11

@@ -14,7 +14,7 @@ from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, n
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.dispatch import forward_dynamics, inverse_dynamics
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line.batch import bind_batch
 from rne_dynamics.verification.states import Rows
@@ -40,12 +40,7 @@ def count(plan: Plan) -> int:
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every robot on one core, and on all."""
     for robot in plan.robots:
-        peer: PinocchioModel | None = None
-        if "pinocchio" in plan.peers:
-            try:
-                peer = robot.pinocchio
-            except ModelError as error:
-                yield LeftOut(f"pin on {robot.name} in {SECTION}", str(error))
+        peer = yield from plan.pinocchio(robot, SECTION)
         for quantity in QUANTITIES:
             rows = robot.states(QUICK_STATES if plan.quick else STATES[quantity])
             yield from _on_one_core(robot, peer, quantity, rows, plan)

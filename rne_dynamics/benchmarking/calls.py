@@ -14,7 +14,6 @@ from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.bound import bind
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
 
 SECTION = "calls"
@@ -98,12 +97,7 @@ def count(plan: Plan) -> int:
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """Every function of every robot."""
     for robot in plan.robots:
-        peer: PinocchioModel | None = None
-        if "pinocchio" in plan.peers:
-            try:
-                peer = robot.pinocchio
-            except ModelError as error:
-                yield LeftOut(f"pin on {robot.name} in {SECTION}", str(error))
+        peer = yield from plan.pinocchio(robot, SECTION)
         for function in FUNCTIONS:
             ours = list(_ours(robot, function))
             theirs = [_theirs(robot, peer, function)] if peer else []

@@ -8,8 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from rne_dynamics.benchmarking import machine
-from rne_dynamics.benchmarking.agreement import differences
-from rne_dynamics.benchmarking.contenders import Case
+from rne_dynamics.benchmarking.contenders import Case, differences
 from rne_dynamics.benchmarking.plan import LeftOut, Plan, missing_peers
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.sections import SECTIONS
@@ -50,7 +49,7 @@ def measure(plan: Plan, sections: Sequence[str], repeats: int, progress: Progres
                 continue
             progress(case.label, done / max(total, 1))
             done += 1
-            if results.note_differences(case, differences(case)):
+            if results.note_differences(differences(case)):
                 _take_times(results, case, repeats, QUICK_SLICE if plan.quick else SLICE, order)
     results.seconds = time.monotonic() - began
     return results

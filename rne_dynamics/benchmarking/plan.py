@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.errors import ModelError
 
 #: Peers: import names and names for pip.
 PEERS = {"pinocchio": "pin", "mujoco": "mujoco"}
@@ -44,6 +46,15 @@ class Plan:
     peers: frozenset[str]
     quick: bool
     folder: Path
+
+    def pinocchio(self, robot: BenchRobot, section: str) -> Generator[LeftOut, None, PinocchioModel | None]:
+        """Pinocchio's model of a robot; `None` without pin, or with the reason where the models differ."""
+        if "pinocchio" in self.peers:
+            try:
+                return robot.pinocchio
+            except ModelError as error:
+                yield LeftOut(f"pin on {robot.name} in {section}", str(error))
+        return None
 
 
 def installed_peers() -> frozenset[str]:

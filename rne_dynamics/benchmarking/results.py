@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rne_dynamics.benchmarking.agreement import Difference
-from rne_dynamics.benchmarking.contenders import Case, Contender
+from rne_dynamics.benchmarking.contenders import Case, Contender, Difference
 from rne_dynamics.benchmarking.goals import GOALS, Goal
 from rne_dynamics.benchmarking.timing import Times
 from rne_dynamics.errors import ArgumentError
@@ -82,23 +81,6 @@ class Ratio:
         return self.goal is not None and GOALS[self.goal].slower
 
 
-@dataclass(frozen=True)
-class Disagreement:
-    """Two contenders whose answers differ, so that they were not timed."""
-
-    case: str
-    first: str
-    second: str
-    relative: float
-    tolerance: float
-
-    def __str__(self) -> str:
-        return (
-            f"DISAGREEMENT: {self.case}: {self.first} and {self.second} are {self.relative:.1e} apart "
-            f"(allowed {self.tolerance:.0e}); not timed"
-        )
-
-
 @dataclass
 class Results:
     """Everything of one run.
@@ -123,7 +105,7 @@ class Results:
     options: dict[str, Any]
     measurements: list[Measurement] = field(default_factory=list)
     ratios: list[Ratio] = field(default_factory=list)
-    disagreements: list[Disagreement] = field(default_factory=list)
+    disagreements: list[Difference] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     largest_difference: float = 0.0
     seconds: float = 0.0
@@ -150,18 +132,13 @@ class Results:
         self.computing += computing
         self.waiting += waiting
 
-    def note_differences(self, case: Case, found: Sequence[Difference]) -> bool:
+    def note_differences(self, found: Sequence[Difference]) -> bool:
         """Add the differences of a case's answers; return whether all agree."""
-        for difference in found:
-            if difference.agrees:
-                self.largest_difference = max(self.largest_difference, difference.relative)
-            else:
-                self.disagreements.append(
-                    Disagreement(
-                        case.label, difference.first, difference.second, difference.relative, difference.tolerance
-                    )
-                )
-        return all(difference.agrees for difference in found)
+        apart = [difference for difference in found if not difference.agrees]
+        self.disagreements += apart
+        agreeing = (difference.relative for difference in found if difference.agrees)
+        self.largest_difference = max(self.largest_difference, *agreeing, 0.0)
+        return not apart
 
     def note_times(self, case: Case, times: Mapping[str, Times]) -> None:
         """Add the times of a case, and its ratios."""
@@ -196,7 +173,7 @@ class Results:
             raise ArgumentError(f"this is no report of `rne bench` in format {FORMAT}; write one with --out")
         rest = {key: value for key, value in data.items() if key != "format"}
         try:
-            for key, kind in (("measurements", Measurement), ("ratios", Ratio), ("disagreements", Disagreement)):
+            for key, kind in (("measurements", Measurement), ("ratios", Ratio), ("disagreements", Difference)):
                 rest[key] = [kind(**_numbers(row)) for row in rest[key]]
             return cls(**rest)
         except (TypeError, KeyError, AttributeError) as error:

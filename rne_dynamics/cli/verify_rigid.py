@@ -17,8 +17,7 @@ from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
-from rne_dynamics.verification.closed_counting import count_closed
-from rne_dynamics.verification.counting import Driven, count_operations, published
+from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
 from rne_dynamics.verification.engines import QUANTITIES, Engine
 from rne_dynamics.verification.scaling import SIZES, Sample, sweep
 from rne_dynamics.verification.states import bare_states

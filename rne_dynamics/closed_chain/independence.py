@@ -1,19 +1,27 @@
 """Independent combinations of the constraints, on the passive joints and on the actuated ones.
 
 Redundant constraints are no error (a planar linkage modelled in space has three a loop), so independent ones are not
-picked but combined, by the singular value decomposition of every cluster's passive block.
+picked but combined, by the singular value decomposition of every cluster's passive block. Of more actuated joints than
+freedoms, `independent_joints` says which determine the others.
 """
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.closed_chain.closing import DEPENDENT, SINGULAR_BELOW
 from rne_dynamics.closed_chain.constraints import constraints_kernel
-from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism
+
+#: How far given positions, in rad or lengths of the mechanism, may miss what the loops make of the independent ones.
+INCONSISTENT = 1e-6
+#: How much less well the others may be determined by joints that are preferred.
+_PREFERRED = 0.03
 
 
 def evaluated(packed: Packed, work: Work, q_tree: Array, velocity: Array | None = None) -> Work:
@@ -61,3 +69,26 @@ def combinations(packed: Packed, work: Work) -> Combinations:
             part[:, rows] = chosen.T * packed.row_scale[rows]
             parts.append(part)
     return Combinations(np.vstack(passive), np.vstack(actuated))
+
+
+@lru_cache(maxsize=16)
+def independent_joints(mechanism: Mechanism, preferred: tuple[int, ...] = ()) -> tuple[int, ...] | None:
+    """Places of actuated joints that determine the others, as well as they can at the posture; `None` where all do.
+
+    Those at the places `preferred` are among them unless they depend on each other.
+    """
+    packed = pack(mechanism)
+    work = evaluated(packed, workspace(packed), mechanism.posture)
+    relations = combinations(packed, work).actuated @ work.K[:, mechanism.actuated]
+    if not len(relations):
+        return None
+    # the joints that the relations determine best are left to them: Gaussian elimination with full pivoting
+    rest, left = relations.copy(), list(range(mechanism.n))
+    weights = np.where(np.isin(left, preferred), _PREFERRED, 1.0)
+    for _ in range(len(relations)):
+        row, column = np.unravel_index((weights * np.abs(rest)).argmax(), rest.shape)
+        left.remove(int(column))
+        pivot = rest[row] / rest[row, column]
+        rest = np.delete(rest, row, axis=0)
+        rest = rest - np.outer(rest[:, column], pivot)
+    return tuple(left)

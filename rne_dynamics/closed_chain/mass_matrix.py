@@ -12,8 +12,8 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
+from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
-from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.dynamics.composite import energy
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.errors import ArgumentError

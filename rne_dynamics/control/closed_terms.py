@@ -11,8 +11,8 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.packed import Packed, Work, pack, workspace
 from rne_dynamics.closed_chain.refusals import refusal
 from rne_dynamics.closed_chain.terms import closed_terms_kernel, projected
+from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import nearest_state
-from rne_dynamics.closed_chain.tree_terms import tree_terms
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.closed_chain.assembly import assemble
-from rne_dynamics.closed_chain.over_actuation import independent_joints
+from rne_dynamics.closed_chain.independence import independent_joints
 from rne_dynamics.compiling.jit import COMPILED
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.guards.felt_inertia import joint_inertia

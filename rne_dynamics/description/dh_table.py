@@ -16,7 +16,7 @@ from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.description.urdf_writer import to_urdf
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.denavit_hartenberg import DHLink, dh_tree
-from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.inertia import Inertia, symmetric
 from rne_dynamics.model.tree import KinematicTree, Limits
 
 #: Appended to a model file's name where lines are those of the URDF made of its table.
@@ -108,8 +108,7 @@ def _link(row: Mapping[str, Marked]) -> DHLink:
         raise ModelError("com is given, but no mass; a mass centre needs a mass")
     inertia = None
     if "mass" in row or "inertia" in row:
-        xx, xy, xz, yy, yz, zz = row["inertia"].value if "inertia" in row else (0.0,) * 6
-        tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+        tensor = symmetric(row["inertia"].value if "inertia" in row else (0.0,) * 6)
         com = np.array(row["com"].value if "com" in row else (0.0, 0.0, 0.0))
         about_origin = row.get("inertia_about", Marked("com", 0)).value == "origin"
         inertia = (Inertia.from_origin if about_origin else Inertia)(number("mass"), com, tensor)

@@ -28,8 +28,7 @@ def inertial_xml(body: Inertia, *, digits: int = 17, indent: str = "") -> str:
     """
 
     def written(value: float) -> str:
-        number = float(f"{value:.{digits}g}") + 0.0  # no −0
-        return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+        return number(float(f"{value:.{digits}g}"))
 
     tensor = _cleared(body.inertia, float(np.abs(body.inertia).max()))
     reach = float(np.sqrt(np.abs(body.about_origin).max() / body.mass)) if body.mass > 0.0 else 0.0
@@ -44,6 +43,12 @@ def inertial_xml(body: Inertia, *, digits: int = 17, indent: str = "") -> str:
         "</inertial>",
     )
     return "\n".join(indent + line for line in lines)
+
+
+def number(value: float) -> str:
+    """Shortest text that reads back as the same number."""
+    x = float(value) + 0.0  # no −0
+    return str(int(x)) if x.is_integer() and abs(x) < 1e15 else repr(x)
 
 
 def _cleared(values: Array, size: float) -> Array:

@@ -14,9 +14,10 @@ from rne_dynamics.description.lint_joints import lint_origin
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import INERTIAL_ELEMENTS, LinkOutline, lint_children
 from rne_dynamics.description.strict_numbers import read_number
+from rne_dynamics.model.inertia import symmetric
 from rne_dynamics.model.principal import principal_moments, triangle_margin
 
-MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
+MOMENTS = INERTIAL_ELEMENTS["inertia"]
 #: URDFs have about six digits: smaller numbers, relative to the largest principal moment, are round-off.
 _ROUND_OFF = 1e-6
 #: A principal moment more negative than this part of the largest is an error: wrong signs or units.
@@ -110,16 +111,14 @@ def _moments(inertial: Element, where: str) -> Reading[tuple[float, ...] | None]
 def _lint_body(inertial: Element, where: str, mass: float, moments: tuple[float, ...]) -> Iterator[Finding]:
     element = inertial.first("inertia") or inertial
     where = f"{where} <inertia>"
-    ixx, ixy, ixz, iyy, iyz, izz = moments
-    principal = principal_moments([[ixx, ixy, ixz], [ixy, iyy, iyz], [ixz, iyz, izz]])
+    about_axes = {"ixx": moments[0], "iyy": moments[3], "izz": moments[5]}
+    principal = principal_moments(symmetric(moments))
     low, middle, high = principal.tolist()
     size = max(abs(low), abs(high))
     tolerance = _ROUND_OFF * max(size, _SMALL * mass)
     shown = f"{low:.4g}, {middle:.4g}, {high:.4g} kg m^2"
-    if min(ixx, iyy, izz) < -tolerance:
-        negative = [
-            f"{name} is {value:g}" for name, value in (("ixx", ixx), ("iyy", iyy), ("izz", izz)) if value < -tolerance
-        ]
+    negative = [f"{name} is {value:g}" for name, value in about_axes.items() if value < -tolerance]
+    if negative:
         yield error(
             element.line, where, f"{', '.join(negative)}; a moment of inertia must not be negative", "correct its sign"
         )

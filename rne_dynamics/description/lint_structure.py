@@ -7,9 +7,7 @@ from difflib import get_close_matches
 
 from rne_dynamics.description.findings import Finding, error, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
-from rne_dynamics.model.tree import JointKind
-
-_MOVES_ALONE = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+from rne_dynamics.model.tree import ONE_FREEDOM, JointKind
 
 
 def lint_structure(outline: Outline) -> Iterator[Finding]:
@@ -109,7 +107,7 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
         leader = outline.joints.get(leader_name)
         if joint.kind is JointKind.FIXED:
             yield note(mimic.line, where, "a fixed joint cannot mimic; this is ignored", "delete the <mimic>")
-        elif joint.kind not in _MOVES_ALONE:
+        elif joint.kind not in ONE_FREEDOM:
             yield error(
                 mimic.line,
                 where,
@@ -125,7 +123,7 @@ def _lint_mimics(outline: Outline) -> Iterator[Finding]:
                 f"there is no joint {leader_name!r}; the mimic is ignored and the joint moves by itself",
                 hint,
             )
-        elif leader.kind not in _MOVES_ALONE:
+        elif leader.kind not in ONE_FREEDOM:
             yield error(
                 mimic.line,
                 where,
@@ -160,7 +158,7 @@ def _circle(outline: Outline, joint: JointOutline) -> list[str]:
 def mimic_holds(outline: Outline, joint: JointOutline) -> bool:
     """Whether a joint has a valid <mimic>: it can move and its leader exists."""
     mimic = joint.element.first("mimic")
-    return mimic is not None and joint.kind in _MOVES_ALONE and mimic.attributes.get("joint", "") in outline.joints
+    return mimic is not None and joint.kind in ONE_FREEDOM and mimic.attributes.get("joint", "") in outline.joints
 
 
 def _near(name: str, known: Collection[str]) -> list[str]:

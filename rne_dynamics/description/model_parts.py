@@ -12,14 +12,13 @@ from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.model_schema import KINDS, NO_ROTORS
 from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.description.urdf_tree import rotation_rpy
-from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.inertia import Array, symmetric
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.loop import DIRECTIONS, Loop, LoopFrame
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Payload
+from rne_dynamics.model.tree import ONE_FREEDOM, Friction, JointKind, KinematicTree, Payload
 
 Values = Mapping[str, Marked]
-_MOVING = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 _ZERO = Marked((0.0, 0.0, 0.0), 0)
 
 
@@ -27,7 +26,7 @@ def with_drives(values: Values, tree: KinematicTree) -> Reading[KinematicTree]:
     """Yield what is wrong with `friction` and `rotors`; return the tree with them."""
     friction: dict[str, Friction] = {}
     rotors: dict[str, float] = {}
-    movable = [joint.name for joint in tree.joints if joint.kind in _MOVING]
+    movable = [joint.name for joint in tree.joints if joint.kind in ONE_FREEDOM]
     for name, given in _table(values, "friction").items():
         if (yield from known_name(name, movable, given.line, "friction", "joint that moves")):
             read = yield from _friction(name, given)
@@ -59,8 +58,7 @@ def read_payload(values: Values, tree: KinematicTree) -> Reading[Payload | None]
     link = given["link"]
     if not (yield from known_name(link.value, [x.name for x in tree.links], link.line, "payload link", "link")):
         return None
-    xx, xy, xz, yy, yz, zz = given.get("inertia", Marked((0.0,) * 6, 0)).value
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    inertia = symmetric(given.get("inertia", Marked((0.0,) * 6, 0)).value)
     moments = np.linalg.eigvalsh(inertia)
     slack = 1e-6 * abs(moments[2])
     if moments[0] < -slack or moments[0] + moments[1] < moments[2] - slack:

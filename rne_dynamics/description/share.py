@@ -1,12 +1,13 @@
-"""Paths of the package's data files (URDFs, YAML) in a checkout or an installation."""
+"""Paths of the package's data files (URDFs, YAML) in a checkout or an installation, and of URIs."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import sys
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
-from xml.etree import ElementTree
+from urllib.parse import unquote
 
 from rne_dynamics.errors import DescriptionError
 
@@ -46,6 +47,8 @@ def share_file(relative: str | PurePosixPath) -> Path:
 
 def package_version() -> str:
     """The version of this package, from its package.xml."""
+    from xml.etree import ElementTree  # imported late: loading a robot does without it
+
     root = ElementTree.parse(share_file("package.xml")).getroot()
     return root.findtext("version", "")
 
@@ -67,3 +70,65 @@ def _stems(suffix: str) -> tuple[str, ...]:
         if any((folder / "urdf").glob("*.urdf")):
             return tuple(sorted(path.stem for path in (folder / "urdf").glob(f"*.{suffix}")))
     return ()
+
+
+def resolve_uri(uri: str) -> Path:
+    """The path of a URI.
+
+    Raises
+    ------
+    DescriptionError
+        A scheme other than ``file`` and ``package``, a host, an unknown package, a path outside the package, or a
+        missing file.
+    """
+    scheme, _, rest = uri.partition("://")
+    if scheme.lower() == "package":
+        return _in_package(uri, unquote(rest))
+    if scheme.lower() != "file":
+        raise DescriptionError(f"{uri!r}: scheme {scheme!r} is unknown; give a path, file:// or package://")
+    host, slash, path = unquote(rest).partition("/")
+    if host not in ("", "localhost") or not path:
+        raise DescriptionError(f"{uri!r} is no local absolute path; write file:///absolute/path.urdf")
+    return Path(slash + path)
+
+
+def _in_package(uri: str, rest: str) -> Path:
+    name, _, inside = rest.partition("/")
+    relative = posixpath.normpath(inside)
+    if not name or name in (".", "..") or not inside:
+        raise DescriptionError(f"{uri!r} names no file of a package; write package://PACKAGE/PATH")
+    if relative.startswith(("/", "..")) or "\\" in inside or "\0" in inside:
+        raise DescriptionError(
+            f"{uri!r} leads outside package {name!r}, which is refused; name a file inside it, or give its plain path"
+        )
+    folders = list(dict.fromkeys(package_folders(name)))
+    for folder in folders:
+        if (folder / relative).is_file():
+            return folder / relative
+    if folders:
+        raise DescriptionError(
+            f"{uri!r}: package {name!r} (in {', '.join(map(str, folders))}) has no file {relative!r}; check the name"
+        )
+    raise DescriptionError(
+        f"{uri!r}: package {name!r} is not found; source its workspace (it is looked for in AMENT_PREFIX_PATH and "
+        "ROS_PACKAGE_PATH), or give the file's plain path"
+    )
+
+
+def package_folders(name: str) -> Iterator[Path]:
+    """Existing share folders of a package: ament index, ROS_PACKAGE_PATH, this package's own."""
+    for entry in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep):
+        folder = Path(entry) / "share" / name
+        indexed = Path(entry) / "share/ament_index/resource_index/packages" / name
+        if entry and folder.is_dir() and (indexed.exists() or (folder / "package.xml").is_file()):
+            yield folder
+    for entry in os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep):
+        if not entry:
+            continue
+        # an entry is a folder of packages, or a package itself
+        if (Path(entry) / name).is_dir():
+            yield Path(entry) / name
+        elif Path(entry).name == name and Path(entry).is_dir():
+            yield Path(entry)
+    if name == PACKAGE:
+        yield from (folder for folder in share_folders() if folder.is_dir())

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import logging
 import os
 import re
 import sys
@@ -11,10 +14,10 @@ from difflib import get_close_matches
 from pathlib import Path, PurePath
 from typing import BinaryIO, Union
 
-from rne_dynamics.description.expand import expand_xacro
-from rne_dynamics.description.packages import resolve_uri
-from rne_dynamics.description.share import share_file, shipped_models, shipped_robots
-from rne_dynamics.errors import DescriptionError
+from rne_dynamics.advice import install_ros
+from rne_dynamics.description.markup import read_markup
+from rne_dynamics.description.share import resolve_uri, share_file, shipped_models, shipped_robots
+from rne_dynamics.errors import DescriptionError, MissingDependencyError
 
 #: Largest size of a file; URDFs have a few hundred kilobytes.
 MOST_BYTES = 50_000_000
@@ -22,6 +25,7 @@ MOST_BYTES = 50_000_000
 EXPANDED = " (expanded)"
 #: Endings of model files.
 MODEL_SUFFIXES = (".yaml", ".yml")
+_log = logging.getLogger(__name__)
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -190,3 +194,48 @@ def _no_mappings(name: str, mappings: Mapping[str, str] | None) -> None:
         raise DescriptionError(
             f"{name}: arguments ({', '.join(mappings)}) are for xacro only; give a file that ends in .xacro"
         )
+
+
+def expand_xacro(path: Path, data: bytes, mappings: Mapping[str, str]) -> bytes:
+    """The URDF that a xacro file expands to, as UTF-8.
+
+    A xacro file is a program that evaluates expressions and reads other files. Expand only files you trust.
+
+    Parameters
+    ----------
+    path
+        The file; relative paths of included files start in its folder.
+    data
+        Its content, checked before xacro reads the file.
+    mappings
+        Its arguments by name.
+
+    Raises
+    ------
+    DescriptionError
+        xacro refuses it.
+    MissingDependencyError
+        xacro is not installed.
+    """
+    read_markup(data, str(path))
+    try:
+        import xacro
+    except ImportError:
+        raise MissingDependencyError(
+            f"{path}: xacro is not installed; `{install_ros('xacro', 'xacro')}`, or give the URDF it expands to"
+        ) from None
+    chatter = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(chatter), contextlib.redirect_stdout(chatter):
+            document = xacro.process_file(str(path), mappings={k: str(v) for k, v in mappings.items()})
+            text: str = document.toprettyxml(indent="  ")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - expressions in xacro may raise anything
+        stack = [str(f) for f in (getattr(xacro, "filestack", None) or []) if f and str(f) != str(path)]
+        where = f" (in {stack[-1]})" if stack else ""
+        said = " ".join(str(error).split()) or type(error).__name__
+        raise DescriptionError(
+            f"{path}: xacro cannot expand it{where}: {said}; give missing arguments as mappings, and correct the file"
+        ) from None
+    if chatter.getvalue():
+        _log.info("%s: xacro says: %s", path, " ".join(chatter.getvalue().split()))
+    return text.encode()

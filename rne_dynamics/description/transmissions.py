@@ -18,11 +18,10 @@ from rne_dynamics.description.findings import Reading, warning
 from rne_dynamics.description.markup import Element
 from rne_dynamics.description.outline import Outline
 from rne_dynamics.description.strict_numbers import LARGEST, parse_number
-from rne_dynamics.model.tree import JointKind
+from rne_dynamics.model.tree import ONE_FREEDOM
 
 _INERTIA = frozenset({"rotor_inertia", "rotorInertia", "motor_inertia", "motorInertia"})
 _RATIO = frozenset({"mechanicalReduction", "mechanical_reduction", "gear_ratio", "gearRatio"})
-_DRIVEN = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 
 
 def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
@@ -47,7 +46,7 @@ def read_rotors(outline: Outline) -> Reading[dict[str, float]]:
         inertia = yield from _value(inertia_at[0], _INERTIA, where)
         name = joints[0].attributes.get("name", "")
         joint = outline.joints.get(name)
-        if joint is None or joint.kind not in _DRIVEN:
+        if joint is None or joint.kind not in ONE_FREEDOM:
             what = "which does not exist" if joint is None else f"which is {joint.kind.value}"
             yield warning(
                 joints[0].line,

@@ -10,8 +10,8 @@ import numpy as np
 from rne_dynamics.description.lint_joints import LIMITED, narrowed_limits
 from rne_dynamics.description.lint_structure import mimic_holds
 from rne_dynamics.description.markup import Element
-from rne_dynamics.description.outline import POSITION, JointOutline, LinkOutline, Outline
-from rne_dynamics.model.inertia import Array, Inertia
+from rne_dynamics.description.outline import INERTIAL_ELEMENTS, POSITION, JointOutline, LinkOutline, Outline
+from rne_dynamics.model.inertia import Array, Inertia, symmetric
 from rne_dynamics.model.tree import Friction, JointKind, KinematicTree, Limits, Mimic, TreeJoint, TreeLink
 
 _ZERO = (0.0, 0.0, 0.0)
@@ -84,8 +84,7 @@ def _link(link: LinkOutline) -> TreeLink:
     com = np.array(_numbers(origin, "xyz", _ZERO))
     if moments is None:
         return TreeLink(link.name, Inertia(mass, com))
-    xx, xy, xz, yy, yz, zz = (float(moments.attributes[key]) for key in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz"))
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    inertia = symmetric(float(moments.attributes[key]) for key in INERTIAL_ELEMENTS["inertia"])
     rpy = _numbers(origin, "rpy", _ZERO)
     if any(rpy):
         R = rotation_rpy(*rpy)

@@ -8,7 +8,7 @@ from xml.sax.saxutils import quoteattr
 
 import numpy as np
 
-from rne_dynamics.description.inertial import inertial_xml
+from rne_dynamics.description.inertial import inertial_xml, number
 from rne_dynamics.description.urdf_tree import rpy_of
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.protocol import check_loaded
@@ -85,7 +85,7 @@ def _joint(joint: TreeJoint) -> Iterator[str]:
         yield from _dynamics(joint)
     if joint.mimic is not None:
         m = joint.mimic
-        ratio = f'multiplier="{_number(m.multiplier)}" offset="{_number(m.offset)}"'
+        ratio = f'multiplier="{number(m.multiplier)}" offset="{number(m.offset)}"'
         yield f"    <mimic joint={quoteattr(m.joint)} {ratio}/>"
     yield "  </joint>"
 
@@ -96,7 +96,7 @@ def _limits(joint: TreeJoint, *, bounded: bool) -> str:
     if not bounded and math.isinf(values["effort"]) and math.isinf(values["velocity"]):
         return ""
     names = ("lower", "upper", "effort", "velocity") if bounded else ("effort", "velocity")
-    return " ".join(f'{name}="{_number(min(max(values[name], -_UNBOUNDED), _UNBOUNDED))}"' for name in names)
+    return " ".join(f'{name}="{number(min(max(values[name], -_UNBOUNDED), _UNBOUNDED))}"' for name in names)
 
 
 def _dynamics(joint: TreeJoint) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _dynamics(joint: TreeJoint) -> Iterator[str]:
             "before writing, and keep the two in a model file"
         )
     if friction.viscous > 0.0 or friction.coulomb_forward > 0.0:
-        yield f'    <dynamics damping="{_number(friction.viscous)}" friction="{_number(friction.coulomb_forward)}"/>'
+        yield f'    <dynamics damping="{number(friction.viscous)}" friction="{number(friction.coulomb_forward)}"/>'
 
 
 def _transmission(joint: TreeJoint) -> Iterator[str]:
@@ -120,16 +120,10 @@ def _transmission(joint: TreeJoint) -> Iterator[str]:
     )
     yield f"    <actuator name={quoteattr(joint.name + '_motor')}>"
     yield "      <mechanicalReduction>1</mechanicalReduction>"
-    yield f"      <motorInertia>{_number(joint.rotor_inertia)}</motorInertia>"
+    yield f"      <motorInertia>{number(joint.rotor_inertia)}</motorInertia>"
     yield "    </actuator>"
     yield "  </transmission>"
 
 
 def _numbers(values: Iterable[float]) -> str:
-    return " ".join(_number(value) for value in np.asarray(list(values)))
-
-
-def _number(value: float) -> str:
-    """Shortest text that reads back as the same number."""
-    number = float(value) + 0.0  # no −0
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    return " ".join(number(value) for value in np.asarray(list(values)))

@@ -2,9 +2,8 @@
 
 from rne_dynamics.flexible.energy import flexible_center_of_mass, flexible_kinetic_energy, flexible_potential_energy
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
-from rne_dynamics.flexible.following import Followed, follow
 from rne_dynamics.flexible.forward_dynamics import Accelerations, flexible_forward_dynamics
-from rne_dynamics.flexible.inverse_dynamics import JointEffort, flexible_inverse_dynamics
+from rne_dynamics.flexible.inverse_dynamics import Followed, JointEffort, flexible_inverse_dynamics, follow
 from rne_dynamics.flexible.linearised import Linearised, linearised
 from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflections
 from rne_dynamics.flexible.static import QuasiStatic, quasi_static, static_deflection

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.flexible.arguments import coordinates
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.flexible.arguments import check_flexible, coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
+from rne_dynamics.flexible.static import balance
+from rne_dynamics.flexible.theory_range import DIVERGED, deflections, divergence, reported_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -36,7 +41,7 @@ def flexible_inverse_dynamics(
     """Efforts that give the joints the accelerations `qdd`, the deflections moving freely.
 
     No effort acts on a deflection, so its acceleration follows from its own equation: J_δδ δ̈ = −bias_δ − J_δq q̈.
-    `follow` (following.py) goes on from there along a whole motion.
+    `follow` goes on from there along a whole motion.
 
     Parameters
     ----------
@@ -54,3 +59,113 @@ def flexible_inverse_dynamics(
     deltadd = np.linalg.solve(J[..., n:, n:], pushed[..., None])[..., 0]
     tau = np.einsum("...ij,...j->...i", J[..., :n, :], np.concatenate([qdd, deltadd], axis=-1)) + bias[..., :n]
     return JointEffort(tau, deltadd)
+
+
+class JointMotion(NamedTuple):
+    """Joint positions, velocities and accelerations at one time; each of shape (n,)."""
+
+    q: Array
+    qd: Array
+    qdd: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """Efforts and deflections while the joints move as prescribed, one row for each time.
+
+    Parameters
+    ----------
+    times
+        s; shape (rows,).
+    tau
+        Joint efforts, N·m or N; shape (rows, n).
+    delta, deltad
+        Amplitudes of the modes and their rates; shape (rows, modes).
+    findings
+        Violations of the theory's range on the way, see `range_findings`.
+    """
+
+    times: Array
+    tau: Array
+    delta: Array
+    deltad: Array
+    findings: tuple[str, ...] = ()
+
+
+def follow(
+    arm: FlexibleArm,
+    motion: Callable[[float], tuple[Array, Array, Array]],
+    times: ArrayLike,
+    *,
+    delta: ArrayLike | None = None,
+    deltad: ArrayLike | None = None,
+    method: Literal["DOP853", "Radau", "BDF", "LSODA"] = "DOP853",
+    rtol: float = 1e-9,
+    atol: float = 1e-12,
+) -> Followed:
+    """Joint efforts along a motion that the joints follow exactly, the deflections free.
+
+    Parameters
+    ----------
+    arm
+        The arm.
+    motion
+        Joint positions, velocities and accelerations, each (n,), at a time in s (a trajectory's `sample` is such).
+    times
+        At which to report, s, increasing; the motion begins at the first; shape (rows,).
+    delta, deltad
+        Where the deflections begin, shape (modes,): bent as gravity bends them, and at rest, where not given.
+    method, rtol, atol
+        SciPy's integrator for the modes and its tolerances; ``"Radau"`` where stiff modes would rule the step.
+
+    Raises
+    ------
+    ArgumentError
+        Times out of order, wrong shapes, NaN or infinity.
+    ModelError
+        An arm that does not settle at the start, an integration that does not reach the end, or deflections that
+        diverge: beyond a link's length.
+
+    Warns
+    -----
+    BendingRangeWarning
+        For each of the `findings`.
+    """
+    from scipy.integrate import solve_ivp
+
+    check_flexible(arm)
+    at = np.asarray(times, dtype=np.float64)
+    if at.ndim != 1 or len(at) < 1 or not np.isfinite(at).all() or (np.diff(at) <= 0.0).any():
+        raise ArgumentError("times must be a row of finite numbers that increase")
+    begin = JointMotion(*motion(float(at[0])))
+    still = np.zeros(arm.n)
+    first = balance(arm, begin.q, still, still).delta if delta is None else np.array(delta, dtype=np.float64)
+    rates = np.zeros(arm.modes) if deltad is None else np.array(deltad, dtype=np.float64)
+    m = arm.modes
+
+    def rate(t: float, x: Array) -> Array:
+        now = JointMotion(*motion(t))
+        deltadd = flexible_inverse_dynamics(arm, now.q, x[:m], now.qd, x[m:], now.qdd).deltadd
+        return np.concatenate([x[m:], deltadd])
+
+    def within(t: float, x: Array) -> float:
+        return DIVERGED - float(deflections(arm, x[:m]).max())
+
+    within.terminal = True  # type: ignore[attr-defined]  # SciPy's way to mark an event
+    state = np.concatenate([first, rates])[:, None]
+    if len(at) > 1:
+        solution = solve_ivp(
+            rate, (at[0], at[-1]), state[:, 0], method=method, t_eval=at, events=within, rtol=rtol, atol=atol
+        )
+        if solution.status == 1:
+            when, there = float(solution.t_events[0][0]), solution.y_events[0][0]
+            raise ModelError(f"arm {arm.name!r}: {divergence(arm, there[:m])} (t = {when:.6g} s)")
+        if solution.status != 0:
+            raise ModelError(f"the deflections of arm {arm.name!r} cannot be followed: {solution.message}")
+        state = solution.y
+    rows = [JointMotion(*motion(float(t))) for t in at]
+    q, qd, qdd = (np.array(column) for column in zip(*rows, strict=True))
+    tau = flexible_inverse_dynamics(arm, q, state[:m].T, qd, state[m:].T, qdd).tau
+    bent = state[:m].T.copy()
+    findings = reported_findings(arm, q, bent, qd, at)
+    return Followed(at, tau, bent, state[m:].T.copy(), findings)

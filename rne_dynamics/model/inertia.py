@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,6 +38,12 @@ def skew(v: ArrayLike) -> Array:
     """The matrix ṽ with ṽ u = v × u; shape (3, 3)."""
     x, y, z = np.asarray(v, dtype=np.float64)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def symmetric(six: Iterable[float]) -> Array:
+    """The matrix of xx, xy, xz, yy, yz, zz; shape (3, 3)."""
+    xx, xy, xz, yy, yz, zz = six
+    return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +119,16 @@ class Inertia(Rebuilt):
     def about_origin(self) -> Array:
         """Inertia about the frame's origin (parallel axis theorem), kg·m²; shape (3, 3)."""
         return self.about((0.0, 0.0, 0.0))
+
+    @property
+    def second_moments(self) -> Array:
+        """∫ [1 x y z]ᵀ [1 x y z] dm, document 003's C_i (30) for a body of any shape; shape (4, 4)."""
+        about = self.about_origin
+        C = np.empty((4, 4))
+        C[0, 0] = self.mass
+        C[0, 1:] = C[1:, 0] = self.first_moment
+        C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
+        return C
 
     def about(self, point: ArrayLike, axes: ArrayLike | None = None) -> Array:
         """Inertia about any point and along any axes, kg·m²; shape (3, 3).

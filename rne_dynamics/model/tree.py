@@ -31,6 +31,9 @@ class JointKind(Enum):
     PLANAR = "planar"
 
 
+#: Joints of one freedom.
+ONE_FREEDOM = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
+
 @dataclass(frozen=True)
 class Limits:
     """What a joint may do; absent limits are infinite. Units rad or m, rad/s or m/s, N·m or N."""
@@ -234,7 +237,7 @@ class KinematicTree(Rebuilt):
         """The independent joint that moves `joint`, with the multipliers and offsets of the way collected."""
         multiplier, offset, seen = 1.0, 0.0, [joint.name]
         while joint.mimic is not None:
-            if joint.kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
+            if joint.kind not in ONE_FREEDOM:
                 raise ModelError(f"joint {joint.name!r} is {joint.kind.value} and cannot mimic another joint")
             offset += multiplier * joint.mimic.offset
             multiplier *= joint.mimic.multiplier
@@ -242,7 +245,7 @@ class KinematicTree(Rebuilt):
             if joint.name in seen:
                 raise ModelError(f"joints {' -> '.join([*seen, joint.name])} mimic each other in a circle")
             seen.append(joint.name)
-        if len(seen) > 1 and joint.kind not in (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC):
+        if len(seen) > 1 and joint.kind not in ONE_FREEDOM:
             raise ModelError(
                 f"joint {seen[0]!r} mimics {joint.name!r}, which is {joint.kind.value}; "
                 "it must be revolute, continuous or prismatic"
@@ -271,7 +274,7 @@ class KinematicTree(Rebuilt):
             joint = self.joint(name)
             if joint.mimic is not None:
                 raise ModelError(f"joint {name!r} mimics {joint.mimic.joint!r}; lock {joint.mimic.joint!r} instead")
-            if joint.kind in (JointKind.FLOATING, JointKind.PLANAR, JointKind.FIXED):
+            if joint.kind not in ONE_FREEDOM:
                 raise ModelError(
                     f"joint {name!r} is {joint.kind.value}; only revolute, continuous and prismatic joints lock"
                 )

@@ -14,9 +14,9 @@ from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble, with_payload
-from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import AnyRobot, FlexibleArm
 from rne_dynamics.model.inertia import frozen_array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree, Payload
 
@@ -29,7 +29,7 @@ class DescribedRobot:
     ----------
     machine
         Without payload; of a mechanism the posture is exact. Of an arm with flexible links a controller takes the
-        rigid one, `rigid(machine)`.
+        rigid one, `machine.rigid`.
     locked
         Where the joints are that `joints` left out, by name; rad or m.
     free
@@ -75,14 +75,14 @@ def load_robot(model: str, description: str, joints: Sequence[str], gravity: Seq
     source = model or description
     machine = ready(_read(source), gravity)
     if not joints:
-        return DescribedRobot(machine, {}, _tree(machine))
+        return DescribedRobot(machine, {}, machine.tree)
     for name in joints:
         machine.joint_index(name)
     if len(set(joints)) != len(joints):
         raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
     at = machine.neutral if isinstance(machine, Mechanism) else np.zeros(machine.n)
     locked = {name: float(at[j]) for j, name in enumerate(machine.joint_names) if name not in joints}
-    return DescribedRobot(ready(_read(source, locked), gravity) if locked else machine, locked, _tree(machine))
+    return DescribedRobot(ready(_read(source, locked), gravity) if locked else machine, locked, machine.tree)
 
 
 def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> DescribedRobot:
@@ -106,7 +106,7 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
         if name not in described.locked:
             raise unknown_name("locked joint", name, described.locked, f"robot {described.machine.name!r}")
     locked = described.locked | {name: float(position) for name, position in positions.items()}
-    old = rigid(described.machine)
+    old = described.machine.rigid
     tree = described.free.with_locked(locked)
     if isinstance(old, Mechanism):
         robot = assemble(tree, base=old.robot.base, gravity=old.robot.gravity)
@@ -119,10 +119,6 @@ def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> Descr
 def endless(tree: KinematicTree) -> frozenset[str]:
     """Names of the joints that turn without end."""
     return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
-
-
-def _tree(machine: AnyRobot) -> KinematicTree:
-    return open_tree(rigid(machine)).tree
 
 
 def _read(source: str, lock: Mapping[str, float] | None = None) -> AnyRobot:
@@ -176,5 +172,5 @@ def driven_first(machine: RigidRobot) -> tuple[tuple[str, ...], NDArray[np.int64
     places = np.arange(machine.n)
     if isinstance(machine, Mechanism):
         places = np.concatenate([machine.actuated, machine.passive])
-    names = open_tree(machine).joint_names
+    names = machine.open_tree.joint_names
     return tuple(names[k] for k in places), places

@@ -20,7 +20,7 @@ from std_srvs.srv import Trigger
 from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
 from rne_dynamics.compiling.progress import watch_compiling
 from rne_dynamics.errors import ModelError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
 from rne_dynamics.ros.described_robot import DescribedRobot, load_robot, loaded, relocked
@@ -250,7 +250,7 @@ class ArmNode(EntityNode, ABC):
     def take(self, found: DescribedRobot) -> None:
         """Take a robot: as it was read, or with joints locked at other positions."""
         self.found, self.described, self.locked = found, found.machine, found.locked
-        self.bare_robot = rigid(self.described)
+        self.bare_robot = self.described.rigid
 
     @property
     def commanded(self) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot, open_tree
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.applied_wrenches import AppliedWrenches
 from rne_dynamics.ros.base_listener import BaseListener
@@ -91,7 +91,7 @@ class SimulatorNode(ArmNode):
         plant = ArmPlant(
             with_effort_limit(machine, drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(open_tree(robot).gravity),
+            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(robot.gravity),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
@@ -101,8 +101,8 @@ class SimulatorNode(ArmNode):
         )
         self._lockstep = values.flag("lockstep")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
-        self._hardware = self._topic_based(rigid(machine)) if values.text("command_message") == JOINT_STATE else None
-        self._wrenches = AppliedWrenches(self, open_tree(robot))
+        self._hardware = self._topic_based(machine.rigid) if values.text("command_message") == JOINT_STATE else None
+        self._wrenches = AppliedWrenches(self, robot.open_tree)
         self._paused = self._running = False
         self._warm_up()
         self._make_interfaces(robot)
@@ -141,7 +141,7 @@ class SimulatorNode(ArmNode):
         if self._hardware is not None:
             self._hardware.warm_up(self.simulator)
         self.simulator.command(np.zeros(self.robot.n))
-        self.simulator.advance(1, wrenches={open_tree(self.robot).link_names[-1]: np.zeros(6)})
+        self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
         if isinstance(self.robot, Mechanism):  # near singular postures another integrator is used
             self.simulator.warm_up()
         self.simulator.reset()

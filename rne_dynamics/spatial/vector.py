@@ -17,9 +17,7 @@ Matrix = tuple[float, float, float, float, float, float, float, float, float]
 Symmetric = tuple[float, float, float, float, float, float]
 
 ZERO: Vector = (0.0, 0.0, 0.0)
-ZERO_SYMMETRIC: Symmetric = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 IDENTITY: Matrix = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0)
-ZERO_MATRIX: Matrix = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @helper
@@ -161,12 +159,6 @@ def times(S: Symmetric, v: Vector) -> Vector:
         S[1] * v[0] + S[3] * v[1] + S[4] * v[2],
         S[2] * v[0] + S[4] * v[1] + S[5] * v[2],
     )
-
-
-@helper
-def add_symmetric(A: Symmetric, B: Symmetric) -> Symmetric:
-    """A + B."""
-    return A[0] + B[0], A[1] + B[1], A[2] + B[2], A[3] + B[3], A[4] + B[4], A[5] + B[5]
 
 
 @helper

@@ -119,9 +119,9 @@ def compare(
             continue
         sizes = _sizes(quantity, robot, rows, answers)
         for (first, a), (second, b) in itertools.combinations(answers.items(), 2):
-            found = _difference(a, b, *sizes)
             key = (quantity, first, second)
-            worst[key] = _larger(worst.get(key, (0.0, 0.0)), found)
+            here, before = _difference(a, b, *sizes), worst.get(key, (0.0, 0.0))
+            worst[key] = max(before[0], here[0]), max(before[1], here[1])
     report("", 1.0)
     linear = {engine.name for engine in engines if engine.linear}
     return Agreement(
@@ -160,10 +160,6 @@ def _sizes(quantity: Quantity, robot: RigidRobot, rows: Rows, answers: Mapping[s
 def _difference(a: Array, b: Array, size: Array, plain: Array) -> tuple[float, float]:
     apart = np.abs(a - b).reshape(len(a), -1).max(axis=1, initial=0.0)
     return _size(float((apart / size).max(initial=0.0))), _size(float((apart / plain).max(initial=0.0)))
-
-
-def _larger(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    return max(a[0], b[0]), max(a[1], b[1])
 
 
 def _size(x: float) -> float:

@@ -7,14 +7,15 @@ Lagrange's W, single bodies) and in the treatment of loops (cut and loaded, proj
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lu_factor, lu_solve
 
-from rne_dynamics.closed_chain.constraint_forces import constraint_forces_forward
 from rne_dynamics.closed_chain.constraints import BODY_POSITION, BODY_ROTATION
+from rne_dynamics.closed_chain.forward_dynamics import constraint_forces_forward
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, MOVE, TERMS, run
@@ -24,7 +25,7 @@ from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms
 from rne_dynamics.dynamics.newton_euler.joint_reactions import joint_reactions_bodies
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import BLOCKED, POSITION_B, Mechanism
-from rne_dynamics.verification.engines import Engine
+from rne_dynamics.verification.engines import Engine, Quantity
 
 
 def _cut_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
@@ -32,13 +33,9 @@ def _cut_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Ar
     return tau
 
 
-def _columns_mass(mechanism: Mechanism, q: Array) -> Array:
-    return _columns(_cut_inverse, mechanism, q)
-
-
 def _columns_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
     bias = _cut_inverse(mechanism, base, q, qd, np.zeros_like(qd), wrenches)
-    return _solve(_columns_mass(mechanism, q), tau - bias)
+    return _solve(_columns(_cut_inverse, mechanism, q), tau - bias)
 
 
 def _cut_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
@@ -55,10 +52,6 @@ def _projected_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, q
     terms = run(mechanism, TERMS, q, qd, base=base, wrenches=wrenches)
     tau: Array = np.einsum("bij,bj->bi", terms.M, qdd) + terms.bias
     return tau
-
-
-def _projected_mass(mechanism: Mechanism, q: Array) -> Array:
-    return run(mechanism, TERMS, q).M
 
 
 def _projected_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
@@ -125,7 +118,7 @@ def _bordered(
 
 
 def _lagrange(
-    mechanism: Mechanism, base: Array, q: Array, qd: Array, wrenches: Array, tau: Array | None, qdd: Array | None
+    quantity: Quantity, mechanism: Mechanism, base: Array, q: Array, qd: Array, driven: Array, wrenches: Array
 ) -> Array:
     """W q̈ + bias = τ + Kᵀ λ on the open tree, document 004's W; λ are Lagrange's multipliers."""
     robot, actuated = mechanism.robot, mechanism.actuated
@@ -136,32 +129,20 @@ def _lagrange(
     for b, posture in enumerate(moved.postures):
         loops = _Loops.at(mechanism, posture, moved.velocity[b])
         efforts = -bias[b]
-        if tau is not None:
-            efforts[actuated] += tau[b]
+        if quantity == "forward":
+            efforts[actuated] += driven[b]
         right = np.concatenate([efforts, -loops.drift])
-        known = None if qdd is None else qdd[b]
+        known = driven[b] if quantity == "inverse" else None
         found[b] = _bordered(W[b], right, loops.K, loops.K, actuated, known)[actuated]
     return found
 
 
-def _lagrange_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    return _lagrange(mechanism, base, q, qd, wrenches, None, qdd)
-
-
-def _lagrange_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    return _lagrange(mechanism, base, q, qd, wrenches, tau, None)
-
-
-def _lagrange_mass(mechanism: Mechanism, q: Array) -> Array:
-    return _columns(_lagrange_inverse, mechanism, q)
-
-
 def _free_bodies(
-    mechanism: Mechanism, base: Array, q: Array, qd: Array, wrenches: Array, tau: Array | None, qdd: Array | None
-) -> tuple[Array, Array]:
+    quantity: Quantity, mechanism: Mechanism, base: Array, q: Array, qd: Array, driven: Array, wrenches: Array
+) -> Array:
     """Euler's laws of every body, with the reactions of joints and loops unknown: document 001, section 4.6.1.
 
-    Returns efforts or accelerations of the actuated joints, (B, n), and F of every tree joint, (B, bodies, 6).
+    Returns efforts or accelerations of the actuated joints, (B, n), or F of every tree joint, (B, bodies, 6).
     """
     system = MaximalSystem.of(mechanism.robot)
     pattern = system.pattern
@@ -179,32 +160,16 @@ def _free_bodies(
         still = np.linalg.solve(system.constraint_matrix(blocks.transfer).toarray(), blocks.drift.ravel())
         drift = loops.drift - on_bodies @ still
         efforts = np.zeros(mechanism.robot.n)
-        if tau is not None:
-            efforts[mechanism.actuated] = tau[b]
+        if quantity == "forward":
+            efforts[mechanism.actuated] = driven[b]
         right = np.concatenate([system.right_side(blocks.force, -blocks.drift, efforts), -drift])
         A = system.matrix(blocks.transfer).toarray()
         rows, columns = np.zeros((2, len(on_bodies), len(A)))
         rows[:, pattern.force.ravel()] = on_bodies  # in the bodies' balances
         columns[:, motion] = on_bodies  # on their accelerations
-        x = _bordered(A, right, rows, columns, coordinates, None if qdd is None else qdd[b])
+        x = _bordered(A, right, rows, columns, coordinates, None if quantity == "forward" else driven[b])
         found[b], reactions[b] = x[coordinates], x[pattern.force]
-    return found, reactions
-
-
-def _bodies_inverse(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    return _free_bodies(mechanism, base, q, qd, wrenches, None, qdd)[0]
-
-
-def _bodies_forward(mechanism: Mechanism, base: Array, q: Array, qd: Array, tau: Array, wrenches: Array) -> Array:
-    return _free_bodies(mechanism, base, q, qd, wrenches, tau, None)[0]
-
-
-def _bodies_reactions(mechanism: Mechanism, base: Array, q: Array, qd: Array, qdd: Array, wrenches: Array) -> Array:
-    return _free_bodies(mechanism, base, q, qd, wrenches, None, qdd)[1]
-
-
-def _bodies_mass(mechanism: Mechanism, q: Array) -> Array:
-    return _columns(_bodies_inverse, mechanism, q)
+    return reactions if quantity == "reactions" else found
 
 
 def _columns(inverse: Callable[..., Array], mechanism: Mechanism, q: Array) -> Array:
@@ -240,7 +205,7 @@ CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
         "columns by inverse dynamics of the cut loops",
         "002",
         forward=_columns_forward,
-        mass=_columns_mass,
+        mass=partial(_columns, _cut_inverse),
     ),
     Engine(
         "actuated_coordinates",
@@ -248,24 +213,24 @@ CLOSED_ENGINES: tuple[Engine[Mechanism], ...] = (
         "002",
         inverse=_projected_inverse,
         forward=_projected_forward,
-        mass=_projected_mass,
+        mass=lambda mechanism, q: run(mechanism, TERMS, q).M,
     ),
     Engine("constraint_forces", "articulated links, forces at the cuts", "000", forward=_constraint_forces),
     Engine(
         "lagrange_multipliers",
         "Lagrange, loops by multipliers",
         "004",
-        inverse=_lagrange_inverse,
-        forward=_lagrange_forward,
-        mass=_lagrange_mass,
+        inverse=partial(_lagrange, "inverse"),
+        forward=partial(_lagrange, "forward"),
+        mass=partial(_columns, partial(_lagrange, "inverse")),
     ),
     Engine(
         "free_bodies",
         "free bodies, joints and loops as unknown reactions",
         "001",
-        inverse=_bodies_inverse,
-        forward=_bodies_forward,
-        mass=_bodies_mass,
-        reactions=_bodies_reactions,
+        inverse=partial(_free_bodies, "inverse"),
+        forward=partial(_free_bodies, "forward"),
+        mass=partial(_columns, partial(_free_bodies, "inverse")),
+        reactions=partial(_free_bodies, "reactions"),
     ),
 )

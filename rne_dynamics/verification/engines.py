@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, Literal, TypeVar
 
 import numpy as np
@@ -86,16 +87,8 @@ class Engine(Generic[_Robot]):
         return function(robot, rows.base, rows.q, rows.qd, driven, rows.wrenches)
 
     def _function(self, quantity: Quantity) -> Callable[..., Array] | None:
-        return {
-            "inverse": self.inverse,
-            "forward": self.forward,
-            "mass matrix": self.mass,
-            "reactions": self.reactions,
-        }[quantity]
-
-
-def _columns_mass(robot: RobotModel, q: Array) -> Array:
-    return mass_matrix(robot, q, method="columns")
+        found: Callable[..., Array] | None = getattr(self, quantity.removesuffix(" matrix"))
+        return found
 
 
 def _lagrange_mass(robot: RobotModel, q: Array) -> Array:
@@ -127,7 +120,7 @@ ENGINES: tuple[Engine[RobotModel], ...] = (
         "columns by inverse dynamics, Cholesky",
         "000, 002",
         forward=WALKER_ORIN_COLUMNS.compute,
-        mass=_columns_mass,
+        mass=partial(mass_matrix, method="columns"),
     ),
     Engine(
         "lagrange",

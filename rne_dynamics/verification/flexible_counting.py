@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.packed import pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
@@ -87,7 +87,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
             bend=0.0 * exact.bend, shortening=0.0 * exact.shortening, turned=0 * exact.turned, stiffened=False,
             nonlinear=exact.nonlinear[:, :0],
         )
-    packed, work = _counting(exact, counter), _counting(workspace(exact), counter)
+    packed, work = counter.arrays(exact), counter.arrays(workspace(exact))
     z, zd = counter.array(0.1 * rng.normal(size=arm.nz)), counter.array(rng.normal(size=arm.nz))
     J, bias, base = counter.zeros(arm.nz, arm.nz), counter.zeros(arm.nz), counter.array(arm.robot.base_at_rest)
     parts = []
@@ -101,7 +101,7 @@ def count_flexible(arm: FlexibleArm, *, stiffening: bool = True) -> FlexibleOper
     ):
         before = replace(counter.operations)
         counter.run(kernel, *arguments)
-        parts.append(_less(counter.operations, before))
+        parts.append(counter.operations - before)
     motion, modal, remaining, inertia, solution = parts
     return FlexibleOperations(motion, modal + inertia, remaining, solution + Operations(additions=arm.nz))
 
@@ -189,17 +189,3 @@ def flexible_chain(n: int, nf: int, m: int, *, orthogonal: bool = False) -> Flex
         TreeLink(x.name, x.inertia + beams[x.name]) if x.inertia and x.name in beams else x for x in robot.tree.links
     )
     return FlexibleArm(assemble(replace(robot.tree, links=links)), modal)
-
-
-_Arrays = TypeVar("_Arrays", Packed, Work)
-
-
-def _counting(arrays: _Arrays, counter: OperationCounter) -> _Arrays:
-    """The same arrays with counting numbers in place of floats."""
-    fields = arrays._asdict()
-    floats = {k: counter.array(v) for k, v in fields.items() if isinstance(v, np.ndarray) and v.dtype == np.float64}
-    return arrays._replace(**floats)
-
-
-def _less(a: Operations, b: Operations) -> Operations:
-    return Operations(*(x - y for x, y in zip(vars(a).values(), vars(b).values(), strict=True)))

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import astuple, dataclass
+from operator import add, sub
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.plain import PlainKernels
+
+_Arrays = TypeVar("_Arrays", bound=tuple[Any, ...])
 
 
 @dataclass
@@ -29,15 +32,13 @@ class Operations:
     @property
     def total(self) -> int:
         """Sum of all kinds."""
-        return self.multiplications + self.additions + self.divisions + self.functions
+        return sum(astuple(self))
 
     def __add__(self, other: Operations) -> Operations:
-        return Operations(
-            self.multiplications + other.multiplications,
-            self.additions + other.additions,
-            self.divisions + other.divisions,
-            self.functions + other.functions,
-        )
+        return Operations(*map(add, astuple(self), astuple(other)))
+
+    def __sub__(self, other: Operations) -> Operations:
+        return Operations(*map(sub, astuple(self), astuple(other)))
 
 
 class OperationCounter:
@@ -62,6 +63,11 @@ class OperationCounter:
     def zeros(self, *shape: int) -> Any:
         """An object array of counting zeros, for work arrays and results."""
         return self.array(np.zeros(shape))
+
+    def arrays(self, fields: _Arrays) -> _Arrays:
+        """A named tuple with its arrays of floats as arrays of counting numbers."""
+        floats = (isinstance(x, np.ndarray) and x.dtype == np.float64 for x in fields)
+        return type(fields)(*(self.array(x) if real else x for x, real in zip(fields, floats, strict=True)))
 
     def run(self, kernel: Callable[..., Any], *arguments: Any) -> Any:
         """Run a kernel as plain Python; floating arguments must come from `array` or `zeros`."""

@@ -13,8 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from rne_dynamics.closed_chain.following import Follower
-from rne_dynamics.closed_chain.independence import evaluated
-from rne_dynamics.closed_chain.over_actuation import independent_joints
+from rne_dynamics.closed_chain.independence import evaluated, independent_joints
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.tree_motion import DISAGREEMENT
 from rne_dynamics.control.motion.path import Path

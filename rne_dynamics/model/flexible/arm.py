@@ -166,11 +166,6 @@ class FlexibleArm(OnTree, Rebuilt):
 AnyRobot = RigidRobot | FlexibleArm
 
 
-def rigid(machine: AnyRobot) -> RigidRobot:
-    """What a controller computes with: an arm with flexible links as if it were rigid, anything else as it is."""
-    return machine.rigid
-
-
 def _check_part(tree: KinematicTree, modal: ModalLink) -> None:
     """`ModelError` where a link's inertia does not hold that of its elastic part."""
     whole = tree.link(modal.link).inertia or Inertia()
@@ -181,24 +176,14 @@ def _check_part(tree: KinematicTree, modal: ModalLink) -> None:
             f"{whole.mass:.6g} kg; the link's inertia must hold all of it (in a model file, `inertial: hub` adds the "
             "beam to what the URDF gives)"
         )
-    left = _second_moments(whole) - _second_moments(part)
+    left = whole.second_moments - part.second_moments
     least = float(np.linalg.eigvalsh(left)[0])
-    if least < -1e-6 * max(float(np.linalg.eigvalsh(_second_moments(whole))[-1]), 1e-300):
+    if least < -1e-6 * max(float(np.linalg.eigvalsh(whole.second_moments)[-1]), 1e-300):
         raise ModelError(
             f"flexible link {modal.link!r}: no rigid body is left when its elastic part is taken from its inertia (the "
             f"second moments of mass that are left have the eigenvalue {least:.6g}); correct mass, mass centre or "
             "inertia of the link, or the beam's length and mass per length"
         )
-
-
-def _second_moments(inertia: Inertia) -> Array:
-    """∫ [1 x y z]ᵀ [1 x y z] dm, the report's C_i (30) for a body of any shape; shape (4, 4)."""
-    about = inertia.about_origin
-    C = np.empty((4, 4))
-    C[0, 0] = inertia.mass
-    C[0, 1:] = C[1:, 0] = inertia.first_moment
-    C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
-    return C
 
 
 def _with_bodies_of_their_own(

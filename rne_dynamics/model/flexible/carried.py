@@ -13,9 +13,8 @@ from rne_dynamics.errors import ModelError, unknown_name
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.inertia import Array, Inertia, frozen_array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, KinematicTree, Payload, TreeJoint, TreeLink
+from rne_dynamics.model.tree import ONE_FREEDOM, JointKind, KinematicTree, Payload, TreeJoint, TreeLink
 
-_TURNS_OR_SLIDES = (JointKind.REVOLUTE, JointKind.CONTINUOUS, JointKind.PRISMATIC)
 #: How far before the tip a joint may sit and still be at it, as a part of the distance from root to tip.
 _AT_TIP = 1e-6
 
@@ -56,7 +55,7 @@ def loads(robot: RobotModel, link: str, *, posture: ArrayLike | None = None) -> 
         raise unknown_name("link", link, robot.links, f"robot {robot.name!r}")
     q = frozen_array(robot.neutral if posture is None else posture, (robot.nq,), "posture")
     kinds = {joint.name: joint.kind for joint in robot.tree.joints}
-    places = [name for name in robot.joint_names if kinds.get(name) in _TURNS_OR_SLIDES]
+    places = [name for name in robot.joint_names if kinds.get(name) in ONE_FREEDOM]
     tree = robot.tree.with_locked({name: q[robot.joint_index(name)] for name in places})
     behind = {part.name: part.inertia or Inertia() for part in tree.links}
     found = []

@@ -44,9 +44,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
-from rne_dynamics.model.flexible.modal import ModalLink
+from rne_dynamics.model.flexible.modal import ModalLink, TableField
 from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
-from rne_dynamics.model.flexible.modal_table import TableField
 from rne_dynamics.model.flexible.nodal_file import read_nodal_link
 from rne_dynamics.model.inertia import Array, Inertia
 
@@ -208,11 +207,7 @@ def _undeformed(file: ArrayFile, factor: float) -> tuple[Inertia, Array]:
         raise DescriptionError(f"{file.path}: {error}") from None
     if not inertia.mass > 0.0:
         file.fail("mass", f"is {inertia.mass} kg; it must be above 0")
-    about = inertia.about_origin
-    C = np.empty((4, 4))
-    C[0, 0], C[0, 1:], C[1:, 0] = inertia.mass, inertia.first_moment, inertia.first_moment
-    C[1:, 1:] = 0.5 * np.trace(about) * np.eye(3) - about
-    return inertia, C
+    return inertia, inertia.second_moments
 
 
 def _first_and_second(file: ArrayFile, m: int, factor: float) -> tuple[Array, Array]:

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.flexible.modal import ModalLink
-from rne_dynamics.model.flexible.modal_table import TableField
+from rne_dynamics.model.flexible.modal import ModalLink, TableField
 from rne_dynamics.model.flexible.nodal_masses import Motion, masses_of, matched, motions, no_turn, rigid_motions, skews
 from rne_dynamics.model.flexible.nodal_mesh import NodalMesh
 from rne_dynamics.model.inertia import Array, frozen_array

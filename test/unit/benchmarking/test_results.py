@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from rne_dynamics.benchmarking import page
-from rne_dynamics.benchmarking.agreement import differences
-from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender
+from rne_dynamics.benchmarking.contenders import Case, Comparison, Contender, differences
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.summary import summary, time_text
@@ -54,7 +53,7 @@ def measured() -> Results:
 @pytest.mark.parametrize("wrong", [(1.0, 2.0 + 1e-6), (1.0, np.nan), (np.inf, 2.0), (1.0,), (2.0, 1.0)])
 def test_a_wrong_answer_of_a_peer_is_found(wrong):
     found, made = results(), case(contender("plain"), contender("bound"), contender("pin", wrong))
-    assert not found.note_differences(made, differences(made))
+    assert not found.note_differences(differences(made))
     (measured_times,) = found.disagreements
     assert (measured_times.first, measured_times.second) == ("plain", "pin")
     assert not found.agrees
@@ -66,7 +65,7 @@ def test_a_wrong_answer_of_a_peer_is_found(wrong):
 def test_round_off_agrees_and_calls_that_compute_nothing_are_not_asked():
     found = results()
     made = case(contender("plain"), contender("pin", (1.0, 2.0 + 1e-12)), contender("empty", None))
-    assert found.note_differences(made, differences(made))
+    assert found.note_differences(differences(made))
     assert found.largest_difference == pytest.approx(5e-13, rel=1e-3)
 
 

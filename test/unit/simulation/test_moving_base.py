@@ -11,7 +11,7 @@ from support.errors import relative_error
 from support.moving_bases import Lift, Swell, Turntable, quaternion
 
 import rne_dynamics as rne
-from rne_dynamics.closed_chain.tree_terms import tree_terms
+from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation

@@ -67,7 +67,6 @@ def test_products_of_vectors_and_matrices(rng):
     assert v.add(flat(a), flat(b)) == flat(a + b)
     assert v.subtract(flat(a), flat(b)) == flat(a - b)
     assert v.scale(2.5, flat(a)) == flat(2.5 * a)
-    assert v.add_symmetric(symmetric(S), symmetric(B + B.T)) == symmetric(S + (B + B.T))
 
 
 def test_rotation_laws(rng):
