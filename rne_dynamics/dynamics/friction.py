@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 
 
-def friction_torque(robot: Machine, qd: ArrayLike) -> Array:
+def friction_torque(robot: RigidRobot, qd: ArrayLike) -> Array:
     """Effort that overcomes joint friction at velocity `qd`: it has the sign of `qd`, and is zero at rest.
 
     Viscous part times velocity plus the Coulomb part of the direction of motion. To move at all from rest takes

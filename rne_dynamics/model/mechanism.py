@@ -187,9 +187,3 @@ class Mechanism(OnTree):
 
 #: What control takes: an open arm in its joint coordinates, or a mechanism in its actuated ones.
 RigidRobot = RobotModel | Mechanism
-Machine = RigidRobot
-
-
-def open_tree(machine: RigidRobot) -> RobotModel:
-    """The robot itself, or a mechanism's tree with its loops cut."""
-    return machine.open_tree

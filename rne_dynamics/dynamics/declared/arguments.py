@@ -11,7 +11,7 @@ from rne_dynamics.compiling.jit import in_place_kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Machine
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
@@ -40,7 +40,7 @@ def check_open_arm(robot: object) -> None:
     raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
-def state_arrays(robot: Machine, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
+def state_arrays(robot: RigidRobot, **arguments: ArrayLike) -> tuple[tuple[int, ...], list[Array]]:
     """Broadcast joint vectors to one leading shape and flatten it.
 
     Parameters
@@ -88,7 +88,7 @@ def _all_finite(values: Array) -> bool:
     return finite
 
 
-def _broadcast_state(robot: Machine, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
+def _broadcast_state(robot: RigidRobot, arguments: Mapping[str, ArrayLike]) -> tuple[tuple[int, ...], list[Array]]:
     arrays = []
     for name, value in arguments.items():
         width = robot.nq if name == "q" else robot.n
@@ -174,7 +174,7 @@ def bodies_wrenches(robot: RobotModel, wrenches: Wrenches | None, lead: tuple[in
     return out
 
 
-def _joint_of(robot: Machine, name: str, k: int) -> str:
+def _joint_of(robot: RigidRobot, name: str, k: int) -> str:
     if name == "q" and robot.nq != robot.n:
         return ""
     return f" (joint {robot.joint_names[k]!r})"

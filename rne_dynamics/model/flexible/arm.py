@@ -164,12 +164,6 @@ class FlexibleArm(OnTree, Rebuilt):
 
 #: What can be simulated: a rigid arm, a mechanism, or an arm with flexible links.
 AnyRobot = RigidRobot | FlexibleArm
-AnyMachine = AnyRobot
-
-
-def rigid(machine: AnyRobot) -> RigidRobot:
-    """What a controller computes with: an arm with flexible links as if it were rigid, anything else as it is."""
-    return machine.rigid
 
 
 def _check_part(tree: KinematicTree, modal: ModalLink) -> None:

@@ -14,7 +14,6 @@ from rne_dynamics.benchmarking.robots import load
 from rne_dynamics.cli.main import main
 from rne_dynamics.description.model_file import urdf_source
 from rne_dynamics.errors import DescriptionError
-from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.ros.described_robot import load_robot
 
@@ -147,7 +146,7 @@ def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsy
 def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:
     """The parameter `model`, some joints locked, and what viewers get as robot_description."""
     described = load_robot(str(file), "", ["waist", "joint3"], [])
-    assert rigid(described.machine).joint_names == ("waist", "joint3")
+    assert described.robot.rigid.joint_names == ("waist", "joint3")
     assert described.locked == {"joint2": 0.0}
     read = urdf_source(file)
     assert read.name == f"{file} (as URDF)"

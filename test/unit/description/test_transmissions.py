@@ -15,8 +15,6 @@ from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import share_file, shipped_models
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.errors import DescriptionError
-from rne_dynamics.model.flexible.arm import rigid
-from rne_dynamics.model.mechanism import open_tree
 
 JOINT = '<joint name="shoulder"/>'
 
@@ -125,7 +123,7 @@ def test_a_choice_at_loading_whether_rotors_count(tmp_path: Path, capsys: pytest
     assert not rne.rotor_inertia(load_model(tmp_path / "own.yaml", rotors=False)).any()
     for name in shipped_models():
         machine = load_model(name, rotors=False)
-        assert not any(joint.rotor_inertia for joint in open_tree(rigid(machine)).tree.joints)
+        assert not any(joint.rotor_inertia for joint in machine.tree.joints)
         assert type(machine) is type(load_model(name))
     for source in ("puma560", str(tmp_path / "own.yaml"), "pantograph"):
         assert main(["info", source, "--json", "--no-rotors"]) == 0

@@ -25,7 +25,7 @@ from rne_dynamics.flexible.poses import flexible_forward_kinematics, tip_deflect
 from rne_dynamics.flexible.static import quasi_static, static_deflection
 from rne_dynamics.flexible.stiffness import elastic_matrix, slopes
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.flexible.beam import Beam
 from rne_dynamics.model.inertia import Array, Inertia
 
@@ -246,7 +246,7 @@ def test_what_is_refused() -> None:
         follow(arm, lambda t: (zero, zero, zero), [0.0, 0.0])
     with pytest.raises(ModelError, match=r"flexible links.*arm\.robot"):
         rne.inverse_dynamics(arm, zero, zero, zero)  # type: ignore[arg-type]
-    assert rigid(arm) is arm.robot
+    assert arm.rigid is arm.robot
 
 
 def test_a_mode_that_moves_no_mass_is_named() -> None:
