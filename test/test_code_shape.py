@@ -50,7 +50,7 @@ LARGE_FUNCTIONS = {
 }
 
 #: Most checks for the kind of robot outside the dispatch module and presentation.
-KIND_CHECKS = 53
+KIND_CHECKS = 4
 DISPATCH = {"dispatch.py", "dynamics/declared/quantity.py"}
 #: Files that print a robot: what they print differs by its kind.
 PRESENTATION = {"cli/info.py", "cli/simulate_report.py"}

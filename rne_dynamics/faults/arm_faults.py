@@ -9,7 +9,6 @@ from rne_dynamics.faults.arm import ELBOW_LIMIT, MARGIN, load_arm
 from rne_dynamics.faults.falsify import every
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 
 FAULTS = Faults("arm")
@@ -23,7 +22,7 @@ GENTLE, STRONG, VIOLENT = 8.0, 30.0, 120.0
 
 def carrying(mass: float) -> Payload:
     """A load at the tool."""
-    return Payload("tool0", mass, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3)
+    return Payload("tool0", mass)
 
 
 def push(rig: Rig, moment: float) -> None:
@@ -31,14 +30,14 @@ def push(rig: Rig, moment: float) -> None:
     rig.driver.wrenches = {"tool0": np.array([0.0, 0.0, 0.0, 0.0, 0.0, moment])} if moment else {}
 
 
-@fault("held, sunk as far as the feedback allows", plant=lambda robot: with_payload(robot, carrying(1.0)))
+@fault("held, sunk as far as the feedback allows", plant=lambda robot: robot.with_payload(carrying(1.0)))
 def unknown_load(rig: Rig) -> None:
     """An unknown load of 1 kg at the tool."""
     rig.run(0.4)
     rig.held()
 
 
-@fault("efforts stay at their limits; clamps are counted", plant=lambda robot: with_payload(robot, carrying(6.0)))
+@fault("efforts stay at their limits; clamps are counted", plant=lambda robot: robot.with_payload(carrying(6.0)))
 def load_too_heavy(rig: Rig) -> None:
     """A load of 6 kg at the tool, more than the motors can lift."""
     rig.run(0.3)
@@ -107,7 +106,7 @@ def check_passed(rig: Rig) -> None:
 
 @fault(
     "the arm is held; no motion is accepted",
-    plant=lambda robot: with_payload(robot, carrying(1.5)),
+    plant=lambda robot: robot.with_payload(carrying(1.5)),
     startup_check__tolerance=0.05,
     **CHECK,
 )

@@ -17,7 +17,6 @@ from rne_dynamics.faults.motors import check_cut
 from rne_dynamics.faults.rig import HELD, SETTLE, Rig
 from rne_dynamics.faults.robots import ROBOTS
 from rne_dynamics.faults.walls import pressed
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 
 FAULTS = Faults("gate")
@@ -139,8 +138,7 @@ def gate_drives_off_and_on(rig: Rig) -> None:
 @in_a_takeover("released within its configured times plus 0.2 s; zeros, fault")
 def gate_load_and_push(rig: Rig) -> None:
     """An unknown payload, and a hard push, during a take-over."""
-    loaded = with_payload(rig.robot, Payload(rig.arm.tool, rig.arm.payload, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
-    rig.driver.simulator.change_robot(loaded)
+    rig.driver.simulator.change_robot(rig.robot.with_payload(Payload(rig.arm.tool, rig.arm.payload)))
     rig.driver.wrenches = {rig.arm.tool: np.array([rig.arm.push, 0.0, 0.0, 0.0, 0.0, 0.0])}
     rig.driver.feed = nothing
     rig.reach("stopping", seconds=0.1)

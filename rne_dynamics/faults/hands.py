@@ -11,7 +11,6 @@ from rne_dynamics.faults.driver import COMMAND_TIMEOUT
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
 from rne_dynamics.faults.robots import ROBOTS
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 
 FAULTS = Faults("hand")
@@ -28,7 +27,7 @@ REST = 0.1
 def load_picked_up_and_lost(rig: Rig) -> None:
     """An unknown load is picked up, and lost a second later."""
     arm = rig.arm
-    loaded = with_payload(rig.robot, Payload(arm.tool, arm.payload, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
+    loaded = rig.robot.with_payload(Payload(arm.tool, arm.payload))
     simulator, place, first = rig.driver.simulator, rig.driver.q, len(rig.driver.speeds)
     gains = np.array([float(str(rig.controller.get(f"gains.{joint}.p"))) for joint in rig.robot.joint_names])
     weight = gravity_torque(loaded, place) - gravity_torque(rig.robot, place)

@@ -24,9 +24,10 @@ from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.cdr import NANOSECONDS, one_point_layout, time_at
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.effort_node import SETTINGS_PERIOD, EffortNode
@@ -125,13 +126,13 @@ class ComputedTorqueController(EffortNode):
         """
         start = nanoseconds(message.header.stamp, "the header's stamp")
         present: Present = self.control.call("present", start)
-        robot, posture = self._robot, present.posture
-        leading = leading_path(robot, posture) if isinstance(robot, Mechanism) and posture is not None else None
+        mechanism, posture = mechanism_of(self._robot), present.posture
+        leading = None if mechanism is None or posture is None else leading_path(mechanism, posture)
         moving = CurrentMotion(present.stamp, lambda at: present.followed, present.rate, present.slope)
         rules = Rules(self._limits, self._blend_time, self._demand(), leading, self._moving_end)
         accepted = accept(message, moving, rules)
-        if isinstance(robot, Mechanism) and posture is not None:
-            check_loops(accepted.path, robot, posture, accepted.begin)
+        if mechanism is not None and posture is not None:
+            check_loops(accepted.path, mechanism, posture, accepted.begin)
         motion = accepted.motion(self._tolerances if tolerances is None else tolerances)
 
         def begin(on_end: OnEnd) -> None:

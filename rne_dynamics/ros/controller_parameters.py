@@ -22,7 +22,7 @@ from rne_dynamics.description.urdf_tree import rotation_rpy
 from rne_dynamics.errors import ParameterError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind
+from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.effort_limits import effort_limits
 from rne_dynamics.ros.effort_message import COMMAND_MESSAGE
 from rne_dynamics.ros.parameters import Parameter, Values, number, numbers, per_joint
@@ -257,8 +257,8 @@ def described_velocity(robot: RigidRobot) -> Array:
 
 def continuous(robot: RigidRobot) -> NDArray[np.bool_]:
     """Joints that turn without end, whose encoders may wrap; shape (n,)."""
-    endless = {joint.name for joint in robot.tree.joints if joint.kind is JointKind.CONTINUOUS}
-    return np.array([name in endless for name in robot.joint_names])
+    names = endless(robot.tree)
+    return np.array([name in names for name in robot.joint_names])
 
 
 def effort_scales(robot: RigidRobot, values: Values) -> Array:

@@ -31,7 +31,7 @@ from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.described_robot import endless, loaded
+from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_reader, effort_type
 from rne_dynamics.ros.gate_loop import GateLoop
@@ -270,7 +270,7 @@ class EffortGateNode(ArmNode):
         return self._asked(response, lambda: self.gate.recover(self.clock.now()))
 
     def _changed(self, values: Values) -> Callable[[], None]:
-        settings = gate_settings(loaded(self.bare_robot, payload(values)), values)
+        settings = gate_settings(self.bare_robot.with_payload(payload(values)), values)
         return lambda: self.gate.adopt(settings)
 
     def _follow_locked(self) -> None:

@@ -26,7 +26,7 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import effort_scales
-from rne_dynamics.ros.described_robot import endless, loaded
+from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_type
 from rne_dynamics.ros.lifecycle import ArmNode, answer_request
@@ -265,7 +265,7 @@ class EffortNode(ArmNode):
 
     def _changed(self, values: Values) -> Callable[[], None]:
         """Prepare a change at run time; only the payload changes the model."""
-        robot, before = loaded(self.bare_robot, payload(values)), self.parameters.values
+        robot, before = self.bare_robot.with_payload(payload(values)), self.parameters.values
         settings = self.settings(robot, values)
 
         def adopt() -> None:

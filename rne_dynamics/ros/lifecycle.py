@@ -20,10 +20,9 @@ from std_srvs.srv import Trigger
 from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
 from rne_dynamics.compiling.progress import watch_compiling
 from rne_dynamics.errors import ModelError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import FlexibleArm
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.common_parameters import COMMON, payload
-from rne_dynamics.ros.described_robot import DescribedRobot, load_robot, loaded, relocked
+from rne_dynamics.ros.described_robot import DescribedRobot, load_robot, relocked
 from rne_dynamics.ros.entity_node import EntityNode
 from rne_dynamics.ros.hot_loop import SERVICE_PERIOD
 from rne_dynamics.ros.node_executor import NodeExecutor
@@ -39,6 +38,7 @@ from rne_dynamics.ros.scheduling import apply_scheduling
 PATIENCE = 2.5
 #: How long a configure request over the service waits for the description on its topic, s.
 DESCRIPTION_TIMEOUT = 10.0
+
 
 class ArmNode(EntityNode, ABC):
     """A lifecycle node around one robot model, an open arm or a mechanism.
@@ -174,11 +174,9 @@ class ArmNode(EntityNode, ABC):
         def configure() -> None:
             self._await_description(DESCRIPTION_TIMEOUT)
             self.load()
-            robot = loaded(self.bare_robot, payload(self.parameters.values))
-            rigid_kind = "mechanism" if isinstance(robot, Mechanism) else "arm"
-            kind = "flexible" if isinstance(self.described, FlexibleArm) else rigid_kind
-            kind = kind if self.described is self.bare_robot else "flexible"
-            self.first_start = FirstStart(self.get_logger().info, EXPECTED.get((self._program, kind)))
+            robot = self.bare_robot.with_payload(payload(self.parameters.values))
+            expected = EXPECTED.get((self._program, self.described.kind))
+            self.first_start = FirstStart(self.get_logger().info, expected)
             try:
                 with watch_compiling(self.first_start.note):
                     self.build(robot)
@@ -249,7 +247,7 @@ class ArmNode(EntityNode, ABC):
 
     def take(self, found: DescribedRobot) -> None:
         """Take a robot: as it was read, or with joints locked at other positions."""
-        self.found, self.described, self.locked = found, found.machine, found.locked
+        self.found, self.described, self.locked = found, found.robot, found.locked
         self.bare_robot = self.described.rigid
 
     @property

@@ -17,9 +17,10 @@ from rne_dynamics import __version__
 from rne_dynamics.control.motion.loop_path import leading_joints
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.control.trajectory import quintic_duration
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.errors import ArgumentError, RneDynamicsError, StateError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.command_line import own_words, refuse_remappings
 from rne_dynamics.ros.joint_map import JointMap, Reading
 from rne_dynamics.ros.lifecycle import ArmNode
@@ -164,7 +165,8 @@ class MoveNode(ArmNode):
         """The joints of the message: all but those of a mechanism that its loops determine and that have no goal."""
         robot, names = self.robot, self.robot.joint_names
         wanted = np.flatnonzero(~np.isnan(self._wanted)).tolist()
-        leading = leading_joints(robot, wanted) if isinstance(robot, Mechanism) else range(robot.n)
+        mechanism = mechanism_of(robot)
+        leading = range(robot.n) if mechanism is None else leading_joints(mechanism, wanted)
         return tuple(name for j, name in enumerate(names) if j in leading or j in wanted)
 
     def _finish(self, text: str, code: int) -> None:

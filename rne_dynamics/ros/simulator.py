@@ -14,9 +14,8 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from rne_dynamics.errors import ControlError, ParameterError, RneDynamicsError
-from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.answers import Answers
 from rne_dynamics.ros.applied_wrenches import AppliedWrenches
 from rne_dynamics.ros.base_listener import BaseListener
@@ -25,7 +24,6 @@ from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.command_line import read_command_line
 from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.deflections import BendingWatch, DeflectionsPublisher
-from rne_dynamics.ros.described_robot import loaded, with_effort_limit
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.diagnostics import Diagnostics
 from rne_dynamics.ros.effort_limits import drive_limits
@@ -54,6 +52,8 @@ LONGEST_END = 4.0
 WRENCHES = 100
 #: In lock-step no effort may be lost; best-effort senders are not matched then, and DDS logs that.
 EVERY_ANSWER = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
+
+
 class SimulatorNode(ArmNode):
     """The node `simulator`.
 
@@ -79,19 +79,20 @@ class SimulatorNode(ArmNode):
     def build(self, robot: RigidRobot) -> None:
         """Plant, messages, topics, services."""
         self.robot = robot
-        start = robot.neutral if isinstance(robot, Mechanism) else np.zeros(robot.n)
+        if robot.nq != robot.n:
+            raise ParameterError(f"robot {robot.name!r} has a floating joint; the simulator needs driven joints only")
         self.parameters.declare_joints(
-            robot.joint_names, {"initial_position.{joint}": start.tolist()}, left_out=self.locked
+            robot.joint_names, {"initial_position.{joint}": robot.neutral.tolist()}, left_out=self.locked
         )
         values = self.parameters
         self._rate = values.number("rate")
         self._substeps = int(values.number("substeps"))
         self._period = round(NANOSECONDS / self._rate)
-        machine = loaded(self.described, payload(values.values))  # `robot` is the rigid one of it
+        simulated = self.described.with_payload(payload(values.values))  # `robot` is the rigid one of it
         plant = ArmPlant(
-            with_effort_limit(machine, drive_limits(robot, values.values)),
+            simulated.with_effort_limit(drive_limits(robot, values.values)),
             friction=values.flag("friction"), stops=values.flag("stops"),
-            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(robot.gravity),
+            limit_effort=values.flag("limit_effort"), base_motion=self._base_motion(robot.open_tree.gravity),
         )
         self.simulator = Simulator(
             plant, self._start(robot), dt=1.0 / (self._rate * self._substeps),
@@ -101,7 +102,7 @@ class SimulatorNode(ArmNode):
         )
         self._lockstep = values.flag("lockstep")
         self._order = [self.commanded.index(j) for j in robot.joint_names]
-        self._hardware = self._topic_based(machine.rigid) if values.text("command_message") == JOINT_STATE else None
+        self._hardware = self._topic_based(simulated.rigid) if values.text("command_message") == JOINT_STATE else None
         self._wrenches = AppliedWrenches(self, robot.open_tree)
         self._paused = self._running = False
         self._warm_up()
@@ -109,8 +110,6 @@ class SimulatorNode(ArmNode):
 
     def _start(self, robot: RigidRobot) -> Array:
         asked = np.array(per_joint(self.parameters.values, "initial_position.{joint}", robot.joint_names))
-        if robot.nq != robot.n:
-            raise ParameterError(f"robot {robot.name!r} has a floating joint; the simulator needs driven joints only")
         start: Array = np.clip(asked, robot.lower, robot.upper)
         for j in np.flatnonzero(start != asked):
             self.get_logger().info(
@@ -141,8 +140,8 @@ class SimulatorNode(ArmNode):
         if self._hardware is not None:
             self._hardware.warm_up(self.simulator)
         self.simulator.command(np.zeros(self.robot.n))
-        self.simulator.advance(1, wrenches={self.robot.link_names[-1]: np.zeros(6)})
-        if isinstance(self.robot, Mechanism):  # near singular postures another integrator is used
+        self.simulator.advance(1, wrenches={self.robot.open_tree.link_names[-1]: np.zeros(6)})
+        if self.robot.loops:  # near singular postures another integrator is used
             self.simulator.warm_up()
         self.simulator.reset()
 
@@ -153,7 +152,7 @@ class SimulatorNode(ArmNode):
             base = BasePublisher(self, plant.base_motion, plant.tree.gravity, plant.tree.tree.root)
         deflections = (
             DeflectionsPublisher(self, described, int(values.number("deflections_divisor")))
-            if isinstance(described, FlexibleArm) else None
+            if described.kind == "flexible" else None
         )
         return SimulatorOutputs(
             self, robot, self.locked, STATES if self._hardware is not None else "joint_states",
@@ -163,13 +162,13 @@ class SimulatorNode(ArmNode):
     def _make_interfaces(self, robot: RigidRobot) -> None:
         self._outputs = self._make_outputs(robot)
         # with topic-based hardware the controller manager needs the only publisher of this topic
-        if self._hardware is None and not isinstance(self.described, (Mechanism, FlexibleArm)):
+        if self._hardware is None and self.described.kind == "arm":
             # Latched, for controllers and viewers without a description. Not the open tree of a mechanism: a controller
             # would drive all its joints. Nor that of a flexible arm: the model file may give the links masses that the
             # URDF lacks.
             description = self.keep(self.create_publisher(String, "robot_description", LATCHED))
             description.publish(String(data=description_text(self.model or self.description)))
-        self._bending = BendingWatch(self.described) if isinstance(self.described, FlexibleArm) else None
+        self._bending = BendingWatch(self.described) if self.described.kind == "flexible" else None
         self.diagnostics = Diagnostics(self)
         self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
         self.keep(self.create_service(Trigger, "~/step", self._on_step))
@@ -343,7 +342,6 @@ class SimulatorNode(ArmNode):
             commanded=self.answers.commanded or (hardware is not None and hardware.drives.commanded),
         )
         self.collect_garbage()
-
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import JointState
 
@@ -12,7 +13,6 @@ from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.base_publisher import BasePublisher
 from rne_dynamics.ros.cdr import NANOSECONDS, PreparedMessage
 from rne_dynamics.ros.deflections import DeflectionsPublisher
-from rne_dynamics.ros.described_robot import driven_first
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.state import State
@@ -41,7 +41,8 @@ class SimulatorOutputs:
         self, node: ArmNode, robot: RigidRobot, locked: Mapping[str, float], topic: str, *, publish_clock: bool,
         base: BasePublisher | None, deflections: DeflectionsPublisher | None,
     ) -> None:
-        names, self._places = driven_first(robot)
+        self._places = np.concatenate([robot.actuated, robot.passive])
+        names = [robot.open_tree.joint_names[k] for k in self._places]
         zeros, rest = [0.0] * len(names), [0.0] * len(locked)
         self._message = PreparedMessage(
             JointState(

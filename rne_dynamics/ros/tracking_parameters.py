@@ -19,7 +19,7 @@ from rne_dynamics.control.streaming.limits import (
 )
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.mechanism import Mechanism, RigidRobot
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.controller_parameters import (
     CONTROLLER,
     controller_settings,
@@ -121,7 +121,7 @@ def motion_limits(robot: RigidRobot, values: Values) -> MotionLimits:
 
 def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[StreamLimits | None, str]:
     """Limits of setpoints; None if none are followed, and the reason."""
-    if isinstance(robot, Mechanism):
+    if robot.loops:
         return None, "setpoints are followed on open arms only: closed loops must be checked along the whole motion"
     velocity, limits = velocity_limits(robot, values), motion_limits(robot, values)
     if not np.isfinite(velocity).all():
@@ -134,7 +134,7 @@ def stream_limits(robot: RigidRobot, values: Values, effort: Array) -> tuple[Str
         for what in ("acceleration", "jerk")
     }
     given = column["acceleration"]
-    acceleration = np.where(given > 0.0, given, default_acceleration(robot, velocity, effort))
+    acceleration = np.where(given > 0.0, given, default_acceleration(robot.open_tree, velocity, effort))
     return StreamLimits(
         robot.joint_names, limits.lower, limits.upper, velocity, acceleration, column["jerk"],
         start=number(values, "constraints.start") or SMALLEST_START, timeout=number(values, "setpoints.timeout"),

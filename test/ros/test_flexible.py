@@ -20,7 +20,7 @@ from rne_dynamics.flexible.static import static_deflection
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.ros.demonstration import Run, Session, run
-from rne_dynamics.ros.described_robot import load_robot, loaded, with_effort_limit
+from rne_dynamics.ros.described_robot import load_robot
 from rne_dynamics.ros.processes import wait_until
 from rne_dynamics.ros.recorder import TopicRecorder
 
@@ -148,17 +148,17 @@ def test_the_controller_tracks_and_a_shaper_leaves_the_tip_quiet(rig):
 
 
 def test_controllers_get_the_rigid_arm_and_the_simulator_the_flexible_one():
-    arm = load_robot("flexible_arm6", "", (), (0.0, 0.0, -1.62)).machine
+    arm = load_robot("flexible_arm6", "", (), (0.0, 0.0, -1.62)).robot
     assert isinstance(arm, FlexibleArm)
     np.testing.assert_array_equal(arm.gravity, [0.0, 0.0, -1.62])
-    heavy = loaded(arm, Payload("tool0", 0.5))
+    heavy = arm.with_payload(Payload("tool0", 0.5))
     assert heavy.mass == pytest.approx(arm.mass + 0.5)
     assert isinstance(heavy, FlexibleArm)
-    np.testing.assert_array_equal(with_effort_limit(arm, np.full(6, 3.0)).effort_limit, np.full(6, 3.0))
+    np.testing.assert_array_equal(arm.with_effort_limit(np.full(6, 3.0)).effort_limit, np.full(6, 3.0))
     with pytest.raises(ModelError):
-        loaded(arm, Payload("tool9", 0.5))
+        arm.with_payload(Payload("tool9", 0.5))
     described = load_robot("flexible_arm6", "", ("waist", "elbow"), ())
-    assert described.machine.joint_names == ("waist", "elbow")
+    assert described.robot.joint_names == ("waist", "elbow")
     assert described.locked == dict.fromkeys(("shoulder", "wrist_roll", "wrist_pitch", "flange_roll"), 0.0)
-    assert isinstance(described.machine, FlexibleArm)
-    assert described.machine.modes == arm.modes
+    assert isinstance(described.robot, FlexibleArm)
+    assert described.robot.modes == arm.modes

@@ -12,7 +12,6 @@ from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.ros.described_robot import endless, load_robot, relocked
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.processes import wait_until
@@ -60,9 +59,9 @@ def test_a_model_locked_elsewhere_is_the_one_that_is_read_with_that_lock():
         found = relocked(found, {"torso": torso, "head": head})
         fresh = rne.load_urdf(TORSO, lock={"torso": torso, "head": head}, gravity=(0.0, 0.0, -1.62))
         assert found.locked == {"torso": torso, "head": head}
-        assert found.machine.joint_names == JOINTS
-        np.testing.assert_array_equal(found.machine.parameters, fresh.parameters)
-        np.testing.assert_array_equal(found.machine.gravity, fresh.gravity)
+        assert found.robot.joint_names == JOINTS
+        np.testing.assert_array_equal(found.robot.parameters, fresh.parameters)
+        np.testing.assert_array_equal(found.robot.gravity, fresh.gravity)
     assert relocked(found, {"torso": 0.7}).locked == {"torso": 0.7, "head": 0.0}
 
 
@@ -82,10 +81,10 @@ def test_of_a_mechanism_or_a_flexible_arm(model):
     names = rne.load_model(model).joint_names
     found = load_robot(model, "", names[1:], ())
     at = found.locked[names[0]]
-    same, moved = rigid(relocked(found, {names[0]: at}).machine), rigid(relocked(found, {names[0]: at + 0.3}).machine)
-    q = 0.1 * np.arange(len(names) - 1) + (rigid(found.machine).neutral if model == "pantograph" else 0.0)
-    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(rigid(found.machine), q), atol=1e-9)
-    whole = rigid(rne.load_model(model))
+    same, moved = (relocked(found, {names[0]: there}).robot.rigid for there in (at, at + 0.3))
+    q = 0.1 * np.arange(len(names) - 1) + (found.robot.rigid.neutral if model == "pantograph" else 0.0)
+    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(found.robot.rigid, q), atol=1e-9)
+    whole = rne.load_model(model).rigid
     if model == "pantograph":
         return
     np.testing.assert_allclose(

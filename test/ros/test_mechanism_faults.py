@@ -45,26 +45,26 @@ def test_what_the_parameters_cannot_mean_is_refused(model, description, joints, 
 
 def test_joints_left_out_are_locked_where_the_posture_has_them():
     found = load_robot("pantograph", "", ("joint2", "joint3"), ())
-    machine = found.machine
+    robot = found.robot
     assert found.locked == {"joint1": 0.0}
-    assert machine.joint_names == ("joint2", "joint3")
+    assert robot.joint_names == ("joint2", "joint3")
     whole = assembled(rne.load_model("pantograph"))
     q = np.array([-1.0, 0.2])
-    np.testing.assert_allclose(rne.gravity_torque(machine, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
+    np.testing.assert_allclose(rne.gravity_torque(robot, q), rne.gravity_torque(whole, [0.0, *q])[1:], rtol=1e-9)
 
 
 def test_gravity_goes_before_the_models_own():
-    turned = load_robot("five_bar", "", (), (0.0, 0.0, 0.0)).machine
+    turned = load_robot("five_bar", "", (), (0.0, 0.0, 0.0)).robot
     np.testing.assert_allclose(rne.gravity_torque(turned, HOME), 0.0, atol=1e-12)
-    own = load_robot("five_bar", "", (), ()).machine
+    own = load_robot("five_bar", "", (), ()).robot
     np.testing.assert_allclose(rne.gravity_torque(own, HOME), rne.gravity_torque(FIVE_BAR, HOME), rtol=1e-12)
 
 
 def test_a_model_file_without_loops_and_a_urdf_are_open_arms(tmp_path):
     file = tmp_path / "arm.yaml"
     file.write_text("urdf: scara\npayload: {link: tool0, mass: 1.0}\n")
-    assert load_robot(str(file), "", (), ()).machine.n == 4
-    by_model, by_description = (load_robot(*names, (), ()).machine for names in (("scara", ""), ("", "scara")))
+    assert load_robot(str(file), "", (), ()).robot.n == 4
+    by_model, by_description = (load_robot(*names, (), ()).robot for names in (("scara", ""), ("", "scara")))
     assert by_model.joint_names == by_description.joint_names
 
 

@@ -16,7 +16,6 @@ from rne_dynamics.faults.falsify import silence
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
 from rne_dynamics.faults.robots import ROBOTS
-from rne_dynamics.model.assembly import with_payload
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.simulation.runs.drive_faults import felt_inertia
 
@@ -67,7 +66,7 @@ def plant(rig: Rig, rng: np.random.Generator):
     if rng.random() < 0.6:
         return None
     mass = rng.uniform(0.1, 1.0) * rig.arm.payload
-    return with_payload(rig.robot, Payload(rig.arm.tool, mass, (0.0, 0.0, 0.0), ((0.0, 0.0, 0.0),) * 3))
+    return rig.robot.with_payload(Payload(rig.arm.tool, mass))
 
 
 @pytest.mark.slow

@@ -146,7 +146,7 @@ def test_export_gives_other_tools_the_same_arm(file: Path, tmp_path: Path, capsy
 def test_nodes_take_it_and_publish_its_urdf(file: Path) -> None:
     """The parameter `model`, some joints locked, and what viewers get as robot_description."""
     described = load_robot(str(file), "", ["waist", "joint3"], [])
-    assert described.machine.rigid.joint_names == ("waist", "joint3")
+    assert described.robot.rigid.joint_names == ("waist", "joint3")
     assert described.locked == {"joint2": 0.0}
     read = urdf_source(file)
     assert read.name == f"{file} (as URDF)"

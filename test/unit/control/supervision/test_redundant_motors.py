@@ -21,11 +21,9 @@ from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.control.supervision.settings import StartCheck
 from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.errors import TrajectoryError
-from rne_dynamics.ros.described_robot import with_effort_limit
 
-ARM = with_effort_limit(
-    rne.load_model(Path(__file__).parents[4] / "examples" / "five_bar_redundant.yaml"), [20.0, 20.0, 5.0]
-)
+EXAMPLES = Path(__file__).parents[4] / "examples"
+ARM = rne.load_model(EXAMPLES / "five_bar_redundant.yaml").with_effort_limit([20.0, 20.0, 5.0])
 TWO = rne.load_model("five_bar")
 PERIOD = 0.002
 
