@@ -7,13 +7,18 @@ import json
 import tempfile
 from pathlib import Path
 
+from rich import table as rich_table
+from rich.console import Console
+from rich.text import Text
+
 from rne_dynamics.benchmarking.measuring import measure
 from rne_dynamics.benchmarking.plan import Plan, installed_peers
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.robots import robots
 from rne_dynamics.benchmarking.sections import SECTIONS
+from rne_dynamics.benchmarking.summary import footing
+from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.cli.bench_plot import plot
-from rne_dynamics.cli.bench_report import print_results
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 
@@ -35,6 +40,7 @@ exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) 
 """.format(sections="\n".join(f"  {name:10}{section.title}" for name, section in SECTIONS.items()))
 
 REPEATS, QUICK_REPEATS = 40, 3
+_STYLES = {True: "green", False: "red", None: ""}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -83,3 +89,29 @@ def _measure(args: argparse.Namespace, sections: list[str], repeats: int) -> Res
         return measure(
             plan, sections, repeats, lambda what, done: bar.update(task, description=what, completed=done)
         )
+
+
+def print_results(out: Console, results: Results) -> None:
+    """Print times and ratios of every section, goals, omissions, and the computer."""
+    for table in tables(results):
+        out.print(_rich(table))
+    for line in results.left_out:
+        out.print(line)
+    for disagreement in results.disagreements:
+        out.print(Text(str(disagreement), "bold red"))
+    for line in footing(results):
+        out.print(line)
+
+
+def _rich(table: Table) -> rich_table.Table:
+    made = rich_table.Table(title=table.title, title_justify="left", header_style="bold")
+    for k, column in enumerate(table.header):
+        made.add_column(column, justify="left" if k < table.left else "right")
+    before: tuple[Cell, ...] = ()
+    for row in table.rows:
+        if before and table.left == 2 and row[0] != before[0]:
+            made.add_section()
+        same = bool(before) and table.left == 2 and row[0] == before[0]
+        made.add_row("" if same else row[0].text, *(Text(cell.text, _STYLES[cell.met]) for cell in row[1:]))
+        before = row
+    return made

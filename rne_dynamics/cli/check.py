@@ -9,13 +9,14 @@ import argparse
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, replace
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.cli.check_dynamics import lint_dynamics
 from rne_dynamics.cli.check_flexible import lint_flexible
-from rne_dynamics.cli.check_mechanism import Freedoms, lint_mechanism, without_passive_efforts
+from rne_dynamics.cli.check_mechanism import lint_mechanism, without_passive_efforts
 from rne_dynamics.cli.robot_argument import add_robot, robot_source, xacro_arguments
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.description.findings import Finding, Report, Severity
@@ -81,7 +82,7 @@ def check_urdf(source: Source) -> Report:
     return _with(report, [*found, *([] if refused is None else [refused])])
 
 
-def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], Freedoms | None]:
+def check_model(source: Source, mappings: dict[str, str]) -> tuple[list[Report], dict[str, Any] | None]:
     """Reports on a model file and, if it can be read, on its URDF; freedoms of a mechanism whose loops close."""
     examination = examine_model(source, mappings)
     report, urdf, freedoms = examination.report, examination.urdf, None
@@ -131,7 +132,7 @@ def _print(report: Report) -> None:
     print(f"{report.file}: {', '.join(counts) or 'nothing to fix'}")
 
 
-def _print_freedoms(found: Freedoms) -> None:
+def _print_freedoms(found: dict[str, Any]) -> None:
     print(
         f"degrees of freedom: {found['freedoms']} (by Grübler's count {found['gruebler']}), "
         f"{found['actuated']} actuated and {found['passive']} passive joints, {found['constraints']} blocked "

@@ -144,7 +144,7 @@ def _stiffness(beam: Beam, entry: FlexibleEntry) -> Iterator[Finding]:
 
 def _sag(arm: FlexibleArm, entries: tuple[FlexibleEntry, ...]) -> Iterator[Finding]:
     try:
-        tips = tip_deflections(arm, at_rest(arm).delta)
+        tips = tip_deflections(arm, at_rest(arm)[0])
     except ModelError as fault:
         message, _, fix = str(fault).rpartition("; ")
         yield warning(min(entry.line for entry in entries), "flexible", message, fix)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -25,20 +25,8 @@ _GAP, _TURN = 1e-3, 0.01
 _SLACK = 1e-6
 
 
-class Freedoms(TypedDict):
-    """Degrees of freedom of a mechanism, by count and by numerical rank."""
-
-    freedoms: int
-    gruebler: int
-    constraints: int
-    redundant: int
-    actuated: int
-    passive: int
-    distance_to_singular: float
-
-
-def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding], Freedoms | None]:
-    """Findings on a mechanism, and its freedoms where the loops close.
+def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding], dict[str, Any] | None]:
+    """Findings on a mechanism, and its freedoms, by count and by rank, where the loops close.
 
     Parameters
     ----------
@@ -64,15 +52,8 @@ def lint_mechanism(mechanism: Mechanism, values: Values) -> tuple[list[Finding],
         *_redundant(found, values["loops"].line),
         *_posture(closed, found, at, values),
     ]
-    return findings, {
-        "freedoms": found.freedoms,
-        "gruebler": found.gruebler,
-        "constraints": found.constraints,
-        "redundant": found.redundant,
-        "actuated": found.actuated,
-        "passive": found.passive,
-        "distance_to_singular": found.distance,
-    }
+    counts = ("freedoms", "gruebler", "constraints", "redundant", "actuated", "passive")
+    return findings, {name: getattr(found, name) for name in counts} | {"distance_to_singular": found.distance}
 
 
 def without_passive_efforts(report: Report, mechanism: Mechanism) -> Report:

@@ -13,11 +13,9 @@ import numpy as np
 from rich.table import Table
 
 from rne_dynamics.cli import demo_flexible
-from rne_dynamics.cli.demo_flexible_plot import plot_flexible
-from rne_dynamics.cli.demo_flexible_report import flexible_figures, print_flexible
+from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
 from rne_dynamics.cli.demo_moves import Plan, plan_moves
-from rne_dynamics.cli.demo_plot import plot
-from rne_dynamics.cli.demo_tracking import Tracking, evaluate
+from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS

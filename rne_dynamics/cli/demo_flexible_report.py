@@ -1,8 +1,9 @@
-"""Figures of `rne demo` for flexible links: deflection, and vibration of the tip after each move."""
+"""Figures, table and plot of `rne demo` for flexible links: deflection, and vibration of the tip after each move."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,10 @@ from rich.table import Table
 from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
+from rne_dynamics.cli.figures import canvas, draw_tracking
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
 
 
 def flexible_figures(
@@ -57,3 +60,55 @@ def print_flexible(out: Console, figures: dict[str, Any]) -> None:
         f"slowest vibration {lowest:.2f} Hz with the joints held; the controller uses the rigid model, with a "
         f"bandwidth of {figures['bandwidth']:.1f} rad/s"
     )
+
+
+def plot_flexible(
+    path: Path, arm: FlexibleArm, programmes: Sequence[Programme], trackings: Sequence[Tracking],
+    seen: Sequence[Vibration],
+) -> None:
+    """Write a figure of joints, tip deflection, tip path and vibration after the moves; raises as `canvas`."""
+    with canvas(path, 14.0, 10.0) as figure:
+        grid = figure.add_gridspec(3, 5, height_ratios=[1.0, 0.8, 1.2])
+        joints, errors = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[1, :3])
+        bends, paths = figure.add_subplot(grid[2, :3]), figure.add_subplot(grid[:2, 3:])
+        bars = figure.add_subplot(grid[2, 3:])
+
+        tracking = trackings[0]
+        draw_tracking(joints, errors, arm.joint_names, tracking.time, tracking.q, tracking.reference)
+        joints.set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
+        joints.legend(ncols=4, fontsize="small")
+
+        across, centre = _plane(seen[0].planned), seen[0].planned.mean(axis=0)
+        planned = 1e3 * (seen[0].planned - centre) @ across.T
+        paths.plot(*planned.T, color="black", linewidth=2.2, label="rigid plan", zorder=1)
+        for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
+            style: dict[str, Any] = {"linewidth": 1.0, "color": f"C{k}", "label": programme.name, "zorder": 10 - k}
+            bends.plot(vibration.time, 1e3 * vibration.bent, **style)
+            for end in vibration.ends:
+                bends.axvline(end, color=f"C{k}", linewidth=0.5, linestyle=":")
+            paths.plot(*(1e3 * (vibration.tip - centre) @ across.T).T, **style)
+        bends.set(title="tip deflection from the rigid arm (dotted: end of a move)", ylabel="mm", xlabel="time (s)")
+        bends.margins(x=0.0)
+        bends.legend(fontsize="small", loc="upper right")
+        paths.set(title="tip path in its main plane", xlabel="mm", ylabel="mm")
+        paths.set_aspect("equal", adjustable="datalim")
+        paths.legend(fontsize="small", loc="upper right")
+
+        moves = np.arange(len(seen[0].residual))
+        width = 0.8 / len(seen)
+        for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
+            place = moves + (k - 0.5 * (len(seen) - 1)) * width
+            drawn = bars.bar(place, 1e3 * np.array(vibration.residual), width, color=f"C{k}", label=programme.name)
+            bars.bar_label(drawn, fmt="%.3g", fontsize="x-small")
+        bars.set(title="tip vibration after the end of a move, peak to peak", ylabel="mm", yscale="log")
+        bars.margins(y=0.2)
+        bars.set_xticks(moves, [f"move {k + 1}" for k in moves])
+        bars.legend(fontsize="small", ncols=len(seen))
+
+
+def _plane(points: Array) -> Array:
+    """Two directions, (2, 3), that span the best-fit plane of points, (samples, 3)."""
+    directions = np.linalg.svd(points - points.mean(axis=0), full_matrices=False)[2][:2]
+    largest = directions[np.arange(2), np.argmax(np.abs(directions), axis=1)]
+    upright: Array = directions * np.sign(largest)[:, None]  # so that the base's axes point right and up
+    return upright

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -25,44 +25,10 @@ from rne_dynamics.model.principal import (
 _DIGITS = 1e-5
 
 
-class About(TypedDict):
-    """Inertia about a given point and axes: m, rad, kg·m²."""
-
-    point: list[float]
-    rpy: list[float]
-    inertia: list[list[float]]
-
-
-class Principal(TypedDict):
-    """Principal moments (kg·m², ascending) and axes (one a row, in the frame) about the mass centre."""
-
-    moments: list[float]
-    axes: list[list[float]]
-
-
-class Report(TypedDict):
-    """One body in its frame; SI units."""
-
-    name: str
-    mass: float
-    com: list[float]
-    inertia: list[list[float]]
-    about_origin: list[list[float]]
-    about: About | None
-    principal: Principal
-    symmetry: str
-    symmetry_axis: list[float] | None
-    symmetry_planes_of_inertia: list[str]
-    triangle_margin: float
-    physical: bool
-    equivalent_box: list[float] | None
-    urdf: str
-
-
 def describe(
     name: str, body: Inertia, about: tuple[Sequence[float], Sequence[float]] | None = None, digits: int = 17
-) -> Report:
-    """Report on a body with mass.
+) -> dict[str, Any]:
+    """Report on a body with mass, as plain values, SI units.
 
     Parameters
     ----------
@@ -80,7 +46,7 @@ def describe(
     size = float(np.abs(principal.moments).max())
     box = equivalent_box(body.mass, principal.moments)
     centred = body.moved(np.eye(3), -body.com)
-    elsewhere: About | None = None
+    elsewhere = None
     if about is not None:
         point, rpy = about
         there = body.about(point, rotation_rpy(*rpy))
@@ -104,7 +70,7 @@ def describe(
     }
 
 
-def print_report(out: Console, report: Report) -> None:
+def print_report(out: Console, report: dict[str, Any]) -> None:
     """Print the tables, then the <inertial> element."""
     out.print(f"{report['name']}: {report['mass']:.6g} kg, mass centre {_vector(report['com'])} m")
     matrices = Table("inertia, kg m^2", "xx", "yy", "zz", "xy", "xz", "yz", header_style="bold")

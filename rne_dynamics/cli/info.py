@@ -5,19 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from typing import Literal, TypedDict
+from typing import Any
 
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.info_flexible import FlexibleInfo, describe_flexible, print_flexible
-from rne_dynamics.cli.info_mechanism import MechanismInfo, describe_mechanism, print_mechanism
+from rne_dynamics.cli.info_flexible import describe_flexible, print_flexible
+from rne_dynamics.cli.info_mechanism import describe_mechanism, print_mechanism
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console
 from rne_dynamics.dispatch import closed, gravity_torque
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.model.tree import JointKind, TreeJoint
+from rne_dynamics.model.tree import JointKind
 
 EXAMPLES = """\
 examples:
@@ -33,60 +32,6 @@ _GRAVITY = (
     "gravity: effort that holds the posture; passive joints have none.",
     "gravity: effort that holds the arm at zero.",
 )
-
-
-class JointRow(TypedDict):
-    """One joint; limits are `None` where there is no bound. Units rad or m, rad/s or m/s, N·m or N.
-
-    The gravity effort is `None` for a passive joint of a mechanism, which has no motor.
-    """
-
-    name: str
-    kind: str
-    parent: str
-    child: str
-    lower: float | None
-    upper: float | None
-    velocity: float | None
-    effort: float | None
-    viscous: float
-    coulomb: float
-    rotor_inertia: float
-    gravity_effort: float | None
-
-
-class MimicRow(TypedDict):
-    """One dependent joint."""
-
-    name: str
-    kind: str
-    joint: str
-    multiplier: float
-    offset: float
-
-
-class LinkRow(TypedDict):
-    """One link: mass in kg, mass centre in its own frame in m, and the joint it moves with."""
-
-    name: str
-    mass: float
-    com: list[float]
-    moves_with: str | None
-
-
-class Info(TypedDict):
-    """The output of the command."""
-
-    name: str
-    base: str
-    n: int
-    mass: float
-    gravity: list[float]
-    joints: list[JointRow]
-    mimics: list[MimicRow]
-    links: list[LinkRow]
-    mechanism: MechanismInfo | None
-    flexible: FlexibleInfo | None
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -108,14 +53,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def describe(whole: AnyRobot) -> Info:
-    """The model as plain values, with gravity torques at zero, of a mechanism in its posture."""
+def describe(whole: AnyRobot) -> dict[str, Any]:
+    """The model as plain values, with gravity torques at zero, of a mechanism in its posture; SI units.
+
+    Limits are `None` where there is no bound, gravity efforts for a passive joint of a mechanism, which has no motor.
+    """
     described = whole.rigid
     robot = described.open_tree
     holding = gravity_torque(described, described.neutral).tolist()
-    effort: dict[str, float] = dict(zip(described.joint_names, holding, strict=True))
+    effort = dict(zip(described.joint_names, holding, strict=True))
     joints = {joint.name: joint for joint in robot.tree.joints}
-    rows: list[JointRow] = []
+    rows = []
     for i, name in enumerate(robot.joint_names):
         # coordinates of planar and floating joints are named joint/coordinate, those of a floating base root/coordinate
         joint = joints.get(name) or joints.get(name.rpartition("/")[0])
@@ -142,7 +90,10 @@ def describe(whole: AnyRobot) -> Info:
         "mass": robot.mass,
         "gravity": robot.gravity.tolist(),
         "joints": rows,
-        "mimics": [_mimic(robot, joint) for joint in robot.tree.depth_first if joint.mimic is not None],
+        "mimics": [
+            {"name": joint.name, "kind": joint.kind.value, **vars(robot.tree.leader(joint))}
+            for joint in robot.tree.depth_first if joint.mimic is not None
+        ],
         "links": [
             {
                 "name": link.name,
@@ -159,32 +110,21 @@ def describe(whole: AnyRobot) -> Info:
     }
 
 
-def _mimic(robot: RobotModel, joint: TreeJoint) -> MimicRow:
-    led = robot.tree.leader(joint)
-    return {
-        "name": joint.name,
-        "kind": joint.kind.value,
-        "joint": led.joint,
-        "multiplier": led.multiplier,
-        "offset": led.offset,
-    }
-
-
 def _bound(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def _print(info: Info) -> None:
+def _print(info: dict[str, Any]) -> None:
     out = console()
     prismatic = JointKind.PRISMATIC.value
-    limits: tuple[Literal["lower", "upper", "velocity", "effort"], ...] = ("lower", "upper", "velocity", "effort")
+    limits = ("lower", "upper", "velocity", "effort")
     columns = ("joint", "kind", "moves", *limits, "viscous", "Coulomb", "rotor", "gravity")
     mechanism = info["mechanism"]
     n = info["n"] if mechanism is None else f"{len(mechanism['actuated'])} actuated of {info['n']}"
     joints = Table(*columns, title=f"{info['name']}: {n} coordinates, {info['base']} base", header_style="bold")
     for row in info["joints"]:
         limit = row["effort"]
-        over = None not in (limit, row["gravity_effort"]) and abs(row["gravity_effort"] or 0.0) > (limit or 0.0)
+        over = None not in (limit, row["gravity_effort"]) and abs(row["gravity_effort"]) > limit
         joints.add_row(
             row["name"],
             row["kind"],
@@ -211,11 +151,8 @@ def _print(info: Info) -> None:
         "m, m/s, N" if kinds == {prismatic} else "rad, rad/s, N m" + ("; prismatic m, m/s, N" * (prismatic in kinds))
     )
     print(f"units: {units}, kg. Bounds that are not given are shown as -. {_GRAVITY[mechanism is None]}")
-    print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {_massless(info)}")
-
-
-def _massless(info: Info) -> int:
-    return sum(link["mass"] == 0.0 for link in info["links"])
+    massless = sum(link["mass"] == 0.0 for link in info["links"])
+    print(f"total mass: {info['mass']:.6g} kg; links without mass are not shown: {massless}")
 
 
 def _shown(value: float | None) -> str:

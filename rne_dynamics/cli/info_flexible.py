@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypedDict
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -18,42 +18,14 @@ from rne_dynamics.model.flexible.carried import clamped_frequencies, loads
 from rne_dynamics.model.inertia import Array
 
 
-class FlexibleLinkRow(TypedDict):
-    """One flexible link.
+def describe_flexible(arm: FlexibleArm) -> dict[str, Any]:
+    """The flexible links, and the vibrations of the arm at rest at zero with its joints held, as plain values.
 
-    Its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz, bare and with
-    its subtree at zero as one rigid body (``carrying``); displacement (m) and turn (rad) of the tip at rest under
-    gravity, all joints at zero, in its frame: `None` where the arm does not settle.
+    Of each link: its tip in its own frame, m; mass of its elastic part, kg; modes; frequencies clamped at its root, Hz,
+    bare and with its subtree at zero as one rigid body (``carrying``); displacement (m) and turn (rad) of the tip at
+    rest. Sag and vibrations are `None` where the arm does not settle under gravity; ``unsettled`` then says why.
     """
-
-    name: str
-    tip: list[float]
-    elastic_mass: float
-    modes: list[str]
-    bare: list[float]
-    carrying: list[float]
-    sag: list[float] | None
-
-
-class FlexibleInfo(TypedDict):
-    """Flexible links, and the vibrations of the arm at rest at zero with its joints held, Hz and ratios of damping.
-
-    Vibrations are `None` where the arm does not settle under gravity; `unsettled` then says why.
-    """
-
-    links: list[FlexibleLinkRow]
-    modes: int
-    frequencies: list[float] | None
-    damping_ratios: list[float] | None
-    unsettled: str | None
-
-
-def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
-    """The flexible links as plain values."""
-    sags: list[list[float]] | None = None
-    frequencies: list[float] | None = None
-    ratios: list[float] | None = None
-    unsettled = None
+    sags = frequencies = ratios = unsettled = None
     try:
         delta, found = at_rest(arm)
         sags = tip_deflections(arm, delta).tolist()
@@ -80,15 +52,11 @@ def describe_flexible(arm: FlexibleArm) -> FlexibleInfo:
     }
 
 
-class AtRest(NamedTuple):
-    """An arm at rest under gravity, all joints held at zero: amplitudes of its modes (modes,), and its vibrations."""
+def at_rest(arm: FlexibleArm) -> tuple[Array, Linearised]:
+    """Amplitudes of the modes, (modes,), and vibrations of an arm at rest under gravity, all joints held at zero.
 
-    delta: Array
-    vibrations: Linearised
-
-
-def at_rest(arm: FlexibleArm) -> AtRest:
-    """The arm at rest; `ModelError` where it does not settle or buckles."""
+    `ModelError` where it does not settle or buckles.
+    """
     rest = np.zeros(arm.n)
     delta = balance(arm, arm.neutral, rest, rest).delta
     vibrations = linearised(arm, arm.neutral, delta=delta)
@@ -97,7 +65,7 @@ def at_rest(arm: FlexibleArm) -> AtRest:
             f"arm {arm.name!r} buckles under gravity with all joints at zero: its links cannot hold the load; make "
             "them stiffer (EI), or the load lighter"
         )
-    return AtRest(delta, vibrations)
+    return delta, vibrations
 
 
 def hertz(omega: Array) -> list[float]:
@@ -105,7 +73,7 @@ def hertz(omega: Array) -> list[float]:
     return [float(x) for x in omega / (2.0 * math.pi)]
 
 
-def print_flexible(info: FlexibleInfo, out: Console) -> None:
+def print_flexible(info: dict[str, Any], out: Console) -> None:
     """Print the flexible links and the vibrations."""
     columns = ("flexible link", "elastic mass", "modes", "clamped, bare", "clamped, carrying", "sag", "turn")
     links = Table(*columns, header_style="bold")
@@ -117,7 +85,7 @@ def print_flexible(info: FlexibleInfo, out: Console) -> None:
             *(("-", "-") if sag is None else (_millimetres(sag[:3]), f"{float(np.linalg.norm(sag[3:])):.3g}")),
         )  # fmt: skip
     out.print(links)
-    if info["frequencies"] is None or info["damping_ratios"] is None:
+    if info["frequencies"] is None:
         print(f"vibrations: {info['unsettled']}")
     else:
         damped = ", ".join(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -12,32 +12,10 @@ from rne_dynamics.model.loop import DIRECTIONS, LoopKind
 from rne_dynamics.model.mechanism import Mechanism
 
 
-class LoopRow(TypedDict):
-    """One loop: its two links, its blocked `DIRECTIONS`, and its kind if it has a name."""
-
-    name: str
-    a: str
-    b: str
-    kind: str | None
-    blocked: list[str]
-
-
-class MechanismInfo(TypedDict):
+def describe_mechanism(mechanism: Mechanism) -> dict[str, Any]:
     """Loops, joints with and without motors, the posture with the loops closed (rad or m), and freedoms."""
-
-    loops: list[LoopRow]
-    actuated: list[str]
-    passive: list[str]
-    posture: dict[str, float]
-    freedoms: int
-    idle: int
-    redundant: int
-
-
-def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
-    """The loops and joints as plain values."""
     freedoms = mobility(mechanism)
-    rows: list[LoopRow] = []
+    rows = []
     for loop in mechanism.loops:
         blocked = [d for d, held in zip(DIRECTIONS, loop.blocked.tolist(), strict=True) if held]
         kind = next((k.name.lower() for k in LoopKind if list(k.value) == blocked), None)
@@ -53,7 +31,7 @@ def describe_mechanism(mechanism: Mechanism) -> MechanismInfo:
     }
 
 
-def print_mechanism(info: MechanismInfo, out: Console) -> None:
+def print_mechanism(info: dict[str, Any], out: Console) -> None:
     """Print the loops, and the joints with and without motors."""
     loops = Table("loop", "holds", "against", "kind", "blocked", header_style="bold")
     for row in info["loops"]:

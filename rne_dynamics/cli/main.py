@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import logging
 import re
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from decimal import Decimal
+from typing import TYPE_CHECKING
 
 from rne_dynamics import __version__
 from rne_dynamics.cli.clean_stdout import clean_stdout
-from rne_dynamics.cli.compile_status import compile_status
-from rne_dynamics.cli.shown_repairs import shown_repairs
 from rne_dynamics.errors import RneDynamicsError
+
+if TYPE_CHECKING:
+    from rne_dynamics.compiling.progress import Compiling
 
 #: Subcommands and their help; the module of the same name is imported only when it is used.
 COMMANDS = {
@@ -29,6 +34,7 @@ COMMANDS = {
     "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
+_BACK = "\r\x1b[K"
 EXIT_USAGE = 2
 EXIT_ERROR = 1
 
@@ -59,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.configure(sub)
     try:
         parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
-        with clean_stdout(), compile_status(command), shown_repairs(parsed):
+        with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
             code: int = module.run(parsed)
     except RneDynamicsError as error:
         print(f"rne {command}: {error}", file=sys.stderr)
@@ -76,6 +82,38 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _plain(word: str) -> str:
     """A negative number without exponent: before Python 3.14 argparse takes -1e-3 for an option."""
     return f"{Decimal(word):f}" if _NEGATIVE.fullmatch(word) else word
+
+
+@contextmanager
+def _compile_status(command: str) -> Iterator[None]:
+    """Within the context, show on a terminal what a command compiles; files and pipes get no output."""
+    stream = sys.stderr
+    if not stream.isatty():
+        yield
+        return
+    from rne_dynamics.compiling.first_start import StatusLine
+    from rne_dynamics.compiling.progress import watch_compiling
+
+    line = StatusLine(command)
+
+    def show(now: Compiling) -> None:
+        stream.write(_BACK + line.text(now)[: shutil.get_terminal_size().columns - 1])
+        stream.flush()
+
+    with watch_compiling(show):
+        yield
+
+
+@contextmanager
+def _shown_repairs(args: argparse.Namespace) -> Iterator[None]:
+    """While a command runs, print each repair of --lenient on standard error."""
+    logger, handler = logging.getLogger("rne_dynamics.description.urdf"), logging.StreamHandler()
+    if getattr(args, "lenient", False):
+        logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
 
 
 if __name__ == "__main__":

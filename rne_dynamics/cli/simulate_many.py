@@ -147,26 +147,21 @@ def plot(path: Path, name: str, many: ManyRollouts) -> None:
     n = len(many.joint_names)
     columns = 1 if n == 1 else 2
     with canvas(path, 11.0, 1.2 + 1.9 * -(-n // columns)) as figure:
-        _draw(figure, name, many, columns)
-
-
-def _draw(figure: Any, name: str, many: ManyRollouts, columns: int) -> None:
-    n = len(many.joint_names)
-    axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
-    error = 1e3 * (many.reference_q - many.kept_q[many.done])
-    for j, joint in enumerate(many.joint_names):
-        low, five, half, ninety_five, high = np.percentile(error[:, :, j], [0.0, 5.0, 50.0, 95.0, 100.0], axis=0)
-        for lower, upper, alpha, label in ((low, high, 0.2, "all"), (five, ninety_five, 0.4, "5 to 95 %")):
-            axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
-        axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
-        axes[j].set_title(joint, fontsize="small")
-        axes[j].margins(x=0.0)
-    for empty in axes[n:]:
-        empty.set_axis_off()
-    for row in range(0, len(axes), columns):
-        axes[row].set_ylabel("error (mrad, mm)", fontsize="small")
-    for last in axes[max(n - columns, 0) : n]:
-        last.set_xlabel("time (s)")
-        last.tick_params(labelbottom=True)
-    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
-    figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")
+        axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
+        error = 1e3 * (many.reference_q - many.kept_q[many.done])
+        for j, joint in enumerate(many.joint_names):
+            low, five, half, ninety_five, high = np.percentile(error[:, :, j], [0.0, 5.0, 50.0, 95.0, 100.0], axis=0)
+            for lower, upper, alpha, label in ((low, high, 0.2, "all"), (five, ninety_five, 0.4, "5 to 95 %")):
+                axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
+            axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
+            axes[j].set_title(joint, fontsize="small")
+            axes[j].margins(x=0.0)
+        for empty in axes[n:]:
+            empty.set_axis_off()
+        for row in range(0, len(axes), columns):
+            axes[row].set_ylabel("error (mrad, mm)", fontsize="small")
+        for last in axes[max(n - columns, 0) : n]:
+            last.set_xlabel("time (s)")
+            last.tick_params(labelbottom=True)
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
+        figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")

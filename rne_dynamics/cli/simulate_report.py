@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -107,25 +106,19 @@ def tip_figures(log: Log, after: float | None) -> list[dict[str, Any]]:
     return figures
 
 
-@dataclass(frozen=True)
-class _Column:
-    key: str
-    title: str
-    form: str
-
-
+#: Key in the figures, title and number format of each column.
 _COLUMNS = (
-    _Column("rms_error", "RMS error (rad, m)", ".2e"),
-    _Column("largest_error", "largest error", ".2e"),
-    _Column("final_error", "final error", ".2e"),
-    _Column("largest_effort", "largest effort (N m, N)", ".4g"),
-    _Column("effort_limit", "effort limit", ".4g"),
-    _Column("effort_start", "at the start", ".3f"),
-    _Column("static_start", "static there", ".3f"),
-    _Column("effort_end", "at the end", ".3f"),
-    _Column("static_end", "static there", ".3f"),
-    _Column("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
-    _Column("largest_velocity", "largest velocity", ".4g"),
+    ("rms_error", "RMS error (rad, m)", ".2e"),
+    ("largest_error", "largest error", ".2e"),
+    ("final_error", "final error", ".2e"),
+    ("largest_effort", "largest effort (N m, N)", ".4g"),
+    ("effort_limit", "effort limit", ".4g"),
+    ("effort_start", "at the start", ".3f"),
+    ("static_start", "static there", ".3f"),
+    ("effort_end", "at the end", ".3f"),
+    ("static_end", "static there", ".3f"),
+    ("velocity_end", "velocity at the end (rad/s, m/s)", ".4g"),
+    ("largest_velocity", "largest velocity", ".4g"),
 )
 
 
@@ -136,12 +129,12 @@ def _text(value: float, form: str) -> str:
 
 def print_figures(name: str, figures: dict[str, Any]) -> None:
     """Print figures as tables; `name` is the robot's."""
-    columns = [c for c in _COLUMNS if c.key in figures["joints"][0]] if figures["joints"] else []
-    table = Table("joint", *(c.title for c in columns), title=f"{name}: {figures['seconds']:g} s")
+    columns = [c for c in _COLUMNS if c[0] in figures["joints"][0]] if figures["joints"] else []
+    table = Table("joint", *(title for _, title, _ in columns), title=f"{name}: {figures['seconds']:g} s")
     for column in table.columns[1:]:
         column.justify = "right"
     for row in figures["joints"]:
-        table.add_row(row["name"], *("-" if row[c.key] is None else _text(row[c.key], c.form) for c in columns))
+        table.add_row(row["name"], *("-" if row[key] is None else _text(row[key], form) for key, _, form in columns))
     out = console()
     out.print(table)
     _print_links(figures.get("links", []))

@@ -6,20 +6,21 @@ import argparse
 import itertools
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.cli.figures import canvas
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
-from rne_dynamics.verification.engines import QUANTITIES, Engine
-from rne_dynamics.verification.scaling import SIZES, Sample, sweep
+from rne_dynamics.verification.engines import ENGINES, QUANTITIES, Engine
+from rne_dynamics.verification.scaling import MECHANISMS, SIZES, Sample, sweep
 from rne_dynamics.verification.states import bare_states
 from rne_dynamics.verification.timing import seconds_per_state
 
@@ -27,6 +28,8 @@ from rne_dynamics.verification.timing import seconds_per_state
 _COUNTED_BODIES = 120
 _TIMED_STATES = 20
 _DRIVEN: tuple[Driven, ...] = ("inverse", "forward")
+#: Numbers of joints at the axis of the figure.
+_TICKS = (2, 5, 10, 20, 50, 100, 200)
 
 
 def verify(robot: RigidRobot, args: argparse.Namespace, progress: Progress) -> Verified:
@@ -166,3 +169,34 @@ def _cell(found: Disagreement | None) -> Text:
     if found is None:
         return Text("")
     return Text(f"{found.relative:.1e}", "" if found.agrees else "bold red")
+
+
+def plot(path: Path, samples: Sequence[Sample]) -> None:
+    """Write a figure of operations and times over the number of joints; raises as `canvas`."""
+    with canvas(path, 12.0, 9.0) as figure:
+        grid = figure.subplots(2, 2, sharex=True, sharey="row")
+        for column, (mechanism, _) in enumerate(MECHANISMS):
+            counts, times = grid[0][column], grid[1][column]
+            for k, engine in enumerate(ENGINES):
+                for quantity, style in (("inverse", "--"), ("forward", "-")):
+                    chosen = [
+                        s for s in samples
+                        if (s.engine, s.quantity, s.mechanism) == (engine.name, quantity, mechanism)
+                    ]  # fmt: skip
+                    if not chosen:
+                        continue
+                    line = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
+                    n = [s.n for s in chosen]
+                    counts.loglog(n, [s.operations for s in chosen], **line)
+                    times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
+            if mechanism == "chain":
+                n = sorted({s.n for s in samples})
+                quoted = [published(k).total for k in n]
+                counts.loglog(n, quoted, ":", color="black", label="nasser in document 000: 449 n - 202")
+            counts.set_title(f"{mechanism} of revolute joints")
+            times.set_xlabel("joints n")
+            times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
+            times.minorticks_off()
+        grid[0][0].set_ylabel("operations for one state")
+        grid[1][0].set_ylabel("time for one state (µs)")
+        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")

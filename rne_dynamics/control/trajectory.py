@@ -13,7 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.control.checks import frozen_vector
+from rne_dynamics.control.checks import frozen_vector, measured
+from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.errors import TrajectoryError
@@ -164,6 +165,25 @@ def quintic_duration(
     by_velocity = float(np.max(QUINTIC_PEAK_VELOCITY * way / (scale * v), initial=0.0))
     by_acceleration = math.sqrt(float(np.max(QUINTIC_PEAK_ACCELERATION * way / (scale * u), initial=0.0)))
     return max(by_velocity, by_acceleration, minimum)
+
+
+def references(trajectory: Trajectory, times: Array, n: int) -> Array:
+    """Position, velocity and acceleration at each time, shape (rows, 3, n), of any trajectory of `n` joints.
+
+    Raises
+    ------
+    ControlError
+        A trajectory of another number of joints.
+    """
+    if type(trajectory) in (Quintic, SampledTrajectory, Path):  # a subclass may have a `sample` of its own
+        assert isinstance(trajectory, (Quintic, SampledTrajectory, Path))
+        measured(trajectory.sample(0.0).q, n, "reference.q")
+        return trajectory.samples(times)
+    rows = np.empty((len(times), 3, n))
+    for row, t in zip(rows, times.tolist(), strict=True):
+        for out, part, what in zip(row, trajectory.sample(t), ("q", "qd", "qdd"), strict=True):
+            out[:] = measured(part, n, f"reference.{what}")
+    return rows
 
 
 def at_rest(q: Array) -> Reference:

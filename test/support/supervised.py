@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.delay_margin import tolerated_delay
 from rne_dynamics.control.friction_compensation import FrictionCompensation
+from rne_dynamics.control.gain_check import tolerated_delay
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.base_filter import BaseReading

@@ -66,10 +66,10 @@ class Path(Rebuilt):
         _evaluate_rows(self.coefficients, self.knots, s, out)
         return out
 
-    def in_piece(self, piece: int, x: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
+    def in_piece(self, piece: int, x: float) -> Reference:
         """The reference `x` seconds after the knot of a piece: on the next knot still this piece's own end."""
         out = np.empty((3, self.coefficients.shape[2]))
-        _evaluate(self.coefficients, piece, x, rate, slope, out)
+        _evaluate(self.coefficients, piece, x, 1.0, 0.0, out)
         return Reference(out[0], out[1], out[2])
 
     def departure(

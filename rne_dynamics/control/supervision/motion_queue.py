@@ -6,13 +6,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 import numpy as np
 
+from rne_dynamics.control.motion.motion import Motion
 from rne_dynamics.control.motion.rest import rest
-from rne_dynamics.control.motion.tolerances import Outcome
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming.stream import Stream
 from rne_dynamics.control.trajectory import Hold, Trajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
@@ -39,47 +39,8 @@ _ENDINGS = {
 }  # fmt: skip
 #: Longest step between two states along which a reference that moves may advance, s: it would leap otherwise.
 LONGEST_STEP = 0.1
-
-
-class Followed(Protocol):
-    """What can be under way: a `Motion` or a `Stream`, with the meaning that `Motion` documents."""
-
-    start: int
-
-    def begin(self, stamp: int, now: Reference, *, rate: float = ..., slope: float = ...) -> None:
-        """Take over at `stamp` from `now`."""
-
-    def advance(self, stamp: int, speed: float = ...) -> Reference:
-        """The reference at `stamp`."""
-
-    def ahead(self, stamp: int) -> Reference:
-        """The reference at a later stamp; changes nothing."""
-
-    def brake(self, duration: float) -> None:
-        """Come to rest on the path within `duration`."""
-
-    def judge(self, stamp: int, q: Array, qd: Array) -> Outcome | None:
-        """Whether the motion has ended; None while it goes on."""
-
-    @property
-    def name(self) -> str:
-        """What it is, for messages."""
-
-    @property
-    def rate(self) -> float:
-        """Rate of path time."""
-
-    @property
-    def slope(self) -> float:
-        """Its change."""
-
-    @property
-    def over(self) -> bool:
-        """Whether its end is reached."""
-
-    @property
-    def stopped(self) -> bool:
-        """Whether it was braked and has come to rest."""
+#: What can be under way.
+Followed = Motion | Stream
 
 
 @dataclass(frozen=True, eq=False)

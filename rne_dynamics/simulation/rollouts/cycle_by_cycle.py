@@ -15,8 +15,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.runs.log import Log
-from rne_dynamics.simulation.runs.recorder import Recorder
+from rne_dynamics.simulation.runs.log import Log, Recorder
 from rne_dynamics.simulation.stepping.stepping import StepMethod, step
 
 

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rne_dynamics.control.computed_torque import ComputedTorque
-from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
@@ -60,20 +59,16 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
             f"the controller's model {model.name!r} has {model.n} joints, robot {robot.name!r} "
             f"has {robot.nq} positions; the law needs one for each of its joints"
         )
-    return PackedLoop(robot, model, plant_rows(plant, robot), law_rows(controller, model))
-
-
-def plant_rows(plant: ArmPlant, robot: RobotModel) -> PlantRows:
-    """One plant; `robot` is its own."""
-    return PlantRows(
+    plants = PlantRows(
         robot.topology, plant.positions, robot.has_mimic, shared(robot.parameters), robot.base_at_rest[None],
         shared(plant.joints),
     )  # fmt: skip
+    return PackedLoop(robot, model, plants, law_rows(controller, model))
 
 
 def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:
     """One law; `robot` is its own."""
-    compensation, smooth = controller.friction_compensation, np.zeros(2)
+    compensation, smooth, gains = controller.friction_compensation, np.zeros(2), controller.gains
     if compensation is not None:
         smooth[:] = compensation.scale, 1.0 / compensation.velocity_threshold
     return LawRows(
@@ -81,15 +76,10 @@ def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRo
         robot.topology,
         shared(robot.parameters),
         robot.base_at_rest[None],
-        shared(gain_rows(controller.gains)),
+        shared(np.array([gains.p, gains.i, gains.d, gains.i_clamp])),
         shared(np.array(joint_friction(robot))),
         shared(smooth),
     )
-
-
-def gain_rows(gains: Gains) -> Array:
-    """The gains in the order of `closed_loop`'s P, I, D, I_CLAMP; shape (4, n)."""
-    return np.array([gains.p, gains.i, gains.d, gains.i_clamp])
 
 
 def shared(array: Array) -> Array:

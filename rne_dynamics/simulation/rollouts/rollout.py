@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.control.checks import measured
-from rne_dynamics.control.references import references
-from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.control.trajectory import Trajectory, references
 from rne_dynamics.errors import ArgumentError, SimulationError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -23,8 +22,7 @@ from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
-from rne_dynamics.simulation.runs.log import Log
-from rne_dynamics.simulation.runs.recorder import count, log_of, whole
+from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
 
 Progress = Callable[[float], None]

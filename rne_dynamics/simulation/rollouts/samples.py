@@ -89,13 +89,13 @@ class Samples(Rebuilt):
             rows = self._rows_or_columns(factors, len(names), "the mass factors")
         samples = self
         for owner, robot in self._owners(of):
-            parameters = samples._parameters(owner)
+            parameters = samples._all(getattr(samples, owner).parameters)
             for k, (body, mass, moment, inertia) in enumerate(zip(*robot.link_inertias, strict=True)):
                 if body >= 0:
                     more = rows[:, k] - 1.0
                     _add(parameters[:, body], more * mass, np.multiply.outer(more, moment),
                          np.multiply.outer(more, inertia))  # fmt: skip
-            samples = samples._with_parameters(owner, parameters)
+            samples = samples._with(owner, parameters=parameters)
         return samples
 
     def with_payload(
@@ -124,9 +124,9 @@ class Samples(Rebuilt):
             origin = frame.rotation @ about @ frame.rotation.T + m[:, None, None] * (
                 square - centre[:, :, None] * centre[:, None, :]
             )
-            parameters = samples._parameters(owner)
+            parameters = samples._all(getattr(samples, owner).parameters)
             _add(parameters[:, frame.body], m, m[:, None] * centre, origin)
-            samples = samples._with_parameters(owner, parameters)
+            samples = samples._with(owner, parameters=parameters)
         return samples
 
     def with_rotors_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
@@ -134,9 +134,9 @@ class Samples(Rebuilt):
         samples = self
         for owner, robot in self._owners(of):
             rows = self._rows_or_columns(factors, robot.bodies, "the rotor factors")
-            parameters = samples._parameters(owner)
+            parameters = samples._all(getattr(samples, owner).parameters)
             parameters[:, :, ROTOR] *= rows
-            samples = samples._with_parameters(owner, parameters)
+            samples = samples._with(owner, parameters=parameters)
         return samples
 
     def with_friction_scaled(self, factors: ArrayLike, *, of: Of = "plant") -> Samples:
@@ -145,34 +145,29 @@ class Samples(Rebuilt):
         The model's friction is what the controller compensates.
         """
         rows = self._rows_or_columns(factors, self.robot.n, "the friction factors")
-        samples = self
-        if of in ("plant", "both"):
+        samples, owners = self, dict(self._owners(of))
+        if "plants" in owners:
             joints = self._all(self.plants.joints)
             joints[:, :, [VISCOUS, FORWARD, BACKWARD]] *= rows[:, :, None]
-            samples = replace(samples, plants=samples.plants._replace(joints=frozen(joints)))
-        if of in ("model", "both"):
-            friction = self._all(self.laws.friction) * rows[:, None, :]
-            samples = replace(samples, laws=samples.laws._replace(friction=frozen(friction)))
-        self._owners(of)
+            samples = samples._with("plants", joints=joints)
+        if "laws" in owners:
+            samples = samples._with("laws", friction=self._all(self.laws.friction) * rows[:, None, :])
         return samples
 
     def with_effort_limit(self, limit: ArrayLike) -> Samples:
         """Effort limits of the drives, (S, n), N·m or N; infinite for none."""
         joints = self._all(self.plants.joints)
         joints[:, :, EFFORT] = self._rows(limit, (self.robot.n,), "the effort limit")
-        return replace(self, plants=self.plants._replace(joints=frozen(joints)))
+        return self._with("plants", joints=joints)
 
     def with_gravity(self, gravity: ArrayLike, *, of: Of = "plant") -> Samples:
         """Gravity in the base's axes, (S, 3), m/s²: another place, or a tilted base."""
         rows = self._rows(gravity, (3,), "gravity")
         samples = self
         for owner, _ in self._owners(of):
-            base = self._all(self.plants.base if owner == "plant" else self.laws.base)
+            base = self._all(getattr(self, owner).base)
             base[:, 6:9] = -rows
-            if owner == "plant":
-                samples = replace(samples, plants=samples.plants._replace(base=base))
-            else:
-                samples = replace(samples, laws=samples.laws._replace(base=base))
+            samples = samples._with(owner, base=base)
         return samples
 
     def with_gains(
@@ -187,21 +182,18 @@ class Samples(Rebuilt):
         for row, (name, value) in enumerate((("p", p), ("i", i), ("d", d), ("i_clamp", i_clamp))):
             if value is not None:
                 gains[:, row] = self._rows(value, (self.robot.n,), f"gain {name}")
-        return replace(self, laws=self.laws._replace(gains=frozen(gains)))
+        return self._with("laws", gains=gains)
 
-    def _owners(self, of: Of) -> list[tuple[Literal["plant", "model"], RobotModel]]:
+    def _owners(self, of: Of) -> list[tuple[str, RobotModel]]:
+        """The fields and robots that a change is for."""
         if of not in ("plant", "model", "both"):
             raise ArgumentError(f"of is {of!r}; it must be 'plant', 'model' or 'both'")
-        owners: list[tuple[Literal["plant", "model"], RobotModel]] = [("plant", self.robot), ("model", self.model)]
-        return [owner for owner in owners if of in (owner[0], "both")]
+        return [("plants", self.robot)] * (of != "model") + [("laws", self.model)] * (of != "plant")
 
-    def _parameters(self, owner: Literal["plant", "model"]) -> Array:
-        return self._all(self.plants.parameters if owner == "plant" else self.laws.parameters)
-
-    def _with_parameters(self, owner: Literal["plant", "model"], parameters: Array) -> Samples:
-        if owner == "plant":
-            return replace(self, plants=self.plants._replace(parameters=frozen(parameters)))
-        return replace(self, laws=self.laws._replace(parameters=frozen(parameters)))
+    def _with(self, owner: str, **arrays: Array) -> Samples:
+        """With other arrays in the field `owner`; bases stay writable, see `packed_loop`."""
+        arrays = {name: array if name == "base" else frozen(array) for name, array in arrays.items()}
+        return replace(self, **{owner: getattr(self, owner)._replace(**arrays)})
 
     def _all(self, rows: Array) -> Array:
         """One row a sample, to be changed."""

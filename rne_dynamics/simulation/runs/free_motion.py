@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
-from rne_dynamics.simulation.runs.log import Log
-from rne_dynamics.simulation.runs.recorder import Recorder, count, whole
+from rne_dynamics.simulation.runs.log import Log, Recorder, count, whole
 from rne_dynamics.simulation.stepping.adaptive import states_at
 from rne_dynamics.simulation.stepping.stepping import StepMethod, step
 

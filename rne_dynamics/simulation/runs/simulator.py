@@ -175,6 +175,6 @@ class Simulator:
 
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
-        for method in step_methods(self.plant.robot):
+        for method in step_methods(self.plant.coordinates):
             for state in (self._start, replace(self._start, in_tree=self.plant.coordinates.mechanism is not None)):
                 step(self.plant, state, self._zero, self.dt, method=method)

@@ -10,14 +10,12 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.simulation.plant.arrays import NO_WRENCH, PlantArrays
 from rne_dynamics.simulation.plant.coordinates import Coordinates, finite_vector, writable
 from rne_dynamics.simulation.plant.loops import assemble_ahead
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
@@ -26,18 +24,14 @@ from rne_dynamics.simulation.stepping.tree_step import STRIDE, tree_step
 StepMethod = Literal["rk4", "gauss", "semi_implicit"]
 
 
-def step_methods(robot: AnyRobot) -> tuple[StepMethod, ...]:
+def step_methods(coordinates: Coordinates) -> tuple[StepMethod, ...]:
     """The methods for a robot, its default first."""
-    return _methods(coordinates_of(robot))
-
-
-def _methods(coordinates: Coordinates) -> tuple[StepMethod, ...]:
     return ("gauss", "rk4", "semi_implicit") if coordinates.has_collocation else ("rk4", "semi_implicit")
 
 
 def chosen_method(plant: ArmPlant, method: StepMethod | None) -> StepMethod:
     """`method`, or the robot's default where it is None; `SimulationError` for an unknown one."""
-    known = _methods(plant.coordinates)
+    known = step_methods(plant.coordinates)
     if method is None:
         return known[0]
     if method not in known:

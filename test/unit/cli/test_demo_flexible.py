@@ -20,8 +20,7 @@ from rne_dynamics.cli.demo_flexible import (
     programmes,
     vibrations,
 )
-from rne_dynamics.cli.demo_flexible_plot import plot_flexible
-from rne_dynamics.cli.demo_flexible_report import flexible_figures, print_flexible
+from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.cli.demo_tracking import evaluate
 from rne_dynamics.cli.demo_vibration import evaluate_vibration, peak_to_peak, tip_position

@@ -8,7 +8,7 @@ import pytest
 
 from rne_dynamics.cli import main as cli
 from rne_dynamics.cli import verify_rigid
-from rne_dynamics.cli.verify_plot import plot
+from rne_dynamics.cli.verify_rigid import plot
 from rne_dynamics.verification.closed_engines import CLOSED_ENGINES
 from rne_dynamics.verification.engines import ENGINES
 from rne_dynamics.verification.scaling import sweep

@@ -18,14 +18,14 @@ from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.tree import Friction, Limits, Payload
 from rne_dynamics.simulation.plant.plant import ArmPlant
-from rne_dynamics.simulation.plant.start import checked_state
+from rne_dynamics.simulation.plant.start import checked_state, coordinates_of
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.rollout import simulate
 from rne_dynamics.simulation.runs.simulator import Simulator
 from rne_dynamics.simulation.stepping.stepping import step, step_methods
 
 Q = np.array([0.3, 0.8])
-METHODS = step_methods(two_link_arm())
+METHODS = step_methods(coordinates_of(two_link_arm()))
 
 
 def with_joints(arm: FlexibleArm, **changes) -> FlexibleArm:

@@ -15,9 +15,8 @@ from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.motion.path import Path
 from rne_dynamics.control.pd_gravity import PdGravity
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.references import references
 from rne_dynamics.control.sampled import SampledTrajectory
-from rne_dynamics.control.trajectory import Hold, Quintic
+from rne_dynamics.control.trajectory import Hold, Quintic, references
 from rne_dynamics.description.share import shipped_robots
 from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
