@@ -21,7 +21,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.free_bodies.blocks import MOTION_COLUMNS, free_body_kernel, joint_motion_kernel
 from rne_dynamics.dynamics.free_bodies.operations import reaction_operations, sparse_solve_operations
-from rne_dynamics.dynamics.lagrange.lagrange import lagrange_batch
+from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms, lagrange_batch
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
@@ -105,11 +105,10 @@ def _walker_orin(state: _State, by_columns: bool) -> Operations:
 
 def _lagrange(state: _State, quantity: Driven) -> Operations:
     n = state.robot.n
-    W, V = state.zeros(1, n, n), state.zeros(1, n)
-    state.counter.run(
-        lagrange_batch, *state.model, state.counter.array(state.robot.gravity.reshape(1, 3)), state.q, state.qd,
-        state.unloaded, W, state.zeros(1, n, n), state.zeros(1, n), state.zeros(1, n), V,
-    )  # fmt: skip
+    W, V, W_dot, dT_dq, Y, s_dot = (state.zeros(1, *shape) for shape in ((n, n), (n,), (n, n), (n,), (n,), (n,)))
+    field = state.counter.array(state.robot.gravity.reshape(1, 3))
+    terms = LagrangeTerms(W, V, W_dot, dT_dq, Y, s_dot)
+    state.counter.run(lagrange_batch, *state.model, field, state.q, state.qd, state.unloaded, terms)
     if quantity == "inverse":  # W q̈ − V
         return state.operations + Operations(multiplications=n * n, additions=n * n)
     state.counter.run(cholesky_solve, W[0], state.tau[0] + V[0], state.zeros(n))

@@ -74,21 +74,24 @@ class LagrangeTerms(NamedTuple):
     s_dot: Array
 
 
+class _Workspace(NamedTuple):
+    """Scratch for d coordinates on the longest path (or more).
+
+    Shapes: int64 (bodies, 1 + d), (bodies, LINK_COLUMNS), (bodies · d, TABLE_COLUMNS), (d, PAIR_COLUMNS).
+    """
+
+    path: NDArray[np.int64]
+    links: Array
+    table: Array
+    pairs: Array
+
+
 @helper
 def _derivatives_and_forces(
-    m: float,
-    J: Symmetric,
-    i: int,
-    field: Array,
-    wrenches: Array,
-    path: NDArray[np.int64],
-    links: Array,
-    table: Array,
-    pairs: Array,
-    dT_dq: Array,
-    Y: Array,
+    m: float, J: Symmetric, i: int, field: Array, wrenches: Array, work: _Workspace, dT_dq: Array, Y: Array
 ) -> None:
     """∂T_i/∂q, the weight and load of link i, and the factors of Z_i and Ż_i."""
+    path, links, table, pairs = work
     room = path.shape[1] - 1
     A_i, w, v = matrix_at(links, i, A), vector_at(links, i, W), vector_at(links, i, V)
     p = scale(m, v)
@@ -149,15 +152,8 @@ def lagrange_kernel(
     q: Array,
     qd: Array,
     wrenches: Array,
-    path: NDArray[np.int64],
-    links: Array,
-    table: Array,
-    pairs: Array,
-    W_sum: Array,
-    W_dot: Array,
-    dT_dq: Array,
-    Y: Array,
-    V_sum: Array,
+    work: _Workspace,
+    terms: LagrangeTerms,
 ) -> None:
     """The terms of Lagrange's equations for one state.
 
@@ -171,32 +167,31 @@ def lagrange_kernel(
         Shapes (nq,), (n,).
     wrenches
         External (force, moment) at every body frame's origin in body axes, shape (bodies, 6), or (0, 6) for none.
-    path, links, table, pairs
-        Scratch for d coordinates on the longest path (or more): int64 (bodies, 1 + d), then (bodies, LINK_COLUMNS),
-        (bodies · d, TABLE_COLUMNS), (d, PAIR_COLUMNS).
-    W_sum, W_dot, dT_dq, Y, V_sum
-        Filled; shapes (n, n), (n, n), (n,), (n,), (n,). External loads count in Y.
+    work
+        Scratch memory.
+    terms
+        Filled, except for ṡ; shapes (n, n) and (n,). External loads count in Y.
     """
-    n = V_sum.shape[0]
+    n = qd.shape[0]
     for j in range(n):
-        dT_dq[j] = 0.0
-        Y[j] = 0.0
+        terms.dT_dq[j] = 0.0
+        terms.Y[j] = 0.0
         for k in range(n):
-            W_sum[j, k] = 0.0
-            W_dot[j, k] = 0.0
+            terms.W[j, k] = 0.0
+            terms.W_dot[j, k] = 0.0
     for i in range(topology.shape[0]):
         m, centre, J = inertia_about_centre(parameters, i)
-        add_link(topology, parameters, i, centre, q, qd, path, links, table)
+        add_link(topology, parameters, i, centre, q, qd, work.path, work.links, work.table)
         if wrenches.shape[0] > 0 or m > 0.0 or J[0] + J[3] + J[5] > 0.0:
-            _derivatives_and_forces(m, J, i, field, wrenches, path, links, table, pairs, dT_dq, Y)
-            _add_inertia(i, path, pairs, W_sum, W_dot)
+            _derivatives_and_forces(m, J, i, field, wrenches, work, terms.dT_dq, terms.Y)
+            _add_inertia(i, work.path, work.pairs, terms.W, terms.W_dot)
         if topology[i, KIND] != FLOATING:
             iv = topology[i, VELOCITY_INDEX]
-            W_sum[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
+            terms.W[iv, iv] += parameters[i, ROTOR] * parameters[i, MULTIPLIER] * parameters[i, MULTIPLIER]
     for j in range(n):  # (29)
-        V_sum[j] = Y[j] + dT_dq[j]
+        terms.V[j] = terms.Y[j] + terms.dT_dq[j]
         for k in range(n):
-            V_sum[j] -= W_dot[j, k] * qd[k]
+            terms.V[j] -= terms.W_dot[j, k] * qd[k]
 
 
 @kernel
@@ -207,21 +202,20 @@ def lagrange_batch(
     q: Array,
     qd: Array,
     wrenches: Array,
-    W_sum: Array,
-    W_dot: Array,
-    dT_dq: Array,
-    Y: Array,
-    V_sum: Array,
+    terms: LagrangeTerms,
 ) -> None:
     """`lagrange_kernel` over rows: field (1 or B, 3), q (B, nq), qd (B, n), wrenches (1 or B, bodies or 0, 6)."""
     bodies = topology.shape[0]
     room = 0
     for i in range(bodies):
         room += freedom(topology, i)
-    path = np.empty((bodies, 1 + room), dtype=np.int64)
-    links = np.empty((bodies, LINK_COLUMNS))
-    table = np.empty((bodies * room, TABLE_COLUMNS))
-    pairs = np.empty((room, PAIR_COLUMNS))
+    work = _Workspace(
+        np.empty((bodies, 1 + room), dtype=np.int64),
+        np.empty((bodies, LINK_COLUMNS)),
+        np.empty((bodies * room, TABLE_COLUMNS)),
+        np.empty((room, PAIR_COLUMNS)),
+    )
+    W_sum, V_sum, W_dot, dT_dq, Y, s_dot = terms
     for b in range(q.shape[0]):
         lagrange_kernel(
             topology,
@@ -230,15 +224,8 @@ def lagrange_batch(
             q[b],
             qd[b],
             wrenches[b if wrenches.shape[0] > 1 else 0],
-            path,
-            links,
-            table,
-            pairs,
-            W_sum[b],
-            W_dot[b],
-            dT_dq[b],
-            Y[b],
-            V_sum[b],
+            work,
+            LagrangeTerms(W_sum[b], V_sum[b], W_dot[b], dT_dq[b], Y[b], s_dot[b]),
         )
 
 
@@ -251,9 +238,7 @@ def form_terms(
         np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n, n)), np.empty((rows, n)), np.empty((rows, n)),
         np.zeros((rows, n)),
     )  # fmt: skip
-    lagrange_batch(
-        topology, parameters, field, q, qd, wrenches, terms.W, terms.W_dot, terms.dT_dq, terms.Y, terms.V
-    )  # fmt: skip
+    lagrange_batch(topology, parameters, field, q, qd, wrenches, terms)
     return terms
 
 
