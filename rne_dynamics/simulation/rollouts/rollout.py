@@ -247,9 +247,6 @@ def simulate(
     base_known: bool = True,
     progress: Progress | None = None,
 ) -> Log:
-    """Follow a trajectory in closed loop: a `Rollout` made and run once. Parameters and errors as there.
-
-    Its 13 parameters are those of `Rollout` and `Rollout.run` together, so that one call does both.
-    """
+    """Follow a trajectory in closed loop: a `Rollout` made and run once. Parameters and errors as there."""
     rollout = Rollout(plant, controller, trajectory, dt, control_dt, seconds, method, base_known)
     return rollout.run(q, qd, delta=delta, deltad=deltad, progress=progress)

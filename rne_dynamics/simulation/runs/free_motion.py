@@ -32,8 +32,6 @@ def free_motion(
 ) -> Log:
     """Simulate the arm from a state, without effort or under a constant one.
 
-    Its 11 parameters are those of a plant, a start, an effort and a clock.
-
     Parameters
     ----------
     plant, q, qd
