@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.description.findings import Reading, error
-from rne_dynamics.description.flexible_schema import SECTIONS
 from rne_dynamics.description.model_parts import Values
+from rne_dynamics.description.model_schema import SECTIONS
 from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.flexible.section import Section

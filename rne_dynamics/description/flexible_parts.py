@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from rne_dynamics.description import sources
 from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.flexible_beam import distributed_properties, message_and_fix
-from rne_dynamics.description.flexible_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.model_parts import Values, known_name
+from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
