@@ -77,8 +77,7 @@ def _section(entry: Marked, where: str) -> Reading[Section | None]:
     try:
         return make(*(given[key].value for key in lengths), material)
     except RneDynamicsError as fault:
-        message, fix = message_and_fix(str(fault), "correct it (m, kg/m^3, Pa)")
-        yield error(entry.line, where, message, fix)
+        yield error(entry.line, where, *message_and_fix(str(fault), "correct it (m, kg/m^3, Pa)"))
         return None
 
 
