@@ -18,7 +18,6 @@ from rne_dynamics.control.supervision.states import Mode
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ControlError, ParameterError
-from rne_dynamics.model.flexible.arm import rigid
 
 CONTROLLERS = {"hand guiding": "computed_torque_controller", "gravity compensation": "gravity_compensation"}
 RATES = (1000.0, 500.0, 250.0)
@@ -52,7 +51,7 @@ def robot(name: str) -> rne.RobotModel:
         return rne.load_urdf(wheel_urdf(name))
     if name == "shuttle_arm":  # it does not lift itself on the ground, see config/shuttle_arm.yaml
         return replace(rne.load_urdf(name), gravity=np.zeros(3))
-    return rigid(load_model(name)) if name in shipped_models() else rne.load_urdf(name)
+    return load_model(name).rigid if name in shipped_models() else rne.load_urdf(name)
 
 
 def lead_and_let_go(loop: Guided, after: float) -> None:

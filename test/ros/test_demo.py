@@ -17,7 +17,6 @@ import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.ros.processes import wait_until
 
 
@@ -104,7 +103,7 @@ def test_an_arm_that_cannot_hold_itself_up_is_refused_before_anything_starts():
 
 @pytest.mark.parametrize("name", [name for name in (*shipped_robots(), *shipped_models()) if name != "shuttle_arm"])
 def test_moves_stay_inside_the_limits(name):
-    robot = rigid(rne.load_model(name))
+    robot = rne.load_model(name).rigid
     plan = plan_moves(robot, 3.0)
     assert len(plan.moves) == 3
     assert (plan.moves[0].start == plan.moves[-1].end).all()

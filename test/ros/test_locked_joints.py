@@ -12,7 +12,6 @@ from sensor_msgs.msg import JointState
 
 import rne_dynamics as rne
 from rne_dynamics.errors import ModelError
-from rne_dynamics.model.flexible.arm import rigid
 from rne_dynamics.ros.described_robot import endless, load_robot, relocked
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.processes import wait_until
@@ -82,10 +81,10 @@ def test_of_a_mechanism_or_a_flexible_arm(model):
     names = rne.load_model(model).joint_names
     found = load_robot(model, "", names[1:], ())
     at = found.locked[names[0]]
-    same, moved = rigid(relocked(found, {names[0]: at}).machine), rigid(relocked(found, {names[0]: at + 0.3}).machine)
-    q = 0.1 * np.arange(len(names) - 1) + (rigid(found.machine).neutral if model == "pantograph" else 0.0)
-    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(rigid(found.machine), q), atol=1e-9)
-    whole = rigid(rne.load_model(model))
+    same, moved = relocked(found, {names[0]: at}).machine.rigid, relocked(found, {names[0]: at + 0.3}).machine.rigid
+    q = 0.1 * np.arange(len(names) - 1) + (found.machine.rigid.neutral if model == "pantograph" else 0.0)
+    np.testing.assert_allclose(rne.gravity_torque(same, q), rne.gravity_torque(found.machine.rigid, q), atol=1e-9)
+    whole = rne.load_model(model).rigid
     if model == "pantograph":
         return
     np.testing.assert_allclose(

@@ -21,7 +21,7 @@ from rne_dynamics.control.trajectory import Hold, Quintic
 from rne_dynamics.description.share import share_file
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import SimulationError
-from rne_dynamics.model.flexible.arm import FlexibleArm, rigid
+from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.mechanism import Mechanism
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
@@ -158,7 +158,7 @@ def with_gravity(robot, gravity: np.ndarray):
 
 
 def begin_at(robot, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    q = np.array(rigid(robot).neutral) + (0.0 if isinstance(robot, Mechanism) else rng.uniform(-0.3, 0.3, robot.n))
+    q = np.array(robot.rigid.neutral) + (0.0 if isinstance(robot, Mechanism) else rng.uniform(-0.3, 0.3, robot.n))
     bent = {"delta": 1e-3 * rng.normal(size=robot.modes)} if isinstance(robot, FlexibleArm) else {}
     return {"q": q, "qd": 0.2 * rng.normal(size=robot.n), **bent}
 
@@ -171,7 +171,7 @@ def test_a_base_with_constant_acceleration_is_another_gravity(name, method, rng)
     robot, a = machine(name), np.array([0.7, -0.4, 1.1])
     start = begin_at(robot, rng)
     moved = free_motion(smooth(robot, Lift(a)), **start, seconds=0.05, method=method)
-    lighter = with_gravity(robot, rigid(robot).gravity - a)
+    lighter = with_gravity(robot, robot.rigid.gravity - a)
     still = free_motion(smooth(lighter, None), **start, seconds=0.05, method=method)
     assert relative_error(moved.qd, still.qd) < 1e-9
     plain = free_motion(smooth(robot, None), **start, seconds=0.05, method=method)
