@@ -13,6 +13,7 @@ from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.bound import bind
+from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.inertia import Array
 
@@ -42,19 +43,9 @@ class Function:
     goals: tuple[str | None, str | None] = (None, None)
 
     @property
-    def plain(self) -> Callable[..., Any]:
-        """Our function."""
-        return QUANTITIES[self.name].plain
-
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The vectors that it takes."""
-        return QUANTITIES[self.name].inputs
-
-    @property
-    def link(self) -> bool:
-        """Whether it takes a link after them."""
-        return "link" in QUANTITIES[self.name].options
+    def quantity(self) -> Declared:
+        """Our function and what it takes."""
+        return QUANTITIES[self.name]
 
 
 DRIVEN = ("plain", "bound")
@@ -110,17 +101,18 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 
 
 def _ours(robot: BenchRobot, function: Function) -> Iterator[Contender]:
-    rows, n = robot.states(1), robot.model.n
+    rows, n, quantity = robot.states(1), robot.model.n, function.quantity
+    link = "link" in quantity.options
     names: dict[str, Any] = {
-        "robot": robot.model, "link": robot.tip, function.name: function.plain,
+        "robot": robot.model, "link": robot.tip, function.name: quantity.plain,
         "q": rows.q[0], "qd": rows.qd[0], "qdd": rows.qdd[0], "tau": rows.tau[0],
     }  # fmt: skip
-    vectors = ", ".join(function.inputs)
-    call = f"{function.name}(robot, {vectors}{', link' if function.link else ''})"
+    vectors = ", ".join(quantity.inputs)
+    call = f"{function.name}(robot, {vectors}{', link' if link else ''})"
     yield Contender(PLAIN, call, names, lambda: plainly(eval(call, dict(names))), n)
 
-    f = bind(robot.model, function.name, link=robot.tip if function.link else None)
-    given = [names[name] for name in function.inputs]
+    f = bind(robot.model, function.name, link=robot.tip if link else None)
+    given = [names[name] for name in quantity.inputs]
     out = np.array(f(*given))
     bound = f"f({vectors}, out=out)"
     yield Contender(BOUND, bound, {**names, "f": f, "out": out}, lambda: plainly(f(*given, out=out)), n)

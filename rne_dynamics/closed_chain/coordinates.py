@@ -57,11 +57,6 @@ class MotionMap:
         """
         return np.asarray(_ROUND_OFF / np.square(np.maximum(self.smallest, 1e-300)))
 
-    @property
-    def near_singular(self) -> bool:
-        """Whether any posture is nearer to a singular one than `NEAR_SINGULAR`."""
-        return bool((np.asarray(self.smallest) < NEAR_SINGULAR).any())
-
 
 def motion_map(mechanism: Mechanism, q_tree: ArrayLike) -> MotionMap:
     """How the tree's joints move with the actuated ones.
@@ -114,16 +109,11 @@ def tree_velocity(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike) -> Arr
     return tree_motion(mechanism, q_tree, qd, np.zeros(mechanism.n))[0]
 
 
-def tree_acceleration(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> Array:
-    """Accelerations of all joints of the tree, (…, tree n), for the motion (…, n) of the actuated ones.
+def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
+    """Velocities and accelerations of all joints of the tree, (…, tree n), for the motion (…, n) of the actuated ones.
 
     Parameters and errors as for `motion_map`.
     """
-    return tree_motion(mechanism, q_tree, qd, qdd)[1]
-
-
-def tree_motion(mechanism: Mechanism, q_tree: ArrayLike, qd: ArrayLike, qdd: ArrayLike) -> tuple[Array, Array]:
-    """Both of the above at once."""
     postures = posture_rows(mechanism, q_tree)
     joints, (velocities, accelerations) = state_arrays(mechanism, qd=qd, qdd=qdd)
     lead = np.broadcast_shapes(np.shape(q_tree)[:-1], joints)

@@ -36,9 +36,8 @@ from numba.core.serialize import dumps
 
 from rne_dynamics.advice import rne
 from rne_dynamics.compiling.fingerprint import fingerprint
-from rne_dynamics.compiling.private_files import distrusted_folder, make_folder
+from rne_dynamics.compiling.private_files import distrusted_folder, make_folder, read_whole, warn_of, write_whole
 from rne_dynamics.compiling.progress import announce_file
-from rne_dynamics.compiling.whole_files import read_whole, warn_of, write_whole
 
 try:
     import fcntl

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.description.findings import Reading, error
-from rne_dynamics.description.flexible_schema import SECTIONS
 from rne_dynamics.description.model_parts import Values
+from rne_dynamics.description.model_schema import SECTIONS
 from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.flexible.section import Section
@@ -77,8 +77,7 @@ def _section(entry: Marked, where: str) -> Reading[Section | None]:
     try:
         return make(*(given[key].value for key in lengths), material)
     except RneDynamicsError as fault:
-        message, fix = message_and_fix(str(fault), "correct it (m, kg/m^3, Pa)")
-        yield error(entry.line, where, message, fix)
+        yield error(entry.line, where, *message_and_fix(str(fault), "correct it (m, kg/m^3, Pa)"))
         return None
 
 

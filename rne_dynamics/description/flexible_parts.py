@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike
 from rne_dynamics.description import sources
 from rne_dynamics.description.findings import Finding, Reading, error
 from rne_dynamics.description.flexible_beam import distributed_properties, message_and_fix
-from rne_dynamics.description.flexible_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.model_parts import Values, known_name
+from rne_dynamics.description.model_schema import CARRIED, HUB, SECTIONS
 from rne_dynamics.description.schema_scalars import Marked
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.assembly import assemble
@@ -175,8 +175,9 @@ def flexible_arm(
     try:
         return FlexibleArm(robot, parts)
     except RneDynamicsError as fault:
-        entry_or_none = next((x for x in entries if str(fault).startswith(f"{x.where}: ")), None)
-        yield _arm_finding(str(fault), line) if entry_or_none is None else _link_finding(str(fault), entry_or_none)
+        named = next((x for x in entries if str(fault).startswith(f"{x.where}: ")), None)
+        whole = error(line, "flexible", *message_and_fix(str(fault), "correct it"))
+        yield whole if named is None else _link_finding(str(fault), named)
         return None
 
 
@@ -266,13 +267,7 @@ def _link_finding(fault: str, entry: FlexibleEntry) -> Finding:
     text = fault.removeprefix(f"{entry.where}: ")
     word = re.match(r"\w*", text)
     key = "" if word is None else _KEYS.get(word.group(), word.group())
-    message, fix = message_and_fix(text, "correct it")
-    return error(entry.line_of(key), entry.where, message, fix)
-
-
-def _arm_finding(fault: str, line: int) -> Finding:
-    message, fix = message_and_fix(fault, "correct it")
-    return error(line, "flexible", message, fix)
+    return error(entry.line_of(key), entry.where, *message_and_fix(text, "correct it"))
 
 
 def _relative(name: str, file: str) -> Path:

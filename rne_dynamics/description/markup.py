@@ -37,6 +37,8 @@ class Element:
         In order; empty for `SKIPPED` elements.
     text
         The characters directly inside it, stripped.
+    numbers
+        By attribute, as `read_numbers` found them.
     """
 
     tag: str
@@ -44,6 +46,7 @@ class Element:
     line: int
     children: list[Element] = field(default_factory=list)
     text: str = ""
+    numbers: dict[str, tuple[float, ...]] = field(default_factory=dict)
 
     def all(self, tag: str) -> Iterator[Element]:
         """The children of one tag."""

@@ -2,11 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import get_args
+
 from rne_dynamics.description.dh_table import TABLE
-from rne_dynamics.description.flexible_schema import FLEXIBLE
-from rne_dynamics.description.schema import Key, ListOf, Record, Table, TableOr, Vector
-from rne_dynamics.description.schema_scalars import Choice, Name, Number
+from rne_dynamics.description.schema import Either, Key, ListOf, Record, Stations, Table, TableOr, Vector
+from rne_dynamics.description.schema_scalars import Choice, Name, Number, Whole
+from rne_dynamics.model.flexible.beam import Shapes
+from rne_dynamics.model.flexible.section import Section, rectangle, rod, tube
 from rne_dynamics.model.loop import DIRECTIONS, LoopKind
+
+#: Cross-sections by `kind`: the function that makes one, and the lengths that it takes.
+SECTIONS: MappingProxyType[str, tuple[Callable[..., Section], tuple[str, ...]]] = MappingProxyType(
+    {
+        "tube": (tube, ("outer_diameter", "wall")),
+        "rod": (rod, ("diameter",)),
+        "rectangle": (rectangle, ("width", "height")),
+    }
+)
+#: The words for `tip` and `inertial`.
+CARRIED, WHOLE_LINK, HUB = "carried", "whole", "hub"
+
+_MATERIAL = Record(
+    {
+        "density": Key(Number("kg/m^3", 0.0), "kg/m^3", required=True),
+        "E": Key(Number("Pa", 0.0), "Young's modulus, Pa", required=True),
+        "G": Key(Number("Pa", 0.0), "shear modulus, Pa", required=True),
+    }
+)
+_SECTION = Record(
+    {
+        "kind": Key(Choice(tuple(SECTIONS)), "the form of the section", required=True),
+        "material": Key(
+            Either(Name("the name of a material"), _MATERIAL),
+            "a material of the table (aluminium, steel, ...), or its density, E and G",
+            required=True,
+        ),
+        "outer_diameter": Key(Number("m", 0.0), "of a tube, m"),
+        "wall": Key(Number("m", 0.0), "of a tube: its thickness, m"),
+        "diameter": Key(Number("m", 0.0), "of a rod, m"),
+        "width": Key(Number("m", 0.0), "of a rectangle, along the beam's y (the normal), m"),
+        "height": Key(Number("m", 0.0), "of a rectangle, along the beam's z, m"),
+    }
+)
+
+
+def _by_plane(unit: str, y: str, z: str) -> Either:
+    return Either(Stations(unit), Record({"y": Key(Stations(unit), y), "z": Key(Stations(unit), z)}))
+
+
+#: One flexible link.
+FLEXIBLE = Record(
+    {
+        "link": Key(Name("the name of a link"), "the flexible link; its root is at its joint", required=True),
+        "length": Key(Number("m", 0.0), "of the beam from root to tip, m"),
+        "axis": Key(Vector("no unit"), "from root to tip in the link's frame; 1 0 0 if not given"),
+        "normal": Key(Vector("no unit"), "the beam's y in the link's frame, made square to axis; 0 1 0 if not given"),
+        "origin": Key(Vector("m"), "the beam's root in the link's frame, m; 0 0 0 if not given"),
+        "mass_per_length": Key(Stations("kg/m"), "kg/m; a list for a taper: equal distances from root to tip"),
+        "EI": Key(
+            _by_plane("N m^2", "deflections along the beam's y", "deflections along the beam's z"),
+            "bending stiffness, N m^2, of both planes, or y and z separately",
+        ),
+        "GJ": Key(Stations("N m^2"), "torsional stiffness, N m^2"),
+        "polar": Key(
+            _by_plane("kg m", "integral of density times y^2 over the section", "integral of density times z^2"),
+            "inertia of the section per length, kg m: about the axis, split between the planes as EI is, or y and z "
+            "separately; "
+            "0 if not given",
+        ),
+        "section": Key(_SECTION, "instead of mass_per_length, EI, GJ and polar: a uniform section of a material"),
+        "modal": Key(
+            Name("a path or a URI"),
+            "instead of a beam: file of modal matrices, or of nodal modes and a nodal mass matrix (.npz, "
+            ".json), path relative to this file, file:// or package:// URI",
+        ),
+        "modes": Key(
+            Record(
+                {
+                    "y": Key(Whole(), "modes in bending along the beam's y; 0 if not given"),
+                    "z": Key(Whole(), "modes in bending along the beam's z; 0 if not given"),
+                    "torsion": Key(Whole(), "modes in torsion; 0 if not given"),
+                }
+            ),
+            "number of modes of each kind",
+        ),
+        "shapes": Key(
+            Choice(get_args(Shapes)),
+            "mode shapes; clamped_mass if not given, finite_element for a taper",
+        ),
+        "elements": Key(Whole(1), "number of elements of finite_element shapes; 20 if not given"),
+        "damping": Key(
+            Stations(""),
+            "ratio of critical damping of the clamped beam's modes, one for all or [y..., z..., torsion...]; 0 if not "
+            "given",
+        ),
+        "stiffening": Key(
+            Choice(("true", "false")),
+            "whether the shortening and the true curvature of the bent beam count (spin stiffens it); true if not "
+            "given; false is the plain theory, for small and slow bending only",
+        ),
+        "tip": Key(
+            Either(
+                Choice((CARRIED,)),
+                Record(
+                    {
+                        "mass": Key(Number("kg", 0.0), "kg", required=True),
+                        "inertia": Key(
+                            Vector("kg m^2"), "about the tip, about the beam's x, y and z, kg m^2; 0 0 0 if not given"
+                        ),
+                        "offset": Key(Number("m"), "distance of its mass centre beyond the tip, m; 0 if not given"),
+                    }
+                ),
+            ),
+            "tip load for which mode shapes and damping are computed; carried (default): the whole subtree of the link "
+            "in `posture`. The shapes clamped_free and polynomial are for a free tip, their default",
+        ),
+        "inertial": Key(
+            Choice((WHOLE_LINK, HUB)),
+            "what the URDF's inertia of the link describes: the whole link (default), or the part clamped to its root, "
+            "to which the beam's inertia is added",
+        ),
+    }
+)
 
 #: Values of `kind`, and the joint that each means.
 KINDS = {kind.name.lower(): kind for kind in LoopKind}

@@ -41,7 +41,7 @@ def read_numbers(
         Largest magnitude allowed.
     """
     text = element.attributes[attribute]
-    values = _plain_numbers(text, count, largest)
+    values = _plain_numbers(element, attribute, count, largest)
     if values is not None:
         return values
     words = text.split()
@@ -67,8 +67,9 @@ def read_numbers(
     return None
 
 
-def _plain_numbers(text: str, count: int, largest: float) -> tuple[float, ...] | None:
-    """The numbers if all are valid (the fast path); `None` otherwise."""
+def _plain_numbers(element: Element, attribute: str, count: int, largest: float) -> tuple[float, ...] | None:
+    """The numbers if all are valid (the fast path), kept in `element`; `None` otherwise."""
+    text = element.attributes[attribute]
     if _PLAIN.fullmatch(text) is None:
         return None
     try:
@@ -80,12 +81,13 @@ def _plain_numbers(text: str, count: int, largest: float) -> tuple[float, ...] |
     for value in values:
         if not -largest <= value <= largest or math.isinf(value):
             return None
+    element.numbers[attribute] = values
     return values
 
 
 def read_number(element: Element, attribute: str, where: str, *, largest: float = LARGEST) -> Reading[float | None]:
     """As `read_numbers`, for one number."""
-    values = _plain_numbers(element.attributes[attribute], 1, largest)
+    values = _plain_numbers(element, attribute, 1, largest)
     if values is None:
         values = yield from read_numbers(element, attribute, 1, where, largest=largest)
     return None if values is None else values[0]

@@ -49,7 +49,7 @@ def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
     Parameters
     ----------
     outline
-        Checked links and joints; every number read here is valid.
+        Checked links and joints, with the numbers that the checks read.
     rotors
         Reflected rotor inertia by joint name.
 
@@ -66,13 +66,11 @@ def build_tree(outline: Outline, rotors: Mapping[str, float]) -> KinematicTree:
 
 
 def _numbers(element: Element | None, attribute: str, default: tuple[float, ...]) -> tuple[float, ...]:
-    text = None if element is None else element.attributes.get(attribute)
-    return default if text is None else tuple(map(float, text.split()))
+    return default if element is None else element.numbers.get(attribute, default)
 
 
 def _number(element: Element | None, attribute: str, default: float) -> float:
-    text = None if element is None else element.attributes.get(attribute)
-    return default if text is None else float(text)
+    return _numbers(element, attribute, (default,))[0]
 
 
 def _link(link: LinkOutline) -> TreeLink:
@@ -84,7 +82,7 @@ def _link(link: LinkOutline) -> TreeLink:
     com = np.array(_numbers(origin, "xyz", _ZERO))
     if moments is None:
         return TreeLink(link.name, Inertia(mass, com))
-    inertia = symmetric(float(moments.attributes[key]) for key in INERTIAL_ELEMENTS["inertia"])
+    inertia = symmetric(moments.numbers[key][0] for key in INERTIAL_ELEMENTS["inertia"])
     rpy = _numbers(origin, "rpy", _ZERO)
     if any(rpy):
         R = rotation_rpy(*rpy)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -125,6 +126,9 @@ class TreeLink:
     inertia: Inertia | None = None
 
 
+_Part = TypeVar("_Part", TreeLink, TreeJoint)
+
+
 @dataclass(frozen=True, eq=False)
 class Payload:
     """A load rigidly attached to a link.
@@ -221,17 +225,17 @@ class KinematicTree(Rebuilt):
 
     def link(self, name: str) -> TreeLink:
         """The link of that name; `ModelError` with the nearest names otherwise."""
-        for link in self.links:
-            if link.name == name:
-                return link
-        raise unknown_name("link", name, (x.name for x in self.links), f"robot {self.name!r}")
+        return self._named("link", name, self.links)
 
     def joint(self, name: str) -> TreeJoint:
         """The joint of that name; `ModelError` with the nearest names otherwise."""
-        for joint in self.joints:
-            if joint.name == name:
-                return joint
-        raise unknown_name("joint", name, (j.name for j in self.joints), f"robot {self.name!r}")
+        return self._named("joint", name, self.joints)
+
+    def _named(self, kind: str, name: str, parts: tuple[_Part, ...]) -> _Part:
+        for part in parts:
+            if part.name == name:
+                return part
+        raise unknown_name(kind, name, (part.name for part in parts), f"robot {self.name!r}")
 
     def leader(self, joint: TreeJoint) -> Mimic:
         """The independent joint that moves `joint`, with the multipliers and offsets of the way collected."""
@@ -254,15 +258,10 @@ class KinematicTree(Rebuilt):
 
     def with_payload(self, payload: Payload) -> KinematicTree:
         """A new tree in which `payload` is part of its link."""
-        names = [x.name for x in self.links]
-        if payload.link not in names:
-            raise unknown_name("link", payload.link, names, f"robot {self.name!r}")
+        link = self.link(payload.link)
         load = Inertia(payload.mass, np.asarray(payload.com), np.asarray(payload.inertia))
-        links = tuple(
-            replace(x, inertia=load if x.inertia is None else x.inertia + load) if x.name == payload.link else x
-            for x in self.links
-        )
-        return replace(self, links=links)
+        loaded = replace(link, inertia=load if link.inertia is None else link.inertia + load)
+        return replace(self, links=tuple(loaded if x is link else x for x in self.links))
 
     def without_rotors(self) -> KinematicTree:
         """A new tree whose joints feel no rotor inertia: its efforts are those behind the gears."""
@@ -280,14 +279,11 @@ class KinematicTree(Rebuilt):
                 )
             if not math.isfinite(lock[name]):
                 raise ModelError(f"joint {name!r} is to be locked at {lock[name]}; the value must be finite")
-        joints = []
-        for joint in self.joints:
+        joints = list(self.joints)
+        for k, joint in enumerate(joints):
             led = self.leader(joint)
             if led.joint in lock and joint.kind is not JointKind.FIXED:
-                value = led.multiplier * float(lock[led.joint]) + led.offset
-                joints.append(_fixed_at(joint, value))
-            else:
-                joints.append(joint)
+                joints[k] = _fixed_at(joint, led.multiplier * float(lock[led.joint]) + led.offset)
         return replace(self, joints=tuple(joints))
 
 

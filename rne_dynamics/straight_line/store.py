@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 
 from rne_dynamics.compiling.jit import COMPILED
-from rne_dynamics.compiling.whole_files import read_whole, write_whole
+from rne_dynamics.compiling.private_files import read_whole, write_whole
 
 #: Files unused for this time, s, are deleted when a file is saved: every payload has a file of its own.
 KEPT = 30 * 86400.0

@@ -61,11 +61,11 @@ class SegmentedArm:
     springs: NDArray[np.int64]
     tips: dict[str, tuple[str, Array]]
 
-    def posture(self, q: ArrayLike, bent: ArrayLike = 0.0) -> Array:
-        """All coordinates for the arm's joints (…, joints) and its springs (…, springs); shape (…, n)."""
+    def posture(self, q: ArrayLike) -> Array:
+        """All coordinates for the arm's joints (…, joints), its springs at zero; shape (…, n)."""
         own = np.asarray(q, dtype=np.float64)
         out = np.zeros((*own.shape[:-1], self.robot.n))
-        out[..., self.joints], out[..., self.springs] = own, bent
+        out[..., self.joints] = own
         return out
 
     def tip(self, link: str, q: ArrayLike) -> Array:

@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from rne_dynamics.errors import ModelError
+from rne_dynamics.model.flexible.section import Section
 from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.rebuilt import Rebuilt
 
@@ -98,7 +99,7 @@ class Beam(Rebuilt):
 
     def __post_init__(self) -> None:
         where = f"flexible link {self.link!r}"
-        for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z"):
+        for name in Section._fields:
             object.__setattr__(self, name, _stations(getattr(self, name), f"{where}: {name}"))
         object.__setattr__(self, "length", _number(self.length, f"{where}: length", "m"))
         if not self.length > 0.0:
@@ -199,17 +200,12 @@ class Beam(Rebuilt):
     @property
     def tapered(self) -> bool:
         """Whether any property varies along the beam."""
-        return any(
-            np.ptp(getattr(self, name)) > 0.0
-            for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z")
-        )
+        return any(np.ptp(getattr(self, name)) > 0.0 for name in Section._fields)
 
     @property
     def ends(self) -> Array:
         """Where any property may have a kink, root and tip included, m; ascending."""
-        counts = {
-            len(getattr(self, name)) for name in ("mass_per_length", "EI_y", "EI_z", "GJ", "spread_y", "spread_z")
-        }
+        counts = {len(getattr(self, name)) for name in Section._fields}
         return np.unique(np.concatenate([np.linspace(0.0, self.length, max(count, 2)) for count in sorted(counts)]))
 
     def along(self, name: str, x: Array) -> Array:

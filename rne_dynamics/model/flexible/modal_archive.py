@@ -10,7 +10,7 @@ from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 
-from rne_dynamics.errors import DescriptionError
+from rne_dynamics.errors import DescriptionError, unknown_name
 from rne_dynamics.model.inertia import Array
 
 #: A table of shapes is a few megabytes; what is larger is something else.
@@ -25,6 +25,15 @@ class ArrayFile:
 
     def __contains__(self, key: str) -> bool:
         return key in self.data
+
+    def check_keys(self, known: Sequence[str], needed: Sequence[str], what: str) -> None:
+        """`DescriptionError` for unknown and for missing keys of a file with `what`."""
+        for key in self.data:
+            if key not in known:
+                raise DescriptionError(str(unknown_name("key", key, known, f"{self.path}: a file with {what}")))
+        missing = [key for key in needed if key not in self]
+        if missing:
+            raise DescriptionError(f"{self.path}: has no {', no '.join(missing)}; it must have {', '.join(needed)}")
 
     def fail(self, key: str, what: str) -> NoReturn:
         """Raise `DescriptionError` about a key."""
@@ -41,6 +50,10 @@ class ArrayFile:
         if not np.isfinite(found).all():
             self.fail(key, "has numbers that are not finite; every one must be")
         return found
+
+    def array_or_zeros(self, key: str, shape: tuple[int, ...]) -> Array:
+        """As `array`; zeros where the key is not given."""
+        return self.array(key, shape) if key in self else np.zeros(shape)
 
     def number(self, key: str) -> float:
         """The one number of a key."""

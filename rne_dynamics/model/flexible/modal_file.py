@@ -43,7 +43,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
+from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink, TableField
 from rne_dynamics.model.flexible.modal_archive import ArrayFile, kind_of, read_arrays
 from rne_dynamics.model.flexible.nodal_file import read_nodal_link
@@ -78,12 +78,7 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     file = read_arrays(where)
     if "nodes" in file:
         return read_nodal_link(file, link)
-    for key in file.data:
-        if key not in _KEYS:
-            raise DescriptionError(str(unknown_name("key", key, _KEYS, f"{where}: a file with modal integrals")))
-    missing = [key for key in _NEEDED if key not in file]
-    if missing:
-        raise DescriptionError(f"{where}: has no {', no '.join(missing)}; it must have {', '.join(_NEEDED)}")
+    file.check_keys(_KEYS, _NEEDED, "modal integrals")
     names = _names(file)
     m = len(names)
     factor = _factor(file)
@@ -95,16 +90,13 @@ def load_modal_link(path: str | PathLike[str], link: str) -> ModalLink:
     stiffness = _square(file, "K", m)
     if not np.linalg.eigvalsh(stiffness)[0] > 0.0:
         file.fail("K", f"has the eigenvalue {np.linalg.eigvalsh(stiffness)[0]:.6g}; every bending must store energy")
-    shortening = file.array("shortening", (m, m, 4, 3)) if "shortening" in file else np.zeros((m, m, 4, 3))
-    coupling = file.array("coupling", (m,) * 3) if "coupling" in file else np.zeros((m,) * 3)
-    hardening = file.array("hardening", (m,) * 4) if "hardening" in file else np.zeros((m,) * 4)
     try:
         table = _table(file, link, m)
         modal = ModalLink(
             link=link, mode_names=names, inertia=inertia, first=first,
-            second=0.5 * (second + turned), shortening=shortening, stiffness=stiffness,
-            damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)),
-            coupling=coupling, hardening=hardening,
+            second=0.5 * (second + turned), shortening=file.array_or_zeros("shortening", (m, m, 4, 3)),
+            stiffness=stiffness, damping=_damping(file, m, stiffness, second), field=table, tip=file.array("tip", (3,)),
+            coupling=file.array_or_zeros("coupling", (m,) * 3), hardening=file.array_or_zeros("hardening", (m,) * 4),
         )  # fmt: skip
         modal.at(modal.tip)
     except ModelError as error:
@@ -282,7 +274,7 @@ def _table(file: ArrayFile, link: str, m: int) -> TableField:
         points=file.array("points", (P, 3)),
         translations=file.array("translations", (P, m, 3)),
         rotations=file.array("rotations", (P, m, 3)),
-        shortenings=file.array("shortenings", (P, m, m, 3)) if "shortenings" in file else np.zeros((P, m, m, 3)),
+        shortenings=file.array_or_zeros("shortenings", (P, m, m, 3)),
         tolerance=file.number("tolerance") if "tolerance" in file else _TOLERANCE,
     )
 

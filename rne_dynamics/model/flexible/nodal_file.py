@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.errors import DescriptionError, ModelError, unknown_name
+from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.modal import ModalLink
 from rne_dynamics.model.flexible.modal_archive import ArrayFile
 from rne_dynamics.model.flexible.nodal import nodal_link
@@ -54,12 +54,7 @@ def read_nodal_link(file: ArrayFile, link: str) -> ModalLink:
     DescriptionError
         Keys missing or unknown, Matrix Market files that cannot be read, and what `NodalMesh` and `nodal_link` refuse.
     """
-    for key in file.data:
-        if key not in _KEYS:
-            raise DescriptionError(str(unknown_name("key", key, _KEYS, f"{file.path}: a file with nodal modes")))
-    missing = [key for key in _NEEDED if key not in file]
-    if missing:
-        raise DescriptionError(f"{file.path}: has no {', no '.join(missing)}; it must have {', '.join(_NEEDED)}")
+    file.check_keys(_KEYS, _NEEDED, "nodal modes")
     given = {key: _value(file, key) for key in file.data}
     try:
         mesh = NodalMesh(link, **{key: given.pop(key) for key in _MESH if key in given})

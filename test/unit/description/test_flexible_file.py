@@ -9,8 +9,8 @@ import pytest
 from support.urdf_text import joint, link, robot
 
 import rne_dynamics as rne
-from rne_dynamics.description.flexible_schema import FLEXIBLE, SECTIONS
 from rne_dynamics.description.model_file import examine_model
+from rne_dynamics.description.model_schema import FLEXIBLE, SECTIONS
 from rne_dynamics.description.sources import read_source
 from rne_dynamics.errors import DescriptionError, ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm
