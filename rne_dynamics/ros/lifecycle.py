@@ -8,6 +8,7 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
@@ -15,7 +16,6 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
 from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
 from rne_dynamics.compiling.progress import watch_compiling
@@ -255,6 +255,38 @@ class ArmNode(EntityNode, ABC):
         """The joints in the order of the effort commands."""
         return self.parameters.names("joints") or self.bare_robot.joint_names
 
+    def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
+        """Offer a service of std_srvs: it carries out `action`.
+
+        Parameters
+        ----------
+        kind, name
+            Type and name of the service.
+        action
+            Called with each request; may raise `RneDynamicsError`, whose text is then the response.
+        message
+            Text of the response otherwise.
+        """
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                action(request)
+                response.success, response.message = True, message()
+            except RneDynamicsError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.keep(self.create_service(kind, name, answer))
+
+    def log(self, level: str, text: str) -> None:
+        """Log a text as "info", "warning" or "error"."""
+        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
+        if level == "error":
+            log.error(text)
+        elif level == "warning":
+            log.warning(text)
+        else:
+            log.info(text)
+
     def collect_garbage(self) -> None:
         """Collect garbage of all generations: 0.03 ms, because the start's objects are frozen."""
         gc.collect()
@@ -291,15 +323,3 @@ class ArmNode(EntityNode, ABC):
                 "(the parameter robot_description is empty)",
                 throttle_duration_sec=10.0,
             )
-
-
-def answer_request(
-    response: Trigger.Response, action: Callable[[], object], message: Callable[[], str]
-) -> Trigger.Response:
-    """Carry out the request of a service; the response has the `message` afterwards, or the reason of a refusal."""
-    try:
-        action()
-        response.success, response.message = True, message()
-    except RneDynamicsError as error:
-        response.success, response.message = False, str(error)
-    return response
