@@ -8,7 +8,6 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from lifecycle_msgs.msg import State as LifecycleStateMessage
 from lifecycle_msgs.srv import ChangeState, GetAvailableTransitions, GetState
@@ -254,38 +253,6 @@ class ArmNode(EntityNode, ABC):
     def commanded(self) -> tuple[str, ...]:
         """The joints in the order of the effort commands."""
         return self.parameters.names("joints") or self.bare_robot.joint_names
-
-    def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
-        """Offer a service of std_srvs: it carries out `action`.
-
-        Parameters
-        ----------
-        kind, name
-            Type and name of the service.
-        action
-            Called with each request; may raise `RneDynamicsError`, whose text is then the response.
-        message
-            Text of the response otherwise.
-        """
-        def answer(request: Any, response: Any) -> Any:
-            try:
-                action(request)
-                response.success, response.message = True, message()
-            except RneDynamicsError as error:
-                response.success, response.message = False, str(error)
-            return response
-
-        self.keep(self.create_service(kind, name, answer))
-
-    def log(self, level: str, text: str) -> None:
-        """Log a text as "info", "warning" or "error"."""
-        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
-        if level == "error":
-            log.error(text)
-        elif level == "warning":
-            log.warning(text)
-        else:
-            log.info(text)
 
     def collect_garbage(self) -> None:
         """Collect garbage of all generations: 0.03 ms, because the start's objects are frozen."""
