@@ -17,7 +17,7 @@ fault = FAULTS.fault
 #: A start-up check that is short enough for a campaign.
 CHECK = {"startup_check__duration": 0.3}
 #: Pushes on the tool, N m about both joints' axes.
-GENTLE, STRONG, VIOLENT = 8.0, 30.0, 120.0
+GENTLE, VIOLENT = 8.0, 120.0
 
 
 def carrying(mass: float) -> Payload:
@@ -52,9 +52,7 @@ def gentle_push(rig: Rig) -> None:
     push(rig, 0.0)
     rig.run(0.6)
     rig.check(rig.controller.state == "holding", "the arm is not held")
-    rig.mark()
-    rig.run(0.1)
-    rig.held()
+    rig.stays(0.1)
 
 
 @fault("within the margin it is pushed back, never further out")

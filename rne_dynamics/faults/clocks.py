@@ -10,10 +10,10 @@ import numpy as np
 from sensor_msgs.msg import JointState
 
 from rne_dynamics.faults.driver import RATE, honest
-from rne_dynamics.faults.falsify import every, later, set_stamp, silence
+from rne_dynamics.faults.falsify import every, later, silence
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, SETTLE, Rig
-from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.messages import stamp_of, write_stamp
 
 FAULTS = Faults("time")
 fault = FAULTS.fault
@@ -66,9 +66,7 @@ def states_come_back_in_motion(rig: Rig) -> None:
     rig.driver.falsify = honest
     rig.reach("holding")
     rig.run(SETTLE)
-    rig.mark()
-    rig.run(0.3)
-    rig.held()
+    rig.stays(0.3)
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
@@ -108,9 +106,7 @@ def automatic_recovery(rig: Rig) -> None:
     rig.await_release()
     rig.driver.restart()
     rig.reach("holding")
-    rig.mark()
-    rig.run(0.3)
-    rig.held()
+    rig.stays(0.3)
 
 
 @fault("no efforts until ~/recover")
@@ -128,7 +124,7 @@ def no_recovery_unasked(rig: Rig) -> None:
 def frozen_stamps(rig: Rig) -> None:
     """The stamp no longer changes."""
     stamp = stamp_of(rig.driver.report())
-    rig.driver.falsify = every(lambda message: set_stamp(message, stamp))
+    rig.driver.falsify = every(lambda message: write_stamp(message.header, stamp))
     rig.await_release()
     rig.refused("duplicate stamp")
 
@@ -178,9 +174,7 @@ def _clock_jumps_in_motion(rig: Rig, by: float) -> None:
     rig.driver.falsify = every(later(by))
     rig.reach("holding")
     rig.run(0.15)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
@@ -243,7 +237,7 @@ def lossy_stream(rig: Rig) -> None:
 @fault("the time of arrival is used; the motion reaches its goal", before="inactive")
 def no_stamps(rig: Rig) -> None:
     """Joint states without stamps from the start on."""
-    rig.driver.falsify = every(lambda message: set_stamp(message, 0))
+    rig.driver.falsify = every(lambda message: write_stamp(message.header, 0))
     rig.activate()
     goal = rig.move()
     rig.arrive(goal)
@@ -252,7 +246,7 @@ def no_stamps(rig: Rig) -> None:
 @fault("refused: a stream that has stamps keeps them; stopped by dead reckoning; then a stream without stamps, held")
 def stamps_vanish(rig: Rig) -> None:
     """Stamps become zero."""
-    rig.driver.falsify = every(lambda message: set_stamp(message, 0))
+    rig.driver.falsify = every(lambda message: write_stamp(message.header, 0))
     rig.reach("stopping")
     rig.reach("holding")
     rig.run(0.2)

@@ -18,6 +18,7 @@ from rne_dynamics.faults.lockstep import Lockstep
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.runs.drive_faults import DriveFaults, FaultySimulator
@@ -153,5 +154,5 @@ class Driver(Lockstep):
             name=list(self.robot.joint_names), position=(self.q if q is None else q).tolist(),
             velocity=self.qd.tolist(), effort=self.simulator.applied_effort.tolist(),
         )
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(self.stamp, NANOSECONDS)
+        write_stamp(message.header, self.stamp)
         return message

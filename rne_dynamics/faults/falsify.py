@@ -9,7 +9,7 @@ from sensor_msgs.msg import JointState
 
 from rne_dynamics.faults.driver import Falsify
 from rne_dynamics.ros.cdr import NANOSECONDS
-from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.messages import stamp_of, write_stamp
 
 #: Changes a joint state in place.
 Change = Callable[[JointState], None]
@@ -53,16 +53,11 @@ def moved(joint: int, by: float) -> Change:
     return change
 
 
-def set_stamp(message: JointState, stamp: int) -> None:
-    """Another stamp, ns."""
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(stamp, NANOSECONDS)
-
-
 def later(seconds: float) -> Change:
     """A stamp later by so many seconds; earlier if negative."""
 
     def change(message: JointState) -> None:
-        set_stamp(message, stamp_of(message) + round(seconds * NANOSECONDS))
+        write_stamp(message.header, stamp_of(message) + round(seconds * NANOSECONDS))
 
     return change
 

@@ -93,9 +93,7 @@ def gate_handed_back(rig: Rig) -> None:
     rig.check(answer.success, f"~/recover is refused: {answer.message}")
     rig.reach("passing")
     rig.run(SETTLE + 0.5)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 def in_a_takeover(reaction: str, **options: Any) -> Callable[[Callable[[Rig], None]], Callable[[Rig], None]]:

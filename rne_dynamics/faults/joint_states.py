@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sensor_msgs.msg import JointState
 
-from rne_dynamics.faults.falsify import every, moved, silence, value
+from rne_dynamics.faults.falsify import Change, every, moved, silence, value
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import Rig
 from rne_dynamics.ros.qos import OFFERED
@@ -23,22 +23,59 @@ IGNORED = "those states are refused and counted; the arm is held with the others
 LOST = "refused; the stream counts as lost: stopped by dead reckoning, released, fault"
 
 
-@fault(IGNORED)
-def nan_position(rig: Rig) -> None:
-    """Every fourth joint state has a NaN position."""
-    rig.driver.falsify = every(value("position", 1, math.nan), nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("not finite")
+def ignored(name: str, injected: str, change: Change, problem: str, nth: int = 4) -> None:
+    """Add a fault: each `nth` joint state is changed, and refused for the reason `problem`."""
+
+    def inject(rig: Rig) -> None:
+        rig.driver.falsify = every(change, nth)
+        rig.run(WHILE)
+        rig.undisturbed()
+        rig.refused(problem)
+
+    FAULTS.add(name, injected, IGNORED, inject)
 
 
-@fault(IGNORED)
-def infinite_velocity(rig: Rig) -> None:
-    """Every fourth joint state has an infinite velocity."""
-    rig.driver.falsify = every(value("velocity", 0, math.inf), nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("not finite")
+def lost(name: str, injected: str, change: Change, problem: str) -> None:
+    """Add a fault: every joint state is changed from now on, and refused for the reason `problem`."""
+
+    def inject(rig: Rig) -> None:
+        rig.driver.falsify = every(change)
+        rig.await_release()
+        rig.refused(problem)
+
+    FAULTS.add(name, injected, LOST, inject)
+
+
+def _one_joint(message: JointState) -> None:
+    message.name, message.position = message.name[:1], message.position[:1]
+    message.velocity, message.effort = message.velocity[:1], message.effort[:1]
+
+
+def _rename(message: JointState) -> None:
+    message.name = [message.name[0], "elbow"]
+
+
+def _double(message: JointState) -> None:
+    message.name = [*message.name, message.name[0]]
+    message.position = [*message.position, message.position[0] + 0.5]
+    message.velocity = [*message.velocity, 0.0]
+
+
+def _one_position(message: JointState) -> None:
+    message.position = message.position[:1]
+
+
+def _swap(message: JointState) -> None:
+    message.position = message.position[::-1]
+
+
+def _to_degrees(message: JointState) -> None:
+    message.position = [math.degrees(x) for x in message.position]
+
+
+ignored("nan-position", "Every fourth joint state has a NaN position", value("position", 1, math.nan), "not finite")
+ignored("infinite-velocity", "Every fourth joint state has an infinite velocity",
+        value("velocity", 0, math.inf), "not finite")
 
 
 @fault("none: control does not need them")
@@ -47,14 +84,7 @@ def nan_reported_effort(rig: Rig) -> None:
     rig.driver.falsify = every(value("effort", 0, math.nan))
     rig.run(WHILE)
     rig.undisturbed()
-
-
-@fault(LOST)
-def nan_for_ever(rig: Rig) -> None:
-    """From now on every position is NaN."""
-    rig.driver.falsify = every(value("position", 0, math.nan))
-    rig.await_release()
-    rig.refused("not finite")
+lost("nan-for-ever", "From now on every position is NaN", value("position", 0, math.nan), "not finite")
 
 
 @fault("the motion goes on and reaches its goal")
@@ -72,44 +102,9 @@ def nan_for_ever_in_motion(rig: Rig) -> None:
     rig.move()
     rig.driver.falsify = every(value("position", 0, math.nan))
     rig.await_release()
-
-
-@fault(IGNORED)
-def joint_missing(rig: Rig) -> None:
-    """Every fourth joint state lacks a joint."""
-    def shorten(message: JointState) -> None:
-        message.name, message.position = message.name[:1], message.position[:1]
-        message.velocity, message.effort = message.velocity[:1], message.effort[:1]
-
-    rig.driver.falsify = every(shorten, nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("joint missing")
-
-
-@fault(LOST)
-def joint_renamed(rig: Rig) -> None:
-    """A joint has another name from now on."""
-    def rename(message: JointState) -> None:
-        message.name = [message.name[0], "elbow"]
-
-    rig.driver.falsify = every(rename)
-    rig.await_release()
-    rig.refused("joint missing")
-
-
-@fault(IGNORED)
-def joint_named_twice(rig: Rig) -> None:
-    """Every fourth joint state names a joint twice, with two positions."""
-    def double(message: JointState) -> None:
-        message.name = [*message.name, message.name[0]]
-        message.position = [*message.position, message.position[0] + 0.5]
-        message.velocity = [*message.velocity, 0.0]
-
-    rig.driver.falsify = every(double, nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("named twice")
+ignored("joint-missing", "Every fourth joint state lacks a joint", _one_joint, "joint missing")
+lost("joint-renamed", "A joint has another name from now on", _rename, "joint missing")
+ignored("joint-named-twice", "Every fourth joint state names a joint twice, with two positions", _double, "named twice")
 
 
 @fault("none: joints are read by name")
@@ -137,18 +132,7 @@ def velocity_missing(rig: Rig) -> None:
     rig.run(0.1)
     goal = rig.move()
     rig.arrive(goal)
-
-
-@fault(IGNORED)
-def uneven_lists(rig: Rig) -> None:
-    """Every fourth joint state has fewer positions than names."""
-    def shorten(message: JointState) -> None:
-        message.position = message.position[:1]
-
-    rig.driver.falsify = every(shorten, nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("uneven lists")
+ignored("uneven-lists", "Every fourth joint state has fewer positions than names", _one_position, "uneven lists")
 
 
 @fault("they contain no known joint; the stream counts as lost: stopped by dead reckoning, released, fault")
@@ -198,23 +182,9 @@ def second_publisher(rig: Rig) -> None:
     finally:
         rig.driver.falsify = silence
         rig.node.destroy_publisher(second)
-
-
-@fault(IGNORED)
-def position_spike(rig: Rig) -> None:
-    """A joint's position is 1 rad off in one state of fifty."""
-    rig.driver.falsify = every(moved(1, 1.0), nth=50)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("position jump")
-
-
-@fault(LOST)
-def position_jump(rig: Rig) -> None:
-    """A joint's position jumps by 1 rad and stays there."""
-    rig.driver.falsify = every(moved(0, 1.0))
-    rig.await_release()
-    rig.refused("position jump")
+ignored("position-spike", "A joint's position is 1 rad off in one state of fifty",
+        moved(1, 1.0), "position jump", nth=50)
+lost("position-jump", "A joint's position jumps by 1 rad and stays there", moved(0, 1.0), "position jump")
 
 
 @fault("none: positions are unwrapped")
@@ -223,43 +193,8 @@ def encoder_wrap(rig: Rig) -> None:
     rig.driver.falsify = every(moved(0, -2.0 * math.pi), nth=2)
     goal = rig.move()
     rig.arrive(goal)
-
-
-@fault(LOST)
-def joints_exchanged(rig: Rig) -> None:
-    """The positions of two joints are exchanged from now on."""
-    def swap(message: JointState) -> None:
-        message.position = message.position[::-1]
-
-    rig.driver.falsify = every(swap)
-    rig.await_release()
-    rig.refused("position jump")
-
-
-@fault(LOST)
-def degrees(rig: Rig) -> None:
-    """Positions are in degrees from now on."""
-    def convert(message: JointState) -> None:
-        message.position = [math.degrees(x) for x in message.position]
-
-    rig.driver.falsify = every(convert)
-    rig.await_release()
-    rig.refused("position jump")
-
-
-@fault(IGNORED)
-def absurd_velocity(rig: Rig) -> None:
-    """Every fourth state reports 1e6 rad/s."""
-    rig.driver.falsify = every(value("velocity", 1, 1e6), nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("too fast")
-
-
-@fault(IGNORED)
-def absurd_position(rig: Rig) -> None:
-    """Every fourth state reports a position of 1e300 rad."""
-    rig.driver.falsify = every(value("position", 1, 1e300), nth=4)
-    rig.run(WHILE)
-    rig.undisturbed()
-    rig.refused("out of range")
+lost("joints-exchanged", "The positions of two joints are exchanged from now on", _swap, "position jump")
+lost("degrees", "Positions are in degrees from now on", _to_degrees, "position jump")
+ignored("absurd-velocity", "Every fourth state reports 1e6 rad/s", value("velocity", 1, 1e6), "too fast")
+ignored("absurd-position", "Every fourth state reports a position of 1e300 rad",
+        value("position", 1, 1e300), "out of range")

@@ -157,6 +157,12 @@ class Observer:
         self.check(deviation <= within, f"the arm has moved by {deviation:.4f} rad; {within:g} is allowed")
         self.check(self.driver.driven, "no effort drives the arm")
 
+    def stays(self, seconds: float, within: float = HELD) -> None:
+        """As `held`, for so many seconds from now."""
+        self.mark()
+        self.run(seconds)
+        self.held(within)
+
     def undisturbed(self, within: float = HELD) -> None:
         """As `held`, and the state has not changed."""
         self.check(not self.passed, "the state has changed")

@@ -34,6 +34,4 @@ def listener_gone(rig: Rig) -> None:
     rig.wait(lambda: rig.controller.warns and EFFORT_TOPIC in rig.controller.message, "a warning of it", 8.0)
     rig.driver.start_listening()
     rig.run(0.5)
-    rig.mark()
-    rig.run(0.3)
-    rig.held(HELD)
+    rig.stays(0.3, HELD)

@@ -94,9 +94,7 @@ def frozen(rig: Rig) -> None:
     if rig.controller.state == "fault":  # no five states came before it was released
         rig.recover()
     rig.check(np.abs(rig.driver.q - goal).max() > HELD, "the motion was caught up")
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 @fault("stopped by dead reckoning, fault; ~/recover holds it at its new position")

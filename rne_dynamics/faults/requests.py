@@ -65,9 +65,7 @@ def cancel_in_motion(rig: Rig) -> None:
     rig.check(answer.success, f"refused: {answer.message}")
     rig.reach("holding")
     rig.run(0.3)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
@@ -144,9 +142,7 @@ def activated_again_and_again(rig: Rig) -> None:
         rig.transition(Transition.TRANSITION_ACTIVATE)
     rig.reach("holding")
     rig.run(0.4)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 @fault("from zeros to zeros; held again")
@@ -159,9 +155,7 @@ def through_the_whole_lifecycle(rig: Rig) -> None:
         rig.transition(number, 60.0)
     rig.reach("holding")
     rig.run(0.4)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 @fault("decelerates, holds, releases, zeros; the process ends", own=True)

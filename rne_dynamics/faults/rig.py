@@ -13,7 +13,7 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.context import Context
 from std_msgs.msg import Float64
 from std_srvs.srv import SetBool, Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.trajectory import Quintic
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
@@ -23,7 +23,7 @@ from rne_dynamics.faults.driver import RATE
 from rne_dynamics.faults.observer import HELD, Observer
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.qos import OFFERED
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.trajectory_message import sampled_message
 
 __all__ = ["HELD", "SETTLE", "Rig"]
 
@@ -155,16 +155,7 @@ class Rig(Observer):
         """A quintic from where the arm is, as far as its move goes or `to` another place, rad, (n,)."""
         start, seconds = self.driver.q, self.arm.seconds if seconds is None else seconds
         end = start + np.array(self.arm.far) if to is None else np.asarray(to, dtype=np.float64)
-        move = Quintic(start, end, seconds)
-        message = JointTrajectory(joint_names=list(self.robot.joint_names))
-        message.points = [
-            JointTrajectoryPoint(
-                positions=there.q.tolist(), velocities=there.qd.tolist(), accelerations=there.qdd.tolist(),
-                time_from_start=duration_message(t),
-            )
-            for t, there in ((t, move.sample(t)) for t in (0.0, seconds))
-        ]
-        return message
+        return sampled_message(self.robot.joint_names, Quintic(start, end, seconds), (0.0, seconds))
 
     def move(self, to: ArrayLike | None = None, seconds: float | None = None) -> Array:
         """Send the arm off; returns once it is in motion, with where it is to go, (n,)."""
@@ -192,6 +183,4 @@ class Rig(Observer):
         self.check(answer.success, f"~/recover is refused: {answer.message}")
         self.reach(self.steady)
         self.until(lambda: np.abs(self.driver.qd).max() <= HELD, "the arm to be caught")
-        self.mark()
-        self.run(SETTLE)
-        self.held(within)
+        self.stays(SETTLE, within)

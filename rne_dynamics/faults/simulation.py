@@ -57,9 +57,7 @@ def _set(rig: Rig, by: float) -> None:
     rig.driver.stamp += round(by * NANOSECONDS)
     rig.run(0.4)
     rig.check(not {"fault", "stopping"} & set(rig.passed), "the arm was stopped")
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 @fault("a new time base: the motion is cancelled, the arm is held where it is")
@@ -69,9 +67,7 @@ def simulation_set_back_in_motion(rig: Rig) -> None:
     rig.driver.stamp -= round(JUMP * NANOSECONDS)
     rig.reach("holding", seconds=1.0)
     rig.run(0.15)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 

@@ -11,7 +11,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from rne_dynamics.faults.arm import ELBOW_LIMIT
 from rne_dynamics.faults.fault import Faults
 from rne_dynamics.faults.rig import HELD, Rig
-from rne_dynamics.ros.messages import stamp_of
+from rne_dynamics.ros.messages import stamp_of, write_stamp
 from rne_dynamics.ros.trajectory_message import duration_message
 
 FAULTS = Faults("trajectory")
@@ -106,7 +106,7 @@ def _efforts(message: JointTrajectory) -> None:
 def _starts(in_seconds: float) -> Callable[[Rig, JointTrajectory], None]:
     def change(rig: Rig, message: JointTrajectory) -> None:
         now = stamp_of(rig.driver.report())
-        message.header.stamp.sec, message.header.stamp.nanosec = divmod(now + int(in_seconds * 1e9), 1_000_000_000)
+        write_stamp(message.header, now + int(in_seconds * 1e9))
 
     return change
 
@@ -157,9 +157,7 @@ def empty_trajectory_in_motion(rig: Rig) -> None:
     rig.send(JointTrajectory(joint_names=list(rig.robot.joint_names)))
     rig.reach("holding")
     rig.run(0.2)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
     rig.check(np.abs(goal - rig.driver.q).max() > HELD, "the motion went on")
 
 
@@ -171,9 +169,7 @@ def pushed_off_the_path(rig: Rig) -> None:
     rig.reach("holding")
     rig.driver.wrenches = {}
     rig.run(0.5)
-    rig.mark()
-    rig.run(0.2)
-    rig.held()
+    rig.stays(0.2)
 
 
 @fault("refused; the motion reaches its goal")

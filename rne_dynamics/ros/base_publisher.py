@@ -7,8 +7,8 @@ from sensor_msgs.msg import Imu
 
 from rne_dynamics.dynamics.kinematics.rotations import rotation_quaternions
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.base_trajectory import BaseTrajectory
 
@@ -40,8 +40,8 @@ class BasePublisher:
     def publish(self, stamp: int, t: float) -> None:
         """Send the motion at the simulated time `t`, s, with the `stamp` of the joint state at that time, ns."""
         message, motion = self._message, self._trajectory.motion(t)
-        time, q, w, a = message.header.stamp, message.orientation, message.angular_velocity, message.linear_acceleration
-        time.sec, time.nanosec = divmod(stamp, NANOSECONDS)
+        q, w, a = message.orientation, message.angular_velocity, message.linear_acceleration
+        write_stamp(message.header, stamp)
         packed = motion.packed(self._gravity).tolist()
         q.x, q.y, q.z, q.w = rotation_quaternions(np.asarray(motion.rotation)[None])[0].tolist()
         w.x, w.y, w.z = packed[3:6]

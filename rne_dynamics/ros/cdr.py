@@ -8,12 +8,13 @@ So the rest is checked, or written, once; see `joint_state_layout`, `PreparedMes
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from operator import attrgetter
 from struct import Struct, error
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from rclpy.publisher import Publisher
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Float64MultiArray
@@ -86,6 +87,19 @@ class JointStateLayout(NamedTuple):
             octets[1, LEAD + start : LEAD + stop] = 0xFF
         missing = -octets.shape[1] % 8
         return np.pad(octets, ((0, 0), (0, missing))).view(np.int64)
+
+    def memory(self, pattern: NDArray[np.int64]) -> tuple[Array, memoryview]:
+        """Memory for such messages, as numbers and as the bytes behind the first `LEAD`; for `pattern` at least."""
+        numbers = np.zeros(max(pattern.shape[1], -(-(LEAD + self.size) // 8)))
+        return numbers, numbers.data.cast("B")[LEAD : LEAD + self.size]
+
+    def holds(self, data: bytes, names: Iterable[str], *lists: ArrayLike) -> bool:
+        """Whether a message read by this layout has these names and these first of its lists of numbers."""
+        spans = (self.position, self.velocity, self.effort)
+        return list(self.names) == [name.encode() for name in names] and all(
+            data[span.start : span.stop] == np.asarray(values, np.float64).tobytes()
+            for span, values in zip(spans, lists, strict=False)
+        )
 
 
 class CdrCursor:

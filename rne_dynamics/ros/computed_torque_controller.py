@@ -78,8 +78,8 @@ class ComputedTorqueController(EffortNode):
         self.adopted(robot, values, {})
         self.keep(self.create_subscription(JointTrajectory, "~/joint_trajectory", self._on_trajectory, 1, raw=True))
         self.keep(self.create_subscription(Float64, "~/speed_scaling", self._on_speed, NEWEST))
-        self.keep(self.create_service(Trigger, "~/cancel", self._on_cancel))
-        self.keep(self.create_service(SetBool, "~/hand_guide", self._on_hand_guide))
+        self.serve(Trigger, "~/cancel", lambda request: self.cancel_motion("~/cancel was called"))
+        self.serve(SetBool, "~/hand_guide", lambda request: self.control.call("hand_guide", bool(request.data)))
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
@@ -166,11 +166,7 @@ class ComputedTorqueController(EffortNode):
         following, ending, text = message
         self._endings[ending] += 1
         good = ending in (Ending.SUCCEEDED, Ending.REPLACED, Ending.CANCELLED)
-        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
-        if good:
-            log.info(f"trajectory {ending.value}: {text}")
-        else:
-            log.warning(f"trajectory {ending.value}: {text}")
+        self.log("info" if good else "warning", f"trajectory {ending.value}: {text}")
         self._followed.pop(following)(ending, text)
 
     def _warm_up(self, robot: RigidRobot) -> None:
@@ -240,12 +236,6 @@ class ComputedTorqueController(EffortNode):
     def _send_waiting(self) -> None:
         super()._send_waiting()
         self._speeds.flush(time.monotonic())
-
-    def _on_cancel(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.cancel_motion("~/cancel was called"))
-
-    def _on_hand_guide(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
-        return self.asked(response, lambda: self.control.call("hand_guide", bool(request.data)))
 
     def status(self) -> dict[str, object]:
         """Trajectories, for the diagnostics."""

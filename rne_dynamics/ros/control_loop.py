@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from rne_dynamics.compiling.progress import Compiling, watch_compiling
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
-from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
@@ -34,10 +34,12 @@ from rne_dynamics.ros.state_reader import StateReader
 OLD = 5.0
 #: Silence of /clock after which a controller that needs it reports that, s.
 CLOCK_SILENCE = 5.0
+#: Commands that are methods of the `Supervisor`.
+SUPERVISOR_COMMANDS = ("cancel", "hand_guide", "scale_speed", "adopt", "obstruct")
 
 
 class ControlLoop:
-    """One controller's loop. Its public methods are the commands that it takes.
+    """One controller's loop. Its public methods are the commands that it takes, with `SUPERVISOR_COMMANDS`.
 
     Parameters
     ----------
@@ -119,22 +121,6 @@ class ControlLoop:
         """As `Supervisor.recover`."""
         self.supervisor.recover(self.clock.now())
 
-    def cancel(self, why: str) -> None:
-        """As `Supervisor.cancel`."""
-        self.supervisor.cancel(why)
-
-    def hand_guide(self, on: bool) -> None:
-        """As `Supervisor.hand_guide`."""
-        self.supervisor.hand_guide(on)
-
-    def scale_speed(self, speed: float) -> None:
-        """As `Supervisor.scale_speed`."""
-        self.supervisor.scale_speed(speed)
-
-    def adopt(self, settings: Settings) -> None:
-        """As `Supervisor.adopt`."""
-        self.supervisor.adopt(settings)
-
     def present(self, start: int) -> Present:
         """The state for checking a trajectory that begins at the stamp `start`, ns, or now; refuses as `follow`."""
         supervisor = self.supervisor
@@ -163,10 +149,6 @@ class ControlLoop:
             self._send(Ended(wanted.number, ending, text), False)
 
         self.supervisor.follow(wanted.motion, ended)
-
-    def obstruct(self, why: str) -> None:
-        """As `Supervisor.obstruct`."""
-        self.supervisor.obstruct(why)
 
     # -- commands: what is reported -----------------------------------------------------------------------------------
 
@@ -228,10 +210,14 @@ class ControlLoop:
 
     # -- messages of other process ------------------------------------------------------------------------------------
 
+    def call(self, name: str, *arguments: object) -> Any:
+        """The result of a command: a method of the loop, or one of `SUPERVISOR_COMMANDS`."""
+        return getattr(self.supervisor if name in SUPERVISOR_COMMANDS else self, name)(*arguments)
+
     def execute(self, command: Command) -> Answer:
         """Execute a command."""
         try:
-            return Answer(command.number, getattr(self, command.name)(*command.arguments))
+            return Answer(command.number, self.call(command.name, *command.arguments))
         except RneDynamicsError as error:
             return Answer(command.number, None, str(error))
         except Exception as error:  # noqa: BLE001 logged, and the arm is stopped

@@ -9,8 +9,8 @@ from rne_dynamics.flexible.poses import tip_deflections
 from rne_dynamics.flexible.theory_range import deflections, range_findings
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import NANOSECONDS
 from rne_dynamics.ros.lifecycle import ArmNode
+from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.simulation.plant.state import State
 
@@ -72,8 +72,7 @@ class DeflectionsPublisher:
         if self._publisher is None or self._count % self._divisor or not self._publisher.get_subscription_count():
             return
         self._fill(delta, deltad)
-        time = self._message.header.stamp
-        time.sec, time.nanosec = divmod(stamp, NANOSECONDS)
+        write_stamp(self._message.header, stamp)
         self._publisher.publish(self._message)
 
     def _fill(self, delta: Array, deltad: Array) -> None:

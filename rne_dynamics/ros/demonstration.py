@@ -17,16 +17,17 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from std_srvs.srv import Trigger
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import NANOSECONDS
+from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
 from rne_dynamics.ros.session_recorder import PATIENCE, RawRecording, Recording, SessionRecorder
-from rne_dynamics.ros.trajectory_message import duration_message
+from rne_dynamics.ros.trajectory_message import sampled_message
 
 #: Namespace of the demo, apart from any real arm.
 NAMESPACE = "/rne_demo"
@@ -223,16 +224,9 @@ def _move(
 
 def move_message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin: int) -> JointTrajectory:
     """A move that begins at `begin`, ns, as points between which the controller interpolates it exactly."""
-    message = JointTrajectory(joint_names=list(joints))
-    message.header.stamp.sec, message.header.stamp.nanosec = divmod(begin, NANOSECONDS)
     times = (0.0, move.duration) if isinstance(move, Quintic) else move.times.tolist()
-    message.points = [
-        JointTrajectoryPoint(
-            positions=there.q.tolist(), velocities=there.qd.tolist(), accelerations=there.qdd.tolist(),
-            time_from_start=duration_message(t),
-        )
-        for t, there in ((t, move.sample(t)) for t in times)
-    ]
+    message = sampled_message(joints, move, times)
+    write_stamp(message.header, begin)
     return message
 
 

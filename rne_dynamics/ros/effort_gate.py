@@ -40,7 +40,7 @@ from rne_dynamics.ros.gate_report import GateReport, Neighbours
 from rne_dynamics.ros.histogram import Histogram, Recent, percentile
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT
 from rne_dynamics.ros.joint_map import Reading
-from rne_dynamics.ros.lifecycle import ArmNode, answer_request
+from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.messages import EffortPublisher
 from rne_dynamics.ros.mode_topic import ModeTopic
@@ -54,6 +54,8 @@ from rne_dynamics.ros.stop_signal import on_stop_signal
 COMMANDS = "~/commands"
 #: Shortest time between two log lines about the same, s.
 LOG_PERIOD = 10.0
+
+
 class EffortGateNode(ArmNode):
     """Connects an `EffortGate` to its topics.
 
@@ -99,7 +101,7 @@ class EffortGateNode(ArmNode):
         self.keep(self._wait.commands)
         self.keep(self._wait.states)
         for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
-            self.keep(self.create_service(Trigger, f"~/{name}", action))
+            self.offer(Trigger, f"~/{name}", action, lambda: self.gate.mode.value)
         if self.locked:
             self.every(PERIOD, self._follow_locked)
         self.every(self.parameters.number("diagnostics_period"), self._report)
@@ -260,14 +262,11 @@ class EffortGateNode(ArmNode):
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    def _asked(self, response: Trigger.Response, what: Callable[[], None]) -> Trigger.Response:
-        return answer_request(response, what, lambda: self.gate.mode.value)
+    def _on_stop(self, request: Trigger.Request) -> None:
+        self.gate.stop(self.clock.now(), "~/stop was called")
 
-    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._asked(response, lambda: self.gate.stop(self.clock.now(), "~/stop was called"))
-
-    def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self._asked(response, lambda: self.gate.recover(self.clock.now()))
+    def _on_recover(self, request: Trigger.Request) -> None:
+        self.gate.recover(self.clock.now())
 
     def _changed(self, values: Values) -> Callable[[], None]:
         settings = gate_settings(self.bare_robot.with_payload(payload(values)), values)

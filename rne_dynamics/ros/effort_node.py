@@ -29,7 +29,7 @@ from rne_dynamics.ros.controller_parameters import effort_scales
 from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
 from rne_dynamics.ros.effort_message import effort_type
-from rne_dynamics.ros.lifecycle import ArmNode, answer_request
+from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop_interface import Loop
 from rne_dynamics.ros.loop_messages import Entered, Said, Setup
@@ -98,8 +98,8 @@ class EffortNode(ArmNode):
         self._mode_topic.open()
         self.diagnostics = Diagnostics(self)
         self._peers = TopicPeers(self, EFFORT_TOPIC)
-        for name, action in (("stop", self._on_stop), ("recover", self._on_recover)):
-            self.keep(self.create_service(Trigger, f"~/{name}", action))
+        self.serve(Trigger, "~/stop", self._on_stop)
+        self.serve(Trigger, "~/recover", lambda request: self.control.call("recover"))
         if self.locked:
             self.every(PERIOD, self._follow_locked)
         self.every(values.number("diagnostics_period"), self._report)
@@ -218,13 +218,7 @@ class EffortNode(ArmNode):
         if isinstance(message, Entered):
             self._entered(message)
         elif isinstance(message, Said):
-            log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
-            if message.level == "error":
-                log.error(message.text)
-            elif message.level == "warning":
-                log.warning(message.text)
-            else:
-                log.info(message.text)
+            self.log(message.level, message.text)
         elif isinstance(message, Compiling):
             self.first_start.note(message)
 
@@ -234,17 +228,12 @@ class EffortNode(ArmNode):
             self.mode, cause, error=self.mode is Mode.FAULT, warning=self.mode is Mode.STOPPING or self._locked
         )
 
-    # -- services -----------------------------------------------------------------------------------------------------
+    def serve(self, kind: type, name: str, action: Callable[[Any], object]) -> None:
+        """Offer a service whose response is the mode, or the reason of a refusal."""
+        self.offer(kind, name, action, lambda: self.mode.value)
 
-    def asked(self, response: Trigger.Response, what: Callable[[], object]) -> Trigger.Response:
-        """Carry out the request of a service; a refusal is its response."""
-        return answer_request(response, what, lambda: self.mode.value)
-
-    def _on_stop(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.control.call("stop", "~/stop was called"))
-
-    def _on_recover(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        return self.asked(response, lambda: self.control.call("recover"))
+    def _on_stop(self, request: Trigger.Request) -> None:
+        self.control.call("stop", "~/stop was called")
 
     # -- joints of the robot that are not controlled ------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from rclpy.service import Service
 from rclpy.subscription import Subscription
 from rclpy.timer import Timer
 
+from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.ros.hot_loop import HotLoop
 from rne_dynamics.ros.loop_clock import LoopClock
 from rne_dynamics.ros.qos import NEWEST
@@ -49,6 +50,38 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
         )
         self.keep(self.loop.subscription)
         return self.loop
+
+    def offer(self, kind: type, name: str, action: Callable[[Any], object], message: Callable[[], str]) -> None:
+        """Offer a service of std_srvs: it carries out `action`.
+
+        Parameters
+        ----------
+        kind, name
+            Type and name of the service.
+        action
+            Called with each request; may raise `RneDynamicsError`, whose text is then the response.
+        message
+            Text of the response otherwise.
+        """
+        def answer(request: Any, response: Any) -> Any:
+            try:
+                action(request)
+                response.success, response.message = True, message()
+            except RneDynamicsError as error:
+                response.success, response.message = False, str(error)
+            return response
+
+        self.keep(self.create_service(kind, name, answer))
+
+    def log(self, level: str, text: str) -> None:
+        """Log a text as "info", "warning" or "error"."""
+        log = self.get_logger()  # one line for each severity: rclpy identifies calls by their line
+        if level == "error":
+            log.error(text)
+        elif level == "warning":
+            log.warning(text)
+        else:
+            log.info(text)
 
     def release(self) -> None:
         """Destroy what was kept."""

@@ -15,7 +15,6 @@ from rclpy.lifecycle import LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter as RosParameter
 from rclpy.wait_for_message import wait_for_message
 from std_msgs.msg import String
-from std_srvs.srv import Trigger
 
 from rne_dynamics.compiling.first_start import EXPECTED, FirstStart
 from rne_dynamics.compiling.progress import watch_compiling
@@ -291,15 +290,3 @@ class ArmNode(EntityNode, ABC):
                 "(the parameter robot_description is empty)",
                 throttle_duration_sec=10.0,
             )
-
-
-def answer_request(
-    response: Trigger.Response, action: Callable[[], object], message: Callable[[], str]
-) -> Trigger.Response:
-    """Carry out the request of a service; the response has the `message` afterwards, or the reason of a refusal."""
-    try:
-        action()
-        response.success, response.message = True, message()
-    except RneDynamicsError as error:
-        response.success, response.message = False, str(error)
-    return response

@@ -32,7 +32,7 @@ class LocalLoop:
 
     def call(self, name: str, *arguments: object, seconds: float = 0.0) -> Any:
         """Execute a command; its result."""
-        return getattr(self.loop, name)(*arguments)
+        return self.loop.call(name, *arguments)
 
     def pass_on(self, number: int, data: bytes) -> None:
         """As `ControlLoop.pass_on`."""

@@ -6,18 +6,16 @@ import time
 
 from rclpy.clock import ClockType
 from rclpy.node import Node
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from rclpy.subscription import Subscription
 from rclpy.time import Time
 from rosgraph_msgs.msg import Clock
 
 from rne_dynamics.ros.cdr import ENCAPSULATION, NANOSECONDS, stamp_in
+from rne_dynamics.ros.qos import NEWEST
 from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 #: The parameter that every ROS node has.
 USE_SIM_TIME = "use_sim_time"
-#: Only the newest time matters.
-PROFILE = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 #: Larger steps of the clock are jumps, not time that has passed, s.
 LEAP = 1.0
 #: Simulated time that stands still for so long no longer delays a controller that is ending, s of the steady clock.
@@ -54,7 +52,7 @@ class LoopClock:
         self.subscription: Subscription | None = None
         if self.simulated:
             end_time_source(node)
-            self.subscription = polled_subscription(node, Clock, "/clock", PROFILE, raw=True)
+            self.subscription = polled_subscription(node, Clock, "/clock", NEWEST, raw=True)
 
     @property
     def started(self) -> bool:

@@ -199,10 +199,7 @@ class LoopCycle:
         # simulated time may pass faster: the node must know where the arm is now, not where it was long ago
         if arrived >= self._snapshot_at or supervisor.stamp - self._snapshot_stamp >= SNAPSHOT_PERIOD * NANOSECONDS:
             self._snapshot_at, self._snapshot_stamp = arrived + SNAPSHOT_PERIOD, supervisor.stamp
-            self._send(
-                Snapshot(supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, supervisor.speed),
-                True,
-            )
+            self._send(Snapshot(supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd), True)
         if arrived >= self._garbage_at:
             self._garbage_at = arrived + GARBAGE_PERIOD
             gc.collect()

@@ -181,12 +181,9 @@ class Snapshot(NamedTuple):
         Of the last joint state, ns.
     reference, q, qd
         Reference and measured state; each (n,).
-    speed
-        Speed scaling in force.
     """
 
     stamp: int
     reference: Reference
     q: Array
     qd: Array
-    speed: float

@@ -40,11 +40,6 @@ class ModeTopic:
 
     def enter(self, mode: Enum, cause: str, *, error: bool, warning: bool) -> None:
         """Log and publish a mode that was entered, or a cause to stay in it, as an error or a warning if it is one."""
-        text, log = f"{mode.value}: {cause}" if cause else mode.value, self._node.get_logger()
-        if error:  # one line for each severity: rclpy identifies calls by their line
-            log.error(text)
-        elif warning:
-            log.warning(text)
-        else:
-            log.info(text)
+        level = "error" if error else "warning" if warning else "info"
+        self._node.log(level, f"{mode.value}: {cause}" if cause else mode.value)
         self.publish(mode)

@@ -107,7 +107,7 @@ class SetpointReader:
         layout, duration = (
             (joint_state_layout(data), 0) if kind is JointState else one_point_layout(data) or (None, 0)
         )
-        if layout is not None and self._same(layout, data, names, q, qd) and (
+        if layout is not None and layout.holds(data, names, q, qd) and (
             not duration or time_at(data, duration) == ahead
         ):
             self._known = [self._learned(layout, data, kind, places, duration), *self._known[: _LAYOUTS - 1]]
@@ -127,23 +127,15 @@ class SetpointReader:
             )
         return np.array([names.index(joint) for joint in self._joints], np.intp)
 
-    def _same(self, layout: JointStateLayout, data: bytes, names: Sequence[str], q: Array, qd: Array) -> bool:
-        """Whether the bytes, read by their layout, give what rclpy has read."""
-        return list(layout.names) == [name.encode() for name in names] and all(
-            data[span.start : span.stop] == values.tobytes()
-            for span, values in ((layout.position, q), (layout.velocity, qd))
-        )
-
     def _learned(
         self, layout: JointStateLayout, data: bytes, kind: type, places: NDArray[np.intp], duration: int
     ) -> _Known:
         pattern = layout.pattern(data)
-        memory = np.zeros(max(pattern.shape[1], -(-(LEAD + layout.size) // 8)))
+        memory, octets = layout.memory(pattern)
         rows = [
             places + (LEAD + span.start) // 8 if span.stop > span.start else np.full(len(places), -1)
             for span in (layout.position, layout.velocity)
         ]
-        octets = memory.data.cast("B")[LEAD : LEAD + layout.size]
         return _Known(
             layout.size, kind, pattern, np.array(rows, np.int64), memory.view(np.int64), memory, octets, duration
         )

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 from geometry_msgs.msg import WrenchStamped
 from rclpy.parameter import Parameter as RosParameter
-from rclpy.qos import QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
@@ -34,7 +33,7 @@ from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.parameters import per_joint
 from rne_dynamics.ros.process import run
-from rne_dynamics.ros.qos import LATCHED, NEWEST
+from rne_dynamics.ros.qos import LATCHED, NEWEST, OFFERED
 from rne_dynamics.ros.simulator_outputs import SimulatorOutputs
 from rne_dynamics.ros.simulator_parameters import METHODS, REACTIONS, SCHEMA
 from rne_dynamics.ros.simulator_report import SimulatorReport
@@ -50,8 +49,6 @@ from rne_dynamics.simulation.runs.simulator import Simulator
 LONGEST_END = 4.0
 #: Wrenches that may wait: they are served 20 times a second, and different links may be pushed at once.
 WRENCHES = 100
-#: In lock-step no effort may be lost; best-effort senders are not matched then, and DDS logs that.
-EVERY_ANSWER = QoSProfile(depth=1, reliability=ReliabilityPolicy.RELIABLE)
 
 
 class SimulatorNode(ArmNode):
@@ -170,9 +167,9 @@ class SimulatorNode(ArmNode):
             description.publish(String(data=description_text(self.model or self.description)))
         self._bending = BendingWatch(self.described) if self.described.kind == "flexible" else None
         self.diagnostics = Diagnostics(self)
-        self.keep(self.create_service(SetBool, "~/pause", self._on_pause))
-        self.keep(self.create_service(Trigger, "~/step", self._on_step))
-        self.keep(self.create_service(Trigger, "~/reset", self._on_reset))
+        self.offer(SetBool, "~/pause", self._on_pause, lambda: "paused" if self._paused else "running")
+        self.offer(Trigger, "~/step", self._on_step, lambda: f"{self._periods} periods")
+        self.offer(Trigger, "~/reset", self._on_reset, lambda: "at the start position, held until the next command")
         loop = self._listen(self.parameters.text("command_message"))
         followers = self._lockstep and bool(self._outputs.clock_topic)
         self.answers = Answers(
@@ -191,7 +188,8 @@ class SimulatorNode(ArmNode):
         self._commands = effort_reader(message, self.commanded)
         return self.listen(
             effort_type(message), EFFORT_TOPIC, self._on_command, 1.0 / self._rate, self._tick, raw=True,
-            profile=EVERY_ANSWER if self._lockstep else NEWEST,
+            # in lock-step no effort may be lost; best-effort senders are not matched then, and DDS logs that
+            profile=OFFERED if self._lockstep else NEWEST,
         )
 
     def begin(self) -> None:
@@ -308,32 +306,25 @@ class SimulatorNode(ArmNode):
 
     # -- services ------------------------------------------------------------------------------------------------------
 
-    def _on_pause(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
+    def _on_pause(self, request: SetBool.Request) -> None:
         if self._paused and not request.data:
             if not self._outputs.clock_topic:  # no node follows our clock, so the stamps must keep up with others
                 self._origin = time.time_ns() - self._periods * self._period
             self._wall.resume(self._origin + self._periods * self._period, time.time_ns())
             self.answers.resume()
         self._paused = bool(request.data)
-        response.success, response.message = True, "paused" if self._paused else "running"
-        return response
 
-    def _on_step(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_step(self, request: Trigger.Request) -> None:
         if not (self._paused and self._running):
-            response.success, response.message = False, "not paused: call ~/pause with true first"
-            return response
+            raise ControlError("not paused: call ~/pause with true first")
         self._advance()
-        response.success, response.message = True, f"{self._periods} periods"
-        return response
 
-    def _on_reset(self, request: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+    def _on_reset(self, request: Trigger.Request) -> None:
         """Reset to the start, held until the next command. Stamps go on: time never runs backwards."""
         ahead = self._origin + self._periods * self._period
         self._restart()
         self._origin = max(self._origin, ahead)
         self._running = self.is_active
-        response.success, response.message = True, "at the start position, held until the next command"
-        return response
 
     def _publish_report(self) -> None:
         hardware = self._hardware

@@ -13,8 +13,9 @@ from sensor_msgs.msg import JointState
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import LEAD, JointStateLayout, Span, joint_state_layout, stamp_in
+from rne_dynamics.ros.cdr import LEAD, JointStateLayout, joint_state_layout, stamp_in
 from rne_dynamics.ros.joint_map import OTHER, JointMap, Reading, gather
+from rne_dynamics.ros.messages import stamp_of
 
 #: Number of message layouts that are kept: an arm, its gripper and others may share the topic.
 _LAYOUTS = 8
@@ -105,14 +106,13 @@ class StateReader:
 
     def _learned(self, layout: JointStateLayout, data: bytes) -> _Known:
         pattern = layout.pattern(data)
-        memory = np.zeros(max(pattern.shape[1], -(-(LEAD + layout.size) // 8)))
+        memory, octets = layout.memory(pattern)
         count = len(layout.names)
         starts = [
             (LEAD + span.start) // 8 if span.stop - span.start == 8 * count else None
             for span in (layout.position, layout.velocity, layout.effort)
         ]
         places = self._map.places(starts[0] or 0, starts[1], starts[2])
-        octets = memory.data.cast("B")[LEAD : LEAD + layout.size]
         named = [name.decode() for name in layout.names]
         others = {
             name: starts[0] + named.index(name) for name in self._others if name in named and starts[0] is not None
@@ -122,17 +122,8 @@ class StateReader:
 
 def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:
     """Whether the bytes, read by their layout, give what rclpy has read."""
-
-    def same(span: Span, values: Sequence[float]) -> bool:
-        return data[span.start : span.stop] == np.asarray(values, np.float64).tobytes()
-
-    stamp = message.header.stamp
-    return (
-        list(layout.names) == [name.encode() for name in message.name]
-        and stamp_in(data) == stamp.sec * 1_000_000_000 + stamp.nanosec
-        and same(layout.position, message.position)
-        and same(layout.velocity, message.velocity)
-        and same(layout.effort, message.effort)
+    return stamp_in(data) == stamp_of(message) and layout.holds(
+        data, message.name, message.position, message.velocity, message.effort
     )
 
 

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from builtin_interfaces.msg import Duration, Time
 from rclpy.serialization import deserialize_message
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from rne_dynamics.control.motion.acceptance import Accepted, CurrentMotion, Rules, accept_points
-from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.points import MOST_POINTS
+from rne_dynamics.control.trajectory import Trajectory
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.ros.cdr import NANOSECONDS, trajectory_points
-
-__all__ = ["Accepted", "MotionLimits", "accept", "duration_message", "last_setpoint", "read_trajectory"]
+from rne_dynamics.ros.messages import write_stamp
 
 
 def duration_message(seconds: float) -> Duration:
     """A builtin_interfaces Duration, to the nearest nanosecond."""
     whole, rest = divmod(round(seconds * 1e9), 1_000_000_000)
     return Duration(sec=whole, nanosec=rest)
+
+
+def sampled_message(joints: Iterable[str], motion: Trajectory, times: Iterable[float]) -> JointTrajectory:
+    """A motion at some of its times, s, as points with accelerations: a controller interpolates a quintic exactly."""
+    points = [
+        JointTrajectoryPoint(
+            positions=there.q.tolist(), velocities=there.qd.tolist(), accelerations=there.qdd.tolist(),
+            time_from_start=duration_message(t),
+        )
+        for t, there in ((t, motion.sample(t)) for t in times)
+    ]
+    return JointTrajectory(joint_names=list(joints), points=points)
 
 
 def read_trajectory(data: bytes) -> JointTrajectory:
@@ -64,7 +77,7 @@ def last_setpoint(message: JointTrajectory, now: int, within: float) -> JointTra
         joint_names=message.joint_names,
         points=[JointTrajectoryPoint(positions=last.positions, velocities=last.velocities)],
     )
-    setpoint.header.stamp.sec, setpoint.header.stamp.nanosec = divmod(due, NANOSECONDS)
+    write_stamp(setpoint.header, due)
     return setpoint
 
 

@@ -131,7 +131,7 @@ BROKEN = {
     "a cycle": ("loop_cycle.LoopCycle", "on_state", None),
     "the law": ("control_loop.Supervisor", "effort", None),
     "the law and the stop without states": ("control_loop.Supervisor", "effort tick", None),
-    "a command": ("control_loop.ControlLoop", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
+    "a command": ("control_loop.Supervisor", "hand_guide", (SetBool, "hand_guide", SetBool.Request(data=True))),
     "a service": ("effort_node.EffortNode", "_on_stop", (Trigger, "stop", Trigger.Request())),
     "a parameter": ("effort_node.EffortNode", "_changed", "gains.joint1.p"),
     "what is reported": ("effort_node.EffortNode", "_report", None),
