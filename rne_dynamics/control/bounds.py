@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper
 from rne_dynamics.model.inertia import Array
 
 #: Halvings after which what still only touches a bound counts as within: the points are then 1e-12 of a piece away.
@@ -83,44 +83,3 @@ def leaves(c: Array, degree: int, length: float, lower: float, upper: float, poi
             place, depth = place // 2, depth - 1
         place += 1
     return False
-
-
-@kernel
-def _first(coefficients: Array, begin: Array, length: Array, lower: Array, upper: Array, found: Array) -> int:
-    """`first_departure`: the joint, or -1; the time and the value in `found`."""
-    pieces, order, n = coefficients.shape
-    points, c = np.empty((HALVINGS + 2, DEGREE + 1)), np.empty(DEGREE + 1)
-    place, joint = np.empty(2), -1
-    for p in range(pieces):
-        for j in range(n):
-            for k in range(order):
-                c[k] = coefficients[p, k, j]
-            if leaves(c, order - 1, length[p], lower[j], upper[j], points, place) and (
-                joint < 0 or begin[p] + place[0] < found[0]
-            ):
-                found[0], found[1], joint = begin[p] + place[0], place[1], j
-        if joint >= 0:
-            return joint
-    return joint
-
-
-def first_departure(coefficients: Array, begin: Array, length: Array, lower: Array, upper: Array) -> Departure | None:
-    """An early place where a piecewise polynomial is outside its bounds; None where there is none.
-
-    Parameters
-    ----------
-    coefficients
-        Of (t − begin)^k, lowest power first; shape (pieces, degree + 1, n), of degree 5 at most.
-    begin, length
-        Time at which each piece begins and how long it is, s; shape (pieces,).
-    lower, upper
-        Bounds of each joint, in the polynomial's unit; shape (n,); may be infinite.
-
-    Returns
-    -------
-    Departure or None
-        In the first piece that leaves them.
-    """
-    found = np.zeros(2)
-    joint = _first(np.ascontiguousarray(coefficients), begin, length, np.array(lower), np.array(upper), found)
-    return None if joint < 0 else Departure(float(found[0]), joint, float(found[1]))

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from rne_dynamics.control.bounds import Departure
 from rne_dynamics.control.checks import joint_name
 from rne_dynamics.control.motion.path import ORDER, Path
+from rne_dynamics.control.motion.takeover import takeover
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.errors import TrajectoryError
 from rne_dynamics.model.inertia import Array
@@ -96,12 +97,18 @@ class SampledTrajectory(Rebuilt):
             out[times == self.duration] = self.sample(self.duration)
         return out
 
-    def departure(self, what: Literal["position", "velocity"], lower: Array, upper: Array) -> Departure | None:
-        """An early time at which a joint's position or velocity is outside its bounds, each (n,); None for never.
+    def departure(
+        self, what: Literal["position", "velocity", "acceleration"], lower: Array, upper: Array
+    ) -> Departure | None:
+        """An early time at which a joint is outside its bounds, each (n,); None for never.
 
-        Exact between the points too; see `first_departure`.
+        Exact between the points too; see `BlendedPath.departure`.
         """
-        return self.path.departure(what, lower, upper)
+        bounds = np.full((3, 2, self.positions.shape[1]), [[-np.inf], [np.inf]])
+        bounds[("position", "velocity", "acceleration").index(what)] = lower, upper
+        path = takeover(self.path, self.path.begin, self.path.sample(self.path.begin), 1.0)  # without a blend
+        found = path.departure(bounds, *path.pieces())
+        return None if found is None else found[1]
 
     def starting_at(self, q: ArrayLike, qd: ArrayLike | None = None, qdd: ArrayLike | None = None) -> SampledTrajectory:
         """The same trajectory with a given state at time 0 in front of it, as a controller starts it.

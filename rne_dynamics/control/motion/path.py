@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
-from rne_dynamics.control.bounds import Departure, first_departure
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.rebuilt import Rebuilt
@@ -31,8 +29,8 @@ class Path(Rebuilt):
 
     Notes
     -----
-    What is sampled here every cycle is what `departure` checks, number for number. Both arrays become read-only, and a
-    path comes out of a pickle without a copy of its own: it may have 100,000 pieces.
+    What is sampled here every cycle is what `BlendedPath.departure` checks, number for number. Both arrays become
+    read-only, and a path comes out of a pickle without a copy of its own: it may have 100,000 pieces.
     """
 
     knots: Array
@@ -71,18 +69,6 @@ class Path(Rebuilt):
         out = np.empty((3, self.coefficients.shape[2]))
         _evaluate(self.coefficients, piece, x, 1.0, 0.0, out)
         return Reference(out[0], out[1], out[2])
-
-    def departure(
-        self, what: Literal["position", "velocity", "acceleration"], lower: Array, upper: Array
-    ) -> Departure | None:
-        """An early path time at which a joint is outside its bounds, each (n,), at rate 1; None for never.
-
-        Exact between the knots too; see `first_departure`.
-        """
-        c = self.coefficients
-        for _ in range(("position", "velocity", "acceleration").index(what)):
-            c = c[:, 1:] * np.arange(1.0, c.shape[1])[:, None]
-        return first_departure(c, self.knots, np.append(np.diff(self.knots), 0.0), lower, upper)
 
 
 @helper

@@ -120,7 +120,7 @@ class Supervisor(Observation):
         self._filter.restart()
         self._wait(now, "recovery was requested")
 
-    def stop(self, now: float, why: str, *, ending: bool = False, after: Mode = RELEASED) -> None:
+    def stop(self, now: float, why: str, *, ending: bool = False) -> None:
         """Decelerate, hold and release as `settings.stop` says; nothing where nothing is driven.
 
         Parameters
@@ -130,11 +130,10 @@ class Supervisor(Observation):
         why
             Reported to the sender of a motion, and shown.
         ending
-            Whether the controller is deactivated, so that it cannot hold without end; it is inactive afterwards.
-        after
-            The mode afterwards otherwise.
+            Whether the controller is deactivated, so that it cannot hold without end; it is inactive afterwards, and
+            released otherwise.
         """
-        after = INACTIVE if ending else after
+        after = INACTIVE if ending else RELEASED
         self._requested, self._stopped_by_loss = True, False
         if self.mode is STOPPING and self._stop is not None:
             self._stop = self._stop.ended_by(now, self.settings.stop) if ending else self._stop

@@ -56,8 +56,8 @@ def test_accelerations_are_looked_at_too(kind):
     values = np.array([path.sample(t).qdd for t in np.concatenate(places)])
     low, high = values.min(axis=0), values.max(axis=0)
     slack = 1e-4 * (high - low)
-    assert path.path.departure("acceleration", low - slack, high + slack) is None
-    found = path.path.departure("acceleration", low - slack, high - slack)
+    assert path.departure("acceleration", low - slack, high + slack) is None
+    found = path.departure("acceleration", low - slack, high - slack)
     assert found is not None
     assert found.value > (high - slack)[found.joint]
 
