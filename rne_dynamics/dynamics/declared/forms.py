@@ -67,6 +67,8 @@ class _Parts(NamedTuple):
         ``kernel(arm, *inputs, out)`` for one state, where it can fail: −1, or the number of what moves no inertia.
     fails
         Whether it can.
+    apart
+        Whether the kernel takes its output as three parts.
     fits
         Whether an output has the shape for an array of `pack`.
     work
@@ -77,13 +79,14 @@ class _Parts(NamedTuple):
 
     kernel: Compiled
     fails: bool
+    apart: bool
     fits: Compiled
     work: Workspace
     named: Callable[[Compiled], Compiled]
 
 
 def compiled_forms(
-    name: str, kernel: Compiled, inputs: int, output: Shape, work: Workspace, fails: bool
+    name: str, kernel: Compiled, inputs: int, output: Shape, work: Workspace, fails: bool, apart: bool
 ) -> tuple[Compiled, Compiled]:
     """The forms of a kernel for one state and for a batch.
 
@@ -101,6 +104,9 @@ def compiled_forms(
         Its scratch memory.
     fails
         Whether the kernel returns −1, or the number of what moves no inertia. Otherwise it returns nothing.
+    apart
+        Whether the kernel takes its output as three parts, of which `out` is an array (3, …); that of the batch form is
+        (3, B, …). With three inputs only.
 
     Returns
     -------
@@ -115,7 +121,7 @@ def compiled_forms(
         function.__qualname__ = function.__name__ = f"{name}_{function.__name__}"
         return function
 
-    return _FORMS[inputs](_Parts(kernel, fails, helper(named(_fits(output))), work, named))
+    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), work, named))
 
 
 def _fits(output: Shape) -> Compiled:
@@ -135,7 +141,7 @@ def _fits(output: Shape) -> Compiled:
 
 
 def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, fits, (work_of, new_work), named = parts
+    kernel, _, _, fits, (work_of, new_work), named = parts
 
     def packed(array: Array, q: Array, out: Array) -> int:
         code = refusal_of_position(array, q)
@@ -164,7 +170,7 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
 
 
 def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, fits, (work_of, new_work), named = parts
+    kernel, _, _, fits, (work_of, new_work), named = parts
 
     def packed(array: Array, q: Array, qd: Array, out: Array) -> int:
         code = refusal(array, q, qd, qd)
@@ -195,7 +201,7 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
 
 
 def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, fails, fits, (work_of, new_work), named = parts
+    kernel, fails, apart, fits, (work_of, new_work), named = parts
 
     def succeeds(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
         kernel(arm, q, qd, x, out)
@@ -212,6 +218,8 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         if shared(out, array, q, qd, x):
             return OVERLAPPING
         arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        if apart:
+            return OK if one(arm, q, qd, x, (out[0], out[1], out[2])) < 0 else NO_INERTIA
         return OK if one(arm, q, qd, x, out) < 0 else NO_INERTIA
 
     @in_place_helper
@@ -221,7 +229,11 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         for b in range(q.shape[0]):
             base_now = base[b if base.shape[0] > 1 else 0]
             loads_now = wrenches[b if wrenches.shape[0] > 1 else 0]
-            fault: int = one(Arm(topology, parameters, base_now, loads_now, work), q[b], qd[b], x[b], out[b])
+            arm_now = Arm(topology, parameters, base_now, loads_now, work)
+            if apart:  # known when it is compiled
+                fault: int = one(arm_now, q[b], qd[b], x[b], (out[0, b], out[1, b], out[2, b]))
+            else:
+                fault = one(arm_now, q[b], qd[b], x[b], out[b])
             if fault >= 0:
                 return fault
         return -1

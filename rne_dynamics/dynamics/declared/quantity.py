@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
-from operator import attrgetter
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -105,7 +104,8 @@ class Quantity(Declared):
     mimic
         What computes it for robots with mimic joints, if `kernel` does not.
     parts
-        The named tuple of which the output holds the parts, along its first axis; `None` for an array.
+        The named tuple of the output's three parts, for three inputs: the kernel takes its output as three arrays; the
+        forms have it as one, (3, …). `None` for an output that is one array.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Quantity(Declared):
         mimic: Quantity | None = None,
         parts: Callable[..., Any] | None = None,
     ) -> None:
-        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault))
+        packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault), parts is not None)
         options = ("base_motion",) if base_motion else ()
         super().__init__(name, inputs, output, packed, self.answer, options)
         if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
@@ -153,7 +153,8 @@ class Quantity(Declared):
 
     def compute(self, robot: RobotModel, base: Array, *rows: Array) -> Array:
         """The outputs of checked rows by the batch form: an `Engine`."""
-        out = np.empty((len(rows[0]), *self.shape(robot)))
+        first = 0 if self.parts is None else 1
+        out = np.empty((*self.shape(robot)[:first], len(rows[0]), *self.shape(robot)[first:]))
         self.fill(robot, base, *rows, out)
         return out
 
@@ -177,8 +178,9 @@ class Quantity(Declared):
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        out = (engine or self.compute)(robot, base, *rows, loads).reshape((*lead, *self.shape(robot)))
-        return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, len(lead), 0))
+        out = (engine or self.compute)(robot, base, *rows, loads)
+        first = 0 if self.parts is None else 1
+        return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
 
     def public(self, function: F) -> F:
         """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
@@ -195,10 +197,13 @@ class Quantity(Declared):
         return isinstance(robot, RobotModel) and self.function(robot).prepare()
 
     def sizes(self) -> Callable[[Any], Any]:
-        """The function of a robot that gives the shape of an output fastest."""
-        if any(not isinstance(k, Size) or k.times != 1 for k in self.output):
-            return self.shape
-        return attrgetter(*(k.attribute for k in self.output if isinstance(k, Size)))
+        """The function of a robot that gives the shape of an output fastest, as `np.empty` takes it."""
+        # written out, as `collections.namedtuple` does: anything else takes longer than the call of compiled code
+        sizes = (
+            f"robot.{k.attribute}" + f" * {k.times}" * (k.times != 1) if isinstance(k, Size) else str(k)
+            for k in self.output
+        )
+        return cast("Callable[[Any], Any]", eval(f"lambda robot: ({', '.join(sizes)})"))
 
 
 def _forwarded(given: tuple[Any, ...]) -> Iterator[Any]:
@@ -213,7 +218,7 @@ def _quick_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[
             try:
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, out) == OK:
-                    return out if parts is None else parts(*out)
+                    return out if parts is None else parts(out[0], out[1], out[2])
             except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q)
@@ -230,7 +235,7 @@ def _quick_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[
             try:
                 out = empty(sizes(robot))
                 if sealed.call(robot.packed, q, qd, out) == OK:
-                    return out if parts is None else parts(*out)
+                    return out if parts is None else parts(out[0], out[1], out[2])
             except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q, qd)
@@ -249,7 +254,7 @@ def _quick_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callabl
                 out = empty(sizes(robot))
                 chosen = sealed if mimic is None or not robot.has_mimic else mimic
                 if chosen.call(robot.packed, q, qd, x, out) == OK:
-                    return out if parts is None else parts(*out)
+                    return out if parts is None else parts(out[0], out[1], out[2])
             except _NOT_QUICK:
                 if quantity.prepare(robot):
                     return quick(robot, q, qd, x)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper
 from rne_dynamics.dynamics.declared.arm import Arm, with_rest
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
@@ -75,7 +75,7 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@in_place_kernel
+@in_place_helper
 def coriolis_kernel(arm: Arm, q: Array, qd: Array, C: Array) -> None:
     """Fill C (n, n) for one state: q (nq,), qd (n,). The base rests, whatever `arm.base` says."""
     topology, parameters, _, _, ((first, work, axes), no_acceleration, still) = arm

@@ -151,23 +151,23 @@ def _solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
 
 @kernel
 def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
-    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (B, 3, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
+    """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
     before = np.empty(n, np.int64)
     _elimination_tree(topology, before)
     L = np.empty((n, n))
-    for b in range(out.shape[0]):
+    for b in range(out.shape[1]):
         for i in range(n):
             for k in range(n):
-                L[i, k] = out[b, 2, i, k]
-                out[b, 0, i, k] = -out[b, 0, i, k]
-                out[b, 1, i, k] = -out[b, 1, i, k]
-                out[b, 2, i, k] = 1.0 if i == k else 0.0
+                L[i, k] = out[2, b, i, k]
+                out[0, b, i, k] = -out[0, b, i, k]
+                out[1, b, i, k] = -out[1, b, i, k]
+                out[2, b, i, k] = 1.0 if i == k else 0.0
         singular = _factor(L, before)
         if singular >= 0:
             return singular
         for part in range(3):
-            _solve_rows(L, before, out[b, part])
+            _solve_rows(L, before, out[part, b])
     return -1
 
 
@@ -177,7 +177,7 @@ def derivatives_at_acceleration(arm: Array, q: Array, qd: Array, qdd: Array, out
     code: int = _inverse_derivatives(arm, q, qd, qdd, out)
     if code == OK:
         n = out.shape[1]
-        if accelerations_from_efforts(topology_of(arm), shaped(out, (1, 3, n, n))) >= 0:
+        if accelerations_from_efforts(topology_of(arm), shaped(out, (3, 1, n, n))) >= 0:
             code = NO_INERTIA
     return code
 
@@ -243,8 +243,7 @@ def forward_dynamics_derivatives(
     coordinate = accelerations_from_efforts(robot.topology, out)
     if coordinate >= 0:
         raise no_inertia(robot.joint_names[coordinate], robot.name)
-    parts = np.ascontiguousarray(np.moveaxis(out, 1, 0))
-    return ForwardDynamicsDerivatives(*parts.reshape((3, *lead, robot.n, robot.n)))
+    return ForwardDynamicsDerivatives(*out.reshape((3, *lead, robot.n, robot.n)))
 
 
 def _bound(made_of: BoundParts) -> Bound:

@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -136,11 +136,11 @@ def _pairs(
             j = topology[j, PARENT]
 
 
-@in_place_kernel
-def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: Array) -> None:
-    """Fill `out` (3, n, n) with ∂τ/∂q, ∂τ/∂q̇ and M for one state: q (nq,), qd and qdd (n,)."""
+@in_place_helper
+def inverse_derivatives_kernel(arm: Arm, q: Array, qd: Array, qdd: Array, out: tuple[Array, Array, Array]) -> None:
+    """Fill `out` with ∂τ/∂q, ∂τ/∂q̇ and M, each (n, n), for one state: q (nq,), qd and qdd (n,)."""
     topology, parameters, base, wrenches, (first, work, axes) = arm
-    dq, dqd, M = out[0], out[1], out[2]
+    dq, dqd, M = out
     bodies = topology.shape[0]
     for row in range(M.shape[0]):
         for k in range(M.shape[0]):
