@@ -18,7 +18,7 @@ from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS, mass_matri
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Quantity
-from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.dynamics.quantities import QUANTITIES, batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.straight_line.machine_code import processor
 
@@ -91,3 +91,14 @@ def test_every_declared_quantity_is_a_public_function_and_a_compiled_one(name):
     assert getattr(rne, name).__name__ == name
     assert getattr(rne.compiled, name) is QUANTITIES[name].packed
     assert name in rne.compiled.__all__
+
+
+def test_the_reference_pages_have_every_declared_quantity(root):
+    compiled, batches = ((root / "docs" / page).read_text(encoding="utf-8") for page in ("compiled.md", "batches.md"))
+    for name, quantity in QUANTITIES.items():
+        arguments = ("arm", *(word for word in ("link",) if word in quantity.options), *quantity.inputs)
+        assert f"`{name}({', '.join(arguments)}, " in compiled, name
+        assert f'"{name}"' in (rne.bind.__doc__ or ""), name
+        assert f"`{name}`" in compiled, name
+    for name in batched():
+        assert f"`{name}`" in batches, name
