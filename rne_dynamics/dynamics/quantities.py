@@ -1,7 +1,7 @@
 """All quantities that are declared, by name.
 
-`bind`, `compiled`, warm-up and benchmarks read this list, and a test compares the reference pages with it. A new quantity
-is its own file and an entry here.
+`bind`, `compiled`, warm-up and benchmarks read this list, and a test compares the reference pages with it. A new
+quantity is its own file and an entry here.
 """
 
 from __future__ import annotations

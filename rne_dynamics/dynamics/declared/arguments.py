@@ -12,6 +12,7 @@ from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.protocol import check_loaded
 from rne_dynamics.model.robot import RobotModel
@@ -33,10 +34,12 @@ def quick(function: Sealed, *arguments: object) -> bool:
 
 
 def check_open_arm(robot: object) -> None:
-    """Refuse with `ArgumentError` what is not a `RobotModel`."""
+    """Refuse what is not a `RobotModel`: another kind of robot with `ModelError`, the rest with `ArgumentError`."""
     if isinstance(robot, RobotModel):
         return
     check_loaded(robot)
+    if isinstance(robot, OnTree):
+        raise robot.refusal()
     raise ArgumentError(f"robot is a {type(robot).__name__}; this quantity takes an open rigid arm (RobotModel)")
 
 
