@@ -132,8 +132,7 @@ def test_a_wrong_velocity_is_replaced_by_the_estimate(name, j, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("friction", [True, False])
-@pytest.mark.parametrize("period", [1e-3, 2e-3, 4e-3])
+@pytest.mark.parametrize(("period", "friction"), [(1e-3, True), (2e-3, False), (4e-3, True)])
 @pytest.mark.parametrize("kind", WRONG)
 @pytest.mark.parametrize(("name", "j"), JOINTS)
 def test_a_wrong_velocity_of_any_joint_at_any_rate(name, j, kind, period, friction):
