@@ -146,7 +146,7 @@ def test_joints_of_other_hardware_are_ignored_and_what_nobody_can_read_is_refuse
     refused({"left": ("position",)}, "none of its joints (left) is simulated; simulated are joint1")
     refused(
         dict.fromkeys(JOINTS[:5], ("position",)) | {JOINTS[5]: ("effort",)},
-        "5 values of position for 6 joints, so that it is not known whose",
+        "5 values of position for 6 joints, so that their joints are unknown",
     )
     np.testing.assert_allclose(arm.column("position"), GOAL, atol=1e-3)
 
