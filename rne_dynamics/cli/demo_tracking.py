@@ -37,8 +37,8 @@ class Tracking:
         Time from publishing a joint state to the arrival of its effort in the simulator, s.
     missed, answered
         Joint states without an effort before the next one, and those with one.
-    lost
-        Joint states that this listener did not receive.
+    heard, lost
+        Joint states in `rms`, and those that this listener did not receive.
     """
 
     time: Array
@@ -52,6 +52,7 @@ class Tracking:
     latency_p99: float
     missed: int
     answered: int
+    heard: int
     lost: int
 
     @property
@@ -91,6 +92,7 @@ def evaluate(
         latency_p99=account["p99"],
         missed=int(account["missed"]),
         answered=int(account["answered"]),
+        heard=int(np.sum(counts)),
         lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )
 
