@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.kinematics.configuration import random_configuration
-from rne_dynamics.dynamics.quantities import batched
+from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.graph import Graph
+from rne_dynamics.straight_line.graph import Graph, TooLargeError
 from rne_dynamics.straight_line.symbol import Symbol, node_of, symbolic_kernels, zeros
 
 
@@ -37,34 +39,62 @@ class Program:
     regular: bool
 
 
-def trace(robot: RobotModel, quantity: str) -> Program:
-    """Record the operations of the general kernel of a quantity for one state, base at rest, no wrenches."""
-    graph = Graph()
-    sample, places, rows = _sample(robot, quantity), 0, []
+def trace(robot: RobotModel, quantity: str, link: str = "", base: Array | None = None) -> Program:
+    """Record the operations of the general kernel of a quantity for one state, without loads.
+
+    Parameters
+    ----------
+    robot, quantity
+        What to compute, and of what.
+    link
+        Of a Jacobian.
+    base
+        Motion of the base (12,), as `BaseMotion.packed`; at rest by default.
+
+    Raises
+    ------
+    TooLargeError
+        Too many operations.
+    """
+    graph, declared = Graph(), QUANTITIES[quantity]
+    form = declared.rows_form(robot, link)
+    if form is None:
+        raise TooLargeError(f"{quantity} has no form for rows of states")
+    sample, places, rows = _sample(robot, declared), 0, []
     for values in sample:
         row = zeros((1, len(values)))
         row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values)]
         places += len(values)
         rows.append(row)
-    declared = batched()[quantity]
-    out, batch = zeros((1, *declared.shape(robot))), symbolic_kernels(graph)(declared.for_robot(robot).batch)
-    base: Any = robot.base_at_rest.reshape(1, 12).astype(object)
-    fault = batch(robot.topology, _symbolic_parameters(robot), base, *rows, zeros((1, 0, 6)), out)
+    shape = declared.shape(robot)
+    parts = 1 if len(shape) == 3 else 0  # three parts come first, then the states
+    out = zeros((*shape[:parts], 1, *shape[parts:]))
+    model = [_symbolic(robot, value) for value in form.model]
+    if base is not None:
+        model[2] = base.reshape(1, 12).astype(object)
+    fault = symbolic_kernels(graph)(form.kernel)(*model, *rows, *(zeros(x.shape) for x in form.loads), out)
     results = tuple(node_of(graph, x) for x in out.reshape(-1))
-    return Program(graph, tuple(map(len, sample)), results, fault < 0)
+    return Program(graph, tuple(map(len, sample)), results, fault is None or fault < 0)
 
 
-def _sample(robot: RobotModel, quantity: str) -> list[list[float]]:
+def _sample(robot: RobotModel, declared: Declared) -> list[list[float]]:
     """A generic state: comparisons in a kernel have the same outcome for almost all states."""
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
-    return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in batched()[quantity].inputs]
+    return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in declared.inputs]
 
 
-def _symbolic_parameters(robot: RobotModel) -> Any:
+def _symbolic(robot: RobotModel, value: Any) -> Any:
+    """What a kernel reads besides the state, to be calculated with; integers as they are."""
+    if value is robot.parameters:
+        return _parameters(robot).astype(object)
+    return value.astype(object) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+
+def _parameters(robot: RobotModel) -> Array:
     """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
     parameters = robot.parameters.copy()
     turns = parameters[:, ROTATION : ROTATION + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
-    return parameters.astype(object)
+    return parameters

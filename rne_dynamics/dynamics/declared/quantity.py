@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import update_wrapper
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,26 @@ from rne_dynamics.model.robot import RobotModel
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
+
+
+class RowsForm(NamedTuple):
+    """A kernel for rows of states, and its first and its last arguments before the output; see `Declared.rows_form`.
+
+    Parameters
+    ----------
+    kernel
+        The kernel.
+    model
+        Before the states: for most topology, parameters and base motion.
+    loads
+        Between the states and the output.
+    """
+
+    kernel: Compiled
+    model: tuple[Any, ...]
+    loads: tuple[Array, ...] = ()
+
+
 #: What compiled functions raise for other arguments, and what is no open arm for `packed`.
 _NOT_QUICK = (*ODD_ARGUMENTS, AttributeError, ModelError)
 #: Default of an argument that may be given by its name.
@@ -54,6 +74,8 @@ class Declared:
         `packed` to be called from Python, if not all its arrays but `out` are vectors.
     bound
         Makes the function that `bind` returns, if that is none of `BOUND_FORMS`.
+    rows
+        Its form for rows of states, as `rows_form` says.
     """
 
     def __init__(
@@ -66,8 +88,10 @@ class Declared:
         options: tuple[str, ...] = (),
         sealed: Sealed | None = None,
         bound: Callable[[BoundParts], Bound] | None = None,
+        rows: Callable[[RobotModel, str], RowsForm] | None = None,
     ) -> None:
         self.name, self.inputs, self.output, self.packed, self.plain = name, inputs, output, packed, plain
+        self._rows = rows
         self.options = options
         self.sealed = sealed or Sealed(packed, 1, *(1 for _ in inputs), len(output))
         self.bound = bound or BOUND_FORMS[len(inputs)]
@@ -75,6 +99,14 @@ class Declared:
     def function(self, robot: RobotModel) -> Sealed:
         """The form for one state of a robot, to be called from Python."""
         return self.sealed
+
+    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm | None:
+        """A kernel for rows of states and what it reads besides them, of a robot or one of its links; None without one.
+
+        ``kernel(*model, *inputs, *loads, out)`` fills a row of `out` for each state, or, of three parts, ``out[:, b]``,
+        and returns −1 or the number of what moves no inertia, or nothing.
+        """
+        return None if self._rows is None else self._rows(robot, link)
 
     def shape(self, robot: RobotModel) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""
@@ -143,6 +175,11 @@ class Quantity(Declared):
     def function(self, robot: RobotModel) -> Sealed:
         """The form for one state of a robot, to be called from Python."""
         return self.for_robot(robot).sealed
+
+    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
+        """As of `Declared`: the batch form, with the base at rest and no loads."""
+        base, no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
+        return RowsForm(self.for_robot(robot).batch, (robot.topology, robot.parameters, base), (no_loads,))
 
     def fill(self, robot: RobotModel, base: Array, *rows: Array) -> None:
         """Fill the last of checked rows from the others by the batch form; `SingularInertiaError` where it fails."""

@@ -23,7 +23,7 @@ from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, 
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.quantity import Declared, RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.errors import no_inertia
@@ -265,6 +265,22 @@ def _bound(made_of: BoundParts) -> Bound:
     return bound
 
 
+def _rows_form(robot: RobotModel, link: str = "") -> RowsForm:
+    forward, model, loads = FORWARD_DYNAMICS.rows_form(robot)
+    inverse = INVERSE_DYNAMICS_DERIVATIVES.rows_form(robot).kernel
+
+    def rows(*arguments: Array) -> int:
+        *given, tau, wrenches, out = arguments
+        qdd = np.empty((out.shape[1], out.shape[2]))
+        fault: int = forward(*given, tau, wrenches, qdd)
+        if fault < 0:
+            inverse(*given, qdd, wrenches, out)
+            fault = accelerations_from_efforts(arguments[0], out)
+        return fault
+
+    return RowsForm(rows, model, loads)
+
+
 class _ForwardDerivatives(Declared):
     """Two compiled functions, one after the other; `function` is the first."""
 
@@ -274,5 +290,5 @@ class _ForwardDerivatives(Declared):
 
 FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
     "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), forward_derivatives_packed,
-    forward_dynamics_derivatives, ("base_motion",), bound=_bound,
+    forward_dynamics_derivatives, ("base_motion",), bound=_bound, rows=_rows_form,
 )  # fmt: skip

@@ -5,6 +5,8 @@ Rows are linear then angular velocity of the link's frame at its origin, in worl
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -12,8 +14,8 @@ from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel,
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
-from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.forms import Compiled, N
+from rne_dynamics.dynamics.declared.quantity import Declared, RowsForm
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION
 from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel
@@ -266,10 +268,23 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
     return J.reshape((*lead, 6, robot.n))
 
 
+def _rows_form(kernel: Compiled, robot: RobotModel, link: str) -> RowsForm:
+    frame = robot.link(link)
+    if frame.body < 0:
+        return RowsForm(_fixed, ())
+    return RowsForm(kernel, (robot.topology, robot.parameters, frame.body, frame.position))
+
+
+def _fixed(*inputs_and_out: Array) -> None:
+    """The Jacobian, and its rate, of a link fixed to the base."""
+    inputs_and_out[-1][:] = 0.0
+
+
 JACOBIAN = Declared(
-    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), Sealed(jacobian_packed, 1, 0, 1, 2)
-)
+    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), Sealed(jacobian_packed, 1, 0, 1, 2),
+    rows=partial(_rows_form, jacobian_batch),
+)  # fmt: skip
 JACOBIAN_RATE = Declared(
     "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
-    Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2),
+    Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2), rows=partial(_rows_form, jacobian_rate_batch),
 )  # fmt: skip
