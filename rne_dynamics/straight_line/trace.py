@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.kinematics.configuration import random_configuration
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
@@ -93,7 +93,7 @@ def _symbolic(robot: RobotModel, value: Any) -> Any:
 
 def _parameters(robot: RobotModel) -> Array:
     """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
-    parameters = robot.parameters.copy()
+    parameters: Array = robot.parameters.copy()
     turns = parameters[:, ROTATION : ROTATION + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)

@@ -269,13 +269,13 @@ def _rows_form(robot: RobotModel, link: str = "") -> RowsForm:
     forward, model, loads = FORWARD_DYNAMICS.rows_form(robot)
     inverse = INVERSE_DYNAMICS_DERIVATIVES.rows_form(robot).kernel
 
-    def rows(*arguments: Array) -> int:
+    def rows(topology: NDArray[np.int64], *arguments: Array) -> int:
         *given, tau, wrenches, out = arguments
         qdd = np.empty((out.shape[1], out.shape[2]))
-        fault: int = forward(*given, tau, wrenches, qdd)
+        fault: int = forward(topology, *given, tau, wrenches, qdd)
         if fault < 0:
-            inverse(*given, qdd, wrenches, out)
-            fault = accelerations_from_efforts(arguments[0], out)
+            inverse(topology, *given, qdd, wrenches, out)
+            fault = accelerations_from_efforts(topology, out)
         return fault
 
     return RowsForm(rows, model, loads)
