@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.compiled import pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled, in_parts
-from rne_dynamics.dynamics.declared.specialised import code_of
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
@@ -120,20 +119,19 @@ def bind(
             raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
     if "link" in declared.options and link is None:
         raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
-    base = None if base_motion is None else packed_base(robot, base_motion, ())[0]
 
     def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
         answer = declared.plain(robot, *inputs, **options)
         return answer if out is None else filled(np.asarray(answer), out, inputs)
 
-    name = f"bound_{quantity}"
-    code = code_of(declared, robot, link or "", base) if isinstance(robot, RobotModel) else None
+    name, arm = f"bound_{quantity}", pack(robot, base_motion=base_motion)
+    base = None if base_motion is None else packed_base(robot, base_motion, ())[0]
+    code = declared.code(robot, link or "", base)
     if code is not None:
         signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
-        long = BOUND_FORMS[len(declared.inputs)](BoundParts(_not_taken, None, declared.shape(robot), long_way, robot))
+        long = BOUND_FORMS[len(declared.inputs)](BoundParts(_not_taken, arm, declared.shape(robot), long_way, robot))
         own = code.bound(name, signature, long)
         return own if declared.parts is None else in_parts(own, declared.parts)
-    arm = pack(robot, base_motion=base_motion)
     function = declared.function(robot)
     function.prepare()
     call = function.call if link is None else _of_link(function.call, robot.link_index(link))

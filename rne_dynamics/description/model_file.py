@@ -160,7 +160,7 @@ def load_model(
     robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value)
     whole = examination.mechanism
     if whole is None:
-        return robot
+        return robot.with_own_code()
     return whole.on_tree(robot)
 
 

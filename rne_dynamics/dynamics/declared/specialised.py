@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
-    from rne_dynamics.dynamics.declared.quantity import Declared
     from rne_dynamics.straight_line.state_code import StateCode
 
 #: One thread compiles at a time.
@@ -23,43 +23,55 @@ _COMPILING = threading.Lock()
 _BASE = 2
 
 
-def recipe_of(quantity: Declared, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe | None:
-    """What straight-line code of a quantity is made from; None for a quantity that has no form for rows of states.
+class RowsForm(NamedTuple):
+    """A kernel for rows of states, ``kernel(*model, *inputs, *loads, out)``, and what it reads besides them.
+
+    It fills a row of `out` for each state, or, of an output in three parts, ``out[:, b]``, and returns −1 or the number
+    of what moves no inertia, or nothing.
 
     Parameters
     ----------
-    quantity, robot
-        What to compute, and of what; without loads.
-    link
-        Of a Jacobian.
-    base
-        Motion of the base (12,), as `BaseMotion.packed`; at rest by default.
+    kernel
+        The kernel.
+    model
+        Its first arguments: for most topology, parameters and base motion.
+    loads
+        Those between the states and the output.
     """
-    form = quantity.rows_form(robot, link)
-    if form is None:
-        return None
+
+    kernel: Callable[..., Any]
+    model: tuple[Any, ...]
+    loads: tuple[Array, ...] = ()
+
+
+class Output(NamedTuple):
+    """A quantity's name and inputs, the shape of its output for one state, and the axis that counts the states."""
+
+    name: str
+    inputs: tuple[str, ...]
+    shape: tuple[int, ...]
+    axis: int
+
+
+def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | None) -> Recipe:
+    """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
     model: list[Any] = [_rounded(value) if value is robot.parameters else value for value in form.model]
     if base is not None:
         model[_BASE] = base.reshape(1, 12)
     rng = np.random.default_rng(1)
     q = random_configuration(robot, rng)
-    sample = tuple(q if name == "q" else rng.normal(size=robot.n) for name in quantity.inputs)
-    axis = 0 if quantity.parts is None else 1
-    return Recipe(
-        quantity.name, robot.name, form.kernel, tuple(model), form.loads, sample, quantity.shape(robot), axis
-    )
+    sample = tuple(q if name == "q" else rng.normal(size=robot.n) for name in output.inputs)
+    return Recipe(output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis)
 
 
-def code_of(quantity: Declared, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
+def kept_code(robot: RobotModel, key: tuple[Any, ...], recipe: Callable[[], Recipe]) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none."""
-    key = quantity.name, link, b"" if base is None else base.tobytes()
     if key not in robot.own_code:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
         with _COMPILING:
             if key not in robot.own_code:
-                recipe = recipe_of(quantity, robot, link, base)
-                robot.own_code[key] = None if recipe is None else state_code(recipe)
+                robot.own_code[key] = state_code(recipe())
     found: StateCode | None = robot.own_code[key]
     return found
 
