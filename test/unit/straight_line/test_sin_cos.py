@@ -23,7 +23,7 @@ def sin_cos():
     x = Symbol(graph, graph.input(0, 1.0))
     results = tuple(x.of(name).node for name in ("sin", "cos"))
     text = module_text(Program(graph, (1,), results, True), TARGET.width)
-    addresses, _keep = load(object_code(text, TARGET), TARGET, ("run",), {})
+    addresses, memory = load(object_code(text, TARGET), TARGET, ("run",), {})
     run = runner(addresses["run"], 1)
 
     def call(angles):
@@ -32,7 +32,8 @@ def sin_cos():
         run(angles.size, angles.ctypes.data, out.ctypes.data, refused.ctypes.data)
         return out.T, refused.astype(bool)
 
-    return call
+    yield call
+    del memory
 
 
 def angles() -> np.ndarray:

@@ -186,7 +186,7 @@ def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
 
 
 def test_a_joint_without_inertia_is_refused_by_name():
-    robot = named("puma560")
+    robot = rne.load_urdf("puma560")
     robot.parameters.flags.writeable = True
     robot.parameters[-1, 12:] = 0.0
     for f in (rne.forward_dynamics, rne.forward_dynamics_derivatives):
@@ -215,7 +215,7 @@ def test_models_made_from_others_share_the_general_kernels():
 
 
 def test_the_memory_of_a_robot_and_its_functions_is_freed():
-    robot = named("puma560").with_own_code()
+    robot = rne.load_urdf("puma560")
     f = rne.bind(robot, "gravity_torque")
     rne.gravity_torque(robot, np.zeros(6))
     left = weakref.ref(robot)
@@ -248,7 +248,7 @@ def test_help_and_signature(bound):
 def test_without_machine_code_the_general_kernels_serve(missing, monkeypatch):
     place = machine_code if missing == "processor" else entry
     monkeypatch.setattr(place, missing, lambda: None)
-    robot = named("puma560")
+    robot = rne.load_urdf("puma560")
     given = vectors(robot, "inverse_dynamics")
     expected = rne.inverse_dynamics(PUMA, *given)
     assert QUANTITIES["inverse_dynamics"].code(robot) is None
