@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
@@ -21,6 +22,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
+from rne_dynamics.straight_line.status import REFUSED
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
@@ -30,11 +32,12 @@ GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, TABLE_ROWS
 @helper
 def computed_torque_terms(
     topology: NDArray[np.int64], parameters: Array, base: Array, table: Array, q: Array, qd: Array,
-    reference: Reference, integral: Array, terms: Array,
+    reference: Reference, integral: Array, terms: Array, code: int,
 ) -> None:
     """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
 
-    `table` as in `ComputedTorque`, the others as in the dynamics.
+    `table` as in `ComputedTorque`, the others as in the dynamics. `code` is the address of machine code that does what
+    `rigid_terms_kernel` does, for this arm and base; 0 for none.
     """
     n = qd.shape[0]
     correction = np.empty(n)
@@ -43,7 +46,8 @@ def computed_torque_terms(
             table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
             + table[GAIN_I, j] * integral[j]
         )  # fmt: skip
-    rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
+    if code == 0 or call(code, (q, qd, reference.qdd, correction, terms)) & REFUSED != 0:
+        rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
     for j in range(n):
         terms[4, j] = terms[3, j]
         smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
@@ -59,7 +63,7 @@ def computed_torque_kernel(
     """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
     computed_torque_terms(
         topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
-        terms,
+        terms, 0,
     )
 
 

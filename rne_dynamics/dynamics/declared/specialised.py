@@ -55,7 +55,7 @@ class Output(NamedTuple):
 
 def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | None) -> Recipe:
     """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
-    model: list[Any] = [_rounded(value) if value is robot.parameters else value for value in form.model]
+    model: list[Any] = [rounded(value) if value is robot.parameters else value for value in form.model]
     if base is not None:
         model[_BASE] = base.reshape(1, 12)
     rng = np.random.default_rng(1)
@@ -76,7 +76,7 @@ def kept_code(robot: RobotModel, key: tuple[Any, ...], recipe: Callable[[], Reci
     return found
 
 
-def _rounded(parameters: Array) -> Array:
+def rounded(parameters: Array) -> Array:
     """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
     rounded: Array = parameters.copy()
     turns = rounded[:, ROTATION : ROTATION + 9]

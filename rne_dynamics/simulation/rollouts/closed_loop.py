@@ -20,7 +20,7 @@ from rne_dynamics.control.integral import integral_kernel
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import EFFORT, PlantArrays
+from rne_dynamics.simulation.plant.arrays import EFFORT, OwnCode, PlantArrays
 from rne_dynamics.simulation.stepping.events import step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.spatial.arrays import copy_into
@@ -127,13 +127,13 @@ def _row(rows: Array, s: int) -> int:
 @helper
 def law_terms(
     laws: LawRows, s: int, table: Array, q: Array, qd: Array, reference: Array, integral: Array, none: Array,
-    terms: Array,
+    terms: Array, code: int,
 ) -> None:  # fmt: skip
     """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n)."""
     parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
     if laws.kind == COMPUTED_TORQUE:
         aim = Reference(reference[0], reference[1], reference[2])
-        computed_torque_terms(laws.topology, parameters, base, table, q, qd, aim, integral, terms)
+        computed_torque_terms(laws.topology, parameters, base, table, q, qd, aim, integral, terms, code)
         return
     scale, steepness = laws.compensation[_row(laws.compensation, s)]
     gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
@@ -159,12 +159,12 @@ def _tabulate(laws: LawRows, s: int, table: Array) -> None:
 @helper
 def plant_step(
     plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
-    qd_new: Array,
+    qd_new: Array, code: OwnCode,
 ) -> int:  # fmt: skip
     """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
     plant = PlantArrays(
         plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None,
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
     )  # fmt: skip
     left = clock.dt
     if clock.semi_implicit:
@@ -189,11 +189,12 @@ def plant_step(
 
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course, samples_from: int,
-    samples_to: int, cycles_from: int, cycles_to: int,
+    plants: PlantRows, laws: LawRows, code: OwnCode, clock: Clock, references: Array, course: Course,
+    samples_from: int, samples_to: int, cycles_from: int, cycles_to: int,
 ) -> None:  # fmt: skip
     """Some cycles of some samples; failed samples are skipped.
 
+    `code` is of all arms and of all laws, where they are equal but for starts, stops and gains.
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
     n = references.shape[2]
@@ -211,7 +212,7 @@ def closed_loops(
             if course.status[s] != DONE:
                 break
             reference = references[cycle]
-            law_terms(laws, s, table, q, qd, reference, integral, passive, terms)
+            law_terms(laws, s, table, q, qd, reference, integral, passive, terms, code.terms)
             for j in range(n):
                 asked[j] = terms[0, j] + terms[1, j] + terms[2, j] + terms[3, j] + terms[4, j]
                 limit = limits[j, EFFORT]
@@ -235,7 +236,7 @@ def closed_loops(
             if cycle == clock.cycles:
                 break
             for step in range(clock.substeps):
-                status = plant_step(plants, s, none, q, qd, effort, clock, q_new, qd_new)
+                status = plant_step(plants, s, none, q, qd, effort, clock, q_new, qd_new, code)
                 if status != DONE:
                     course.status[s], course.at[s, 0], course.at[s, 1] = status, cycle, step
                     break
