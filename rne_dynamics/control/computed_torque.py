@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
@@ -29,30 +29,57 @@ from rne_dynamics.straight_line.status import REFUSED
 GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, TABLE_ROWS = range(9)
 
 
-@helper
-def computed_torque_terms(
-    topology: NDArray[np.int64], parameters: Array, base: Array, table: Array, q: Array, qd: Array,
-    reference: Reference, integral: Array, terms: Array, code: int,
+@in_place_helper
+def put_correction(
+    table: Array, q: Array, qd: Array, reference: Reference, integral: Array, correction: Array
 ) -> None:
-    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
-
-    `table` as in `ComputedTorque`, the others as in the dynamics. `code` is the address of machine code that does what
-    `rigid_terms_kernel` does, for this arm and base; 0 for none.
-    """
-    n = qd.shape[0]
-    correction = np.empty(n)
-    for j in range(n):
+    """The acceleration that feedback asks for, (n,); `table` as in `ComputedTorque`."""
+    for j in range(qd.shape[0]):
         correction[j] = (
             table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
             + table[GAIN_I, j] * integral[j]
         )  # fmt: skip
-    if code == 0 or call(code, (q, qd, reference.qdd, correction, terms)) & REFUSED != 0:
-        rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
-    for j in range(n):
+
+
+@in_place_helper
+def put_friction(table: Array, qd: Array, reference: Reference, terms: Array) -> None:
+    """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms_kernel`: friction before feedback."""
+    for j in range(qd.shape[0]):
         terms[4, j] = terms[3, j]
         smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
         coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
         terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
+
+
+@in_place_routine
+def own_torque_terms(
+    code: int, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array,
+    correction: Array,
+) -> bool:  # fmt: skip
+    """`computed_torque_terms` by machine code for the model alone, at this address; False where it refuses the state.
+
+    `correction` (n,) is memory.
+    """
+    put_correction(table, q, qd, reference, integral, correction)
+    if call(code, (q, qd, reference.qdd, correction, terms)) & REFUSED != 0:
+        return False
+    put_friction(table, qd, reference, terms)
+    return True
+
+
+@helper
+def computed_torque_terms(
+    topology: NDArray[np.int64], parameters: Array, base: Array, table: Array, q: Array, qd: Array,
+    reference: Reference, integral: Array, terms: Array,
+) -> None:
+    """`ComputedTorque.law` of an open arm: `TorqueTerms` into the rows of `terms`, (5 or more, n).
+
+    `table` as in `ComputedTorque`, the others as in the dynamics.
+    """
+    correction = np.empty(qd.shape[0])
+    put_correction(table, q, qd, reference, integral, correction)
+    rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
+    put_friction(table, qd, reference, terms)
 
 
 @kernel
@@ -63,7 +90,7 @@ def computed_torque_kernel(
     """`computed_torque_terms` of an arm from `packed`; three arrays are passed faster than a tuple."""
     computed_torque_terms(
         topology_of(arm), parameters_of(arm), base_of(arm), table, q, qd, Reference(aim, aim_qd, aim_qdd), integral,
-        terms, 0,
+        terms,
     )
 
 

@@ -91,6 +91,12 @@ def memory_of(bodies: int, nq: int, n: int) -> Memory:
     )  # fmt: skip
 
 
+@helper
+def piece_of(nq: int, n: int) -> Piece:
+    """Memory for a piece, no joint locked."""
+    return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
+
+
 @in_place_helper
 def mass_and_bias(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,

@@ -49,11 +49,7 @@ def too_stiff(
     rate = 0.0
     if loops is None and flex is None:
         if damped(plant.joints):
-            found = memory.qdd[:1]
-            if plant.code.viscous_rate != 0 and call(plant.code.viscous_rate, (q, found)) & REFUSED == 0:
-                rate = found[0]
-            else:
-                rate = viscous_rate(plant, memory, q)
+            rate = open_viscous_rate(plant, memory, q)
             if rate < 0.0:
                 return NOT_DETERMINED
     elif inverse_needed(plant, loops, flex):
@@ -66,6 +62,15 @@ def too_stiff(
         if flex is not None:
             return FAST if stiff_modes(flex, A, rate, dt, STIFF) else SLOW
     return FAST if rate * dt > STIFF else SLOW
+
+
+@in_place_helper
+def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
+    """`viscous_rate`, by the arm's own machine code where it has one."""
+    found = memory.qdd
+    if plant.code.viscous_rate != 0 and call(plant.code.viscous_rate, (q, found)) & REFUSED == 0:
+        return float(found[0])
+    return float(viscous_rate(plant, memory, q))
 
 
 @in_place_kernel
