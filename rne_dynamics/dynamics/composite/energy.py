@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.compiling.jit import in_place_kernel
-from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.dynamics.declared.arm import Arm, body_rows
 from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.kinematics.joint_motion import inertia_of, joint_placement
-from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, body_poses_batch
+from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION, body_poses_kernel
 from rne_dynamics.dynamics.newton_euler.moving_root import with_floating_root
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.inertia import Array
@@ -27,8 +26,8 @@ from rne_dynamics.model.layout import (
 )
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
-from rne_dynamics.spatial.rows import put, slice_vector, vector_at
-from rne_dynamics.spatial.vector import add, cross, dot, rotate_back, times
+from rne_dynamics.spatial.rows import matrix_at, put, slice_vector, vector_at
+from rne_dynamics.spatial.vector import add, cross, dot, rotate, rotate_back, scale, times
 
 # columns of the work array, one row a body: v, ω
 _V, _W, WORK_COLUMNS = columns(3, 3)
@@ -115,21 +114,31 @@ def moving_base_energies(
         *with_floating_root(robot), np.zeros((1, 12)), np.hstack([np.tile(pose, (rows, 1)), q]),
         np.hstack([velocity, qd]), np.empty((1, 0, 6)), kinetic,
     )  # fmt: skip
-    moment = _first_moment(robot, np.ascontiguousarray(q)) - robot.root_inertia.first_moment
+    moment = FIRST_MOMENT.answer(robot, q)
     mass = float(robot.parameters[:, MASS].sum())
     potential: Array = -(np.einsum("bij,bj->bi", rotation, moment) + mass * position) @ robot.gravity
     return kinetic[:, 0], potential
 
 
-def _first_moment(robot: RobotModel, positions: Array) -> Array:
-    """Sum of m·c of everything, the fixed base included, in world axes; shape (batch, 3)."""
-    poses = np.empty((positions.shape[0], robot.bodies, POSE_COLUMNS))
-    body_poses_batch(robot.topology, robot.parameters, positions, poses)
-    R = poses[:, :, :9].reshape(*poses.shape[:2], 3, 3)
-    moment = robot.parameters[:, MOMENT : MOMENT + 3]
-    moving = np.einsum("bijk,ik->bj", R, moment) + np.einsum("bij,i->bj", poses[:, :, 9:], robot.parameters[:, MASS])
-    total: Array = moving + robot.root_inertia.first_moment
-    return total
+@in_place_kernel
+def first_moment_kernel(arm: Arm, q: Array, moment: Array) -> None:
+    """Σ m c of the moving bodies in world axes, of one state; fills moment (3,). `arm.work`: (bodies, POSE_COLUMNS)."""
+    topology, parameters, _, _, poses = arm
+    body_poses_kernel(topology, parameters, q, poses)
+    total = (0.0, 0.0, 0.0)
+    for i in range(topology.shape[0]):
+        turned = rotate(matrix_at(poses, i, ROTATION), vector_at(parameters, i, MOMENT))
+        total = add(total, add(turned, scale(parameters[i, MASS], vector_at(poses, i, POSITION))))
+    for k in range(3):
+        moment[k] = total[k]
+
+
+FIRST_MOMENT = Quantity("first_moment", first_moment_kernel, ("q",), (3,), body_rows(POSE_COLUMNS))
+
+
+def _first_moment(robot: RobotModel, q: ArrayLike) -> Array:
+    """Sum of m·c of everything, the fixed base included, in world axes; shape (…, 3)."""
+    return FIRST_MOMENT.answer(robot, q) + robot.root_inertia.first_moment
 
 
 def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
@@ -137,9 +146,8 @@ def potential_energy(robot: RobotModel, q: ArrayLike) -> Array:
 
     Parameters and errors as for `gravity_torque`, which is its gradient.
     """
-    lead, (positions,) = state_arrays(robot, q=q)
-    energy: Array = -_first_moment(robot, positions) @ robot.gravity
-    return energy.reshape(lead)
+    energy: Array = -_first_moment(robot, q) @ robot.gravity
+    return energy
 
 
 def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
@@ -152,7 +160,7 @@ def center_of_mass(robot: RobotModel, q: ArrayLike) -> Array:
     ModelError
         A robot without mass.
     """
-    lead, (positions,) = state_arrays(robot, q=q)
+    moment = _first_moment(robot, q)
     if not robot.mass > 0.0:
         raise ModelError(f"robot {robot.name!r} has no mass, so it has no mass centre; give its links inertia")
-    return (_first_moment(robot, positions) / robot.mass).reshape((*lead, 3))
+    return moment / robot.mass
