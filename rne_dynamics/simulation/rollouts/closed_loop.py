@@ -160,14 +160,6 @@ def _tabulate(laws: LawRows, s: int, table: Array) -> None:
 
 
 @in_place_helper
-def _plant(plants: PlantRows, s: int, none: Array, code: OwnCode) -> PlantArrays:
-    return PlantArrays(
-        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
-    )  # fmt: skip
-
-
-@in_place_helper
 def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
     """Make the new state the present one if it is finite."""
     for k in range(q.shape[0]):
@@ -187,7 +179,10 @@ def smooth_plant_step(
     qd_new: Array, code: OwnCode, memory: Memory, piece: Piece,
 ) -> int:  # fmt: skip
     """`plant_step` where there is nothing but smooth motion; −1 where there is more, and nothing has changed."""
-    plant = _plant(plants, s, none, code)
+    plant = PlantArrays(
+        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
+    )  # fmt: skip
     if clock.semi_implicit or not smooth_step(plant, memory, piece, q, qd, effort, clock.dt, q_new, qd_new):
         return -1
     return _taken_over(q, qd, q_new, qd_new)
@@ -199,7 +194,11 @@ def plant_step(
     qd_new: Array, code: OwnCode,
 ) -> int:  # fmt: skip
     """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
-    plant = _plant(plants, s, none, code)
+    # not by a function of both: one that counts no references must not return arrays to one that does
+    plant = PlantArrays(
+        plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
+    )  # fmt: skip
     left = clock.dt
     if clock.semi_implicit:
         copy_into(q_new, q)
