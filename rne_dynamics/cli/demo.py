@@ -183,7 +183,7 @@ def figures(
         "replies": tracking.answered,
         "missed_replies": tracking.missed,
         "overruns": int(simulator["overruns"]),
-        "heard_states": tracking.heard,
+        "received_states": tracking.received,
         "unheard_states": tracking.lost,
         "seconds_to_ready": ready,
     }

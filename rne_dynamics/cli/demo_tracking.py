@@ -37,7 +37,7 @@ class Tracking:
         Time from publishing a joint state to the arrival of its effort in the simulator, s.
     missed, answered
         Joint states without an effort before the next one, and those with one.
-    heard, lost
+    received, lost
         Joint states in `rms`, and those that this listener did not receive.
     """
 
@@ -52,7 +52,7 @@ class Tracking:
     latency_p99: float
     missed: int
     answered: int
-    heard: int
+    received: int
     lost: int
 
     @property
@@ -92,7 +92,7 @@ def evaluate(
         latency_p99=account["p99"],
         missed=int(account["missed"]),
         answered=int(account["answered"]),
-        heard=int(np.sum(counts)),
+        received=int(np.sum(counts)),
         lost=int(np.sum(np.rint(np.diff(stamps) * 1e-9 * rate) - 1)),
     )
 

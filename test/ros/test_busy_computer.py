@@ -18,13 +18,13 @@ def test_the_demo_misses_no_reply_and_its_figures_do_not_depend_on_the_load(tmp_
         assert done.returncode == 0, done.stderr + done.stdout
         reports.append(json.loads(done.stdout))
         assert reports[-1]["missed_replies"] == 0
-    # a busy computer may keep the listener from hearing all states: its figures are those of the states that it heard
-    most = max(reports, key=lambda report: report["heard_states"])
+    # a busy computer may keep the recorder from receiving all states: its figures are those of the states that it received
+    most = max(reports, key=lambda report: report["received_states"])
     for report in reports:
-        missing = most["heard_states"] - report["heard_states"]
-        assert missing <= 0.1 * most["heard_states"]
+        missing = most["received_states"] - report["received_states"]
+        assert missing <= 0.1 * most["received_states"]
         for joint, whole in zip(report["joints"], most["joints"], strict=True):
-            squares = report["heard_states"] * joint["rms_error"] ** 2
-            all_squares = most["heard_states"] * whole["rms_error"] ** 2
+            squares = report["received_states"] * joint["rms_error"] ** 2
+            all_squares = most["received_states"] * whole["rms_error"] ** 2
             least = all_squares - missing * whole["largest_error"] ** 2
             assert (1.0 - 1e-9) * least <= squares <= (1.0 + 1e-9) * all_squares, joint["name"]
