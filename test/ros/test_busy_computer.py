@@ -18,7 +18,7 @@ def test_the_demo_misses_no_reply_and_its_figures_do_not_depend_on_the_load(tmp_
         assert done.returncode == 0, done.stderr + done.stdout
         reports.append(json.loads(done.stdout))
         assert reports[-1]["missed_replies"] == 0
-    # a busy computer may keep the recorder from receiving all states: its figures are those of the states that it received
+    # on a busy computer the recorder may miss some states: its figures are of the others
     most = max(reports, key=lambda report: report["received_states"])
     for report in reports:
         missing = most["received_states"] - report["received_states"]
