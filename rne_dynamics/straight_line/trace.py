@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,6 +85,37 @@ def _sample(robot: RobotModel, declared: Declared) -> list[list[float]]:
     return [(q if name == "q" else rng.normal(size=robot.n)).tolist() for name in declared.inputs]
 
 
+def traced(function: Any, sample: Sequence[Array], results: int, instead: Mapping[Any, Any] | None = None) -> Program:
+    """Record the operations of ``function(*vectors, out)`` for one sample of its vectors.
+
+    Parameters
+    ----------
+    function
+        A kernel, or a function that calls kernels; it fills `out` and returns 0, None or −1, or else refuses the state.
+    sample
+        Values of the vectors.
+    results
+        Numbers in `out`.
+    instead
+        Helpers replaced by others, as of `PlainKernels`.
+
+    Raises
+    ------
+    TooLargeError
+        Too many operations.
+    """
+    graph, places, rows = Graph(), 0, []
+    for values in sample:
+        row = zeros((len(values),))
+        row[:] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values)]
+        places += len(values)
+        rows.append(row)
+    out = zeros((results,))
+    fault = symbolic_kernels(graph, instead)(function)(*rows, out)
+    nodes = tuple(node_of(graph, x) for x in out)
+    return Program(graph, tuple(map(len, sample)), nodes, fault is None or fault <= 0)
+
+
 def _symbolic(robot: RobotModel, value: Any) -> Any:
     """What a kernel reads besides the state, to be calculated with; integers as they are."""
     if value is robot.parameters:
@@ -94,7 +126,11 @@ def _symbolic(robot: RobotModel, value: Any) -> Any:
 def _parameters(robot: RobotModel) -> Array:
     """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
     parameters: Array = robot.parameters.copy()
-    turns = parameters[:, ROTATION : ROTATION + 9]
+    round_turns(parameters[:, ROTATION : ROTATION + 9])
+    return parameters
+
+
+def round_turns(turns: Array) -> None:
+    """Round entries of rotations within round-off of 0 or ±1, in place."""
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
-    return parameters
