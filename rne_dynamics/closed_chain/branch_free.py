@@ -2,7 +2,8 @@
 
 `assemble_kernel` decides how to go on after every trial. Here a fixed step is repeated until it changes nothing, and
 what the general kernel would decide otherwise is refused: the caller then computes the state by the general kernel.
-Both follow the branch of a posture on a straight line of the actuated joints, in steps of the same length.
+Both follow the branch of a posture on a straight line of the actuated joints, in steps of the same length, shorter
+near singular postures.
 
 Why both find the same posture: after a Newton step the next one's length is η. With L the Lipschitz constant of the
 constraints' Jacobian and σ its smallest singular value, a solution lies within 2 η if η L / σ ≤ ½ (Kantorovich), and no
@@ -76,7 +77,8 @@ def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array,
     if not correction < _CERTAIN * distance:
         return NOT_CLOSED
     speed = tangent(packed, work, target, q)
-    part = 1.0 if straight else STRIDE / max(speed, STRIDE)
+    stride = min(STRIDE, distance)
+    part = 1.0 if straight else stride / max(speed, stride)
     for j in range(n):
         out[j] = q[j] + work.step[j] + part * work.way[j]
     out[n] = max(correction, speed)
