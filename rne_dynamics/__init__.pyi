@@ -43,7 +43,7 @@ from rne_dynamics.dynamics.free_bodies.reduced_equations import ReducedEquations
 from rne_dynamics.dynamics.free_bodies.reduced_equations import reduced_equations as reduced_equations
 from rne_dynamics.dynamics.friction import friction_torque as friction_torque
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration as integrate_configuration
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration as random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration as random_configuration
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses as LinkPoses
@@ -86,6 +86,6 @@ from rne_dynamics.simulation.runs.free_motion import free_motion as free_motion
 from rne_dynamics.simulation.runs.log import Log as Log
 from rne_dynamics.simulation.runs.simulator import Simulator as Simulator
 from rne_dynamics.simulation.stepping.adaptive import integrate as integrate
-from rne_dynamics.straight_line.batch import bind_batch as bind_batch
+from rne_dynamics.bound_batch import bind_batch as bind_batch
 
 __version__: str

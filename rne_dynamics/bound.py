@@ -14,15 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.compiled import pack
-from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.bound_forms import BoundParts, filled
+from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled, in_parts
+from rne_dynamics.dynamics.declared.specialised import code_of
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 
 if TYPE_CHECKING:  # LLVM and threads: for batches only
-    from rne_dynamics.straight_line.batch import BatchFunction, Engine
+    from rne_dynamics.bound_batch import BatchFunction, Engine
 
 
 @overload
@@ -105,7 +106,7 @@ def bind(
     if batch is not None:
         if link is not None or base_motion is not None:
             raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
-        from rne_dynamics.straight_line.batch import bind_batch
+        from rne_dynamics.bound_batch import bind_batch
 
         return bind_batch(robot, quantity, threads=threads, engine=batch)
     if threads is not None:
@@ -119,18 +120,31 @@ def bind(
             raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
     if "link" in declared.options and link is None:
         raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
-    arm = pack(robot, base_motion=base_motion)
-    function = declared.function(robot)
-    function.prepare()
-    call = function.call if link is None else _of_link(function.call, robot.link_index(link))
+    base = None if base_motion is None else packed_base(robot, base_motion, ())[0]
 
     def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
         answer = declared.plain(robot, *inputs, **options)
         return answer if out is None else filled(np.asarray(answer), out, inputs)
 
+    name = f"bound_{quantity}"
+    code = code_of(declared, robot, link or "", base) if isinstance(robot, RobotModel) else None
+    if code is not None:
+        signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
+        long = BOUND_FORMS[len(declared.inputs)](BoundParts(_not_taken, None, declared.shape(robot), long_way, robot))
+        own = code.bound(name, signature, long)
+        return own if declared.parts is None else in_parts(own, declared.parts)
+    arm = pack(robot, base_motion=base_motion)
+    function = declared.function(robot)
+    function.prepare()
+    call = function.call if link is None else _of_link(function.call, robot.link_index(link))
     bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, robot))
-    bound.__name__ = bound.__qualname__ = f"bound_{quantity}"
+    bound.__name__ = bound.__qualname__ = name
     return bound
+
+
+def _not_taken(*arguments: Any) -> int:
+    """In place of compiled code: machine code for the robot alone has refused the arguments."""
+    raise TypeError
 
 
 def _of_link(call: Callable[..., Any], link: int) -> Callable[..., Any]:

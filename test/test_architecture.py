@@ -11,8 +11,8 @@ from support.package_source import MODULES, PACKAGE, ROOT, source, subpackage
 LAYER = {
     "advice": 0, "errors": 0, "compiling": 0, "spatial": 0,
     "model": 1,
-    "description": 2, "dynamics": 2,
-    "bound": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3, "straight_line": 3,
+    "description": 2, "dynamics": 2, "straight_line": 2,
+    "bound": 3, "bound_batch": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
     "control": 4, "simulation": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "faults": 5, "ros": 5,
 }  # fmt: skip
@@ -21,7 +21,7 @@ SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
     ("cli", "faults"), ("faults", "ros"), ("model", "errors"),
-    ("bound", "straight_line"), ("dispatch", "closed_chain"), ("dispatch", "flexible"),
+    ("bound", "bound_batch"), ("dynamics", "straight_line"), ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}
 #: Packages that may import ROS: the nodes, and the faults that are injected into running nodes.

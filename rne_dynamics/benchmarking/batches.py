@@ -13,10 +13,10 @@ from rne_dynamics.benchmarking.machine import cores
 from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library, nothing
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
+from rne_dynamics.bound_batch import bind_batch
 from rne_dynamics.dispatch import forward_dynamics, inverse_dynamics
 from rne_dynamics.errors import RneDynamicsError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.straight_line.batch import bind_batch
 from rne_dynamics.verification.states import Rows
 
 SECTION = "batch"

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.benchmarking.contenders import Contender
+from rne_dynamics.dynamics.declared.specialised import recipe_of
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import MissingDependencyError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -62,7 +64,10 @@ def compiled(robot: RobotModel, quantity: str, folder: Path) -> Callable[..., No
     stem = folder / f"{robot.name}_{quantity}"
     source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
     if not library.exists():
-        source.write_text(c_source(trace(robot, quantity)), encoding="utf-8")
+        recipe = recipe_of(QUANTITIES[quantity], robot)
+        if recipe is None:
+            raise RneDynamicsError(f"{quantity} has no straight-line code")
+        source.write_text(c_source(trace(recipe)), encoding="utf-8")
         _compile([compiler(), *FLAGS, str(source), "-o", str(library), "-lm"])
     run: Callable[..., None] = ctypes.CDLL(str(library)).run
     run.restype = None  # type: ignore[attr-defined]  # a function of ctypes

@@ -12,7 +12,7 @@ from rne_dynamics.control.startup.gravity_load import effort_units
 from rne_dynamics.description.findings import Finding, note, warning
 from rne_dynamics.description.outline import JointOutline, Outline
 from rne_dynamics.dispatch import gravity_torque, mass_matrix
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -88,7 +89,7 @@ def load_urdf(
         tree = tree.with_payload(payload)
     if lock:
         tree = tree.with_locked(lock)
-    return assemble(tree, base=base, gravity=gravity)
+    return replace(assemble(tree, base=base, gravity=gravity), specialised=True)
 
 
 def accepted(examination: Examination) -> KinematicTree:

@@ -53,12 +53,17 @@ class RobotModel(Bodies, RobotTable):
         The arrays that `rne_dynamics.model.layout` describes.
     root_inertia
         Inertia of what is fixed to the base, in the root link's frame; empty for a floating base.
+    specialised
+        Whether the plain functions compile machine code for this robot alone, at the first call of each. `load_urdf`
+        sets it. The models made from others (`with_payload`) and by `assemble` do not have it: there may be thousands,
+        and they share the general kernels. `bind` compiles for any robot.
     """
 
     name: str
     tree: KinematicTree
     base: Base
     gravity: Array
+    specialised: bool = False
 
     kind: ClassVar[Literal["arm"]] = "arm"
     posture: ClassVar[None] = None
@@ -167,6 +172,11 @@ class RobotModel(Bodies, RobotTable):
         """
         return self.pack(self.base_at_rest, checked=True)
 
+    @cached_property
+    def own_code(self) -> dict[Any, Any]:
+        """Machine code and functions for this robot alone, by what they compute; `dynamics/` fills it."""
+        return {}
+
     def pack(self, base: Array, *, checked: bool) -> Array:
         """A new array of the model with a base motion (12,); `checked`: functions look for NaN and infinity."""
         return packed(self, base, checked=checked)
@@ -219,7 +229,7 @@ class RobotModel(Bodies, RobotTable):
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """The model in another gravity, in world axes, m/s², shape (3,); `ModelError` where it is not finite."""
-        return replace(self, gravity=frozen_array(gravity, (3,), "gravity"))
+        return replace(self, gravity=frozen_array(gravity, (3,), "gravity"), specialised=False)
 
     def with_effort_limit(self, limit: ArrayLike) -> RobotModel:
         """The model with other effort limits, N·m or N, shape (n,); `ModelError` for NaN and limits below 0."""

@@ -1,4 +1,4 @@
-"""LLVM assembly text of vector instructions, one state per lane."""
+"""LLVM assembly text of instructions on vectors, one number per lane, or on single numbers."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from collections.abc import Sequence
 
 
 class Lines:
-    """The lines of one function, in which every value is a vector of `width` doubles."""
+    """The lines of one function, in which every value is a vector of `width` doubles, or a double for width 1."""
 
-    def __init__(self, width: int) -> None:
+    def __init__(self, width: int, text: list[str] | None = None) -> None:
         self.width = width
-        self.vector = f"<{width} x double>"
-        self.integers = f"<{width} x i64>"
-        self.mask = f"<{width} x i1>"
-        self.text: list[str] = []
-        self._count = 0
+        self.vector, self.integers, self.mask = (self._type(kind) for kind in ("double", "i64", "i1"))
+        self._suffix = "f64" if width == 1 else f"v{width}f64"
+        self.text: list[str] = [] if text is None else text
+
+    def of_width(self, width: int) -> Lines:
+        """The same function's lines, for values of another width."""
+        return Lines(width, self.text)
+
+    def _type(self, kind: str) -> str:
+        return kind if self.width == 1 else f"<{self.width} x {kind}>"
+
+    def _same(self, kind: str, value: str) -> str:
+        return value if self.width == 1 else f"<{', '.join([f'{kind} {value}'] * self.width)}>"
 
     def let(self, instruction: str) -> str:
         """Append an instruction with a value; return the value's name."""
-        self._count += 1
-        name = f"%v{self._count}"
+        name = f"%v{len(self.text)}"
         self.text.append(f"  {name} = {instruction}")
         return name
 
@@ -31,11 +38,15 @@ class Lines:
     def splat(self, value: float) -> str:
         """The same double in every lane."""
         bits = struct.unpack("<Q", struct.pack("<d", value))[0]
-        return f"<{', '.join([f'double 0x{bits:016X}'] * self.width)}>"
+        return self._same("double", f"0x{bits:016X}")
 
     def splat_integer(self, value: int) -> str:
         """The same 64-bit integer in every lane."""
-        return f"<{', '.join([f'i64 {value}'] * self.width)}>"
+        return self._same("i64", str(value))
+
+    def splat_mask(self, value: bool) -> str:
+        """The same truth value in every lane."""
+        return self._same("i1", str(value).lower())
 
     def arithmetic(self, name: str, *operands: str) -> str:
         """`fadd`, `fsub`, `fmul`; a multiplication and an addition may be fused."""
@@ -52,7 +63,7 @@ class Lines:
     def intrinsic(self, name: str, *operands: str) -> str:
         """`llvm.<name>` of vectors, e.g. fma, sqrt, fabs."""
         arguments = ", ".join(f"{self.vector} {x}" for x in operands)
-        return self.let(f"call {self.vector} @llvm.{name}.v{self.width}f64({arguments})")
+        return self.let(f"call {self.vector} @llvm.{name}.{self._suffix}({arguments})")
 
     def bits(self, x: str) -> str:
         """A vector of doubles as integers."""

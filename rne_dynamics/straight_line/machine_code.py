@@ -1,4 +1,4 @@
-"""Machine code of one quantity of one robot for this processor, compiled by LLVM and stored on disk."""
+"""Machine code of straight-line programs for this processor, compiled by LLVM and stored on disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import math
 import platform
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.dynamics.quantities import batched
-from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line import store
 from rne_dynamics.straight_line.graph import TooLargeError
+from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.trace import Program, trace
-from rne_dynamics.straight_line.vector_ir import module_text
 
 try:
     import llvmlite
@@ -37,21 +36,6 @@ _PACKAGES = ("straight_line", "dynamics", "spatial", "model", "compiling")
 _GROSS = 1e-6
 
 
-@dataclass(frozen=True, eq=False)
-class MachineCode:
-    """A loaded function.
-
-    Attributes
-    ----------
-    run
-        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row,
-        which is set if the row's result is invalid. It does not hold Python's lock.
-    """
-
-    run: Callable[..., None]
-    _keep: tuple[Any, ...]  # keeps its memory alive
-
-
 @dataclass(frozen=True)
 class Processor:
     """Target of compilation: LLVM's name and features, and doubles per vector register."""
@@ -59,6 +43,45 @@ class Processor:
     name: str
     features: str
     width: int
+
+
+@dataclass(frozen=True)
+class Form:
+    """A kind of machine code.
+
+    Parameters
+    ----------
+    name
+        Part of the key.
+    text
+        LLVM assembly of a program for a number of doubles per register.
+    symbols
+        What it defines.
+    """
+
+    name: str
+    text: Callable[[Program, Recipe, int], str]
+    symbols: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """Machine code in memory.
+
+    Attributes
+    ----------
+    addresses
+        Of its functions, by name.
+    sample, expected
+        The state that it was traced with, flat, and Python's answer to it.
+    keep
+        What the memory belongs to.
+    """
+
+    addresses: Mapping[str, int]
+    sample: Array
+    expected: Array
+    keep: tuple[Any, ...]
 
 
 @cache
@@ -78,85 +101,93 @@ def processor() -> Processor | None:
     return None
 
 
-def machine_code(robot: RobotModel, quantity: str) -> MachineCode | None:
-    """Straight-line code, from disk or newly compiled; `None` if there is none.
+def machine_code(recipe: Recipe, form: Form, imports: Mapping[str, int] | None = None) -> Loaded | None:
+    """Machine code, from disk or newly compiled; `None` if there is none.
 
     There is none on some computers (`processor`), for a joint that moves no inertia, and for no or too many joints
-    (about 50, for the mass matrix of a chain 30).
+    (about 50, for the mass matrix of a chain 30). `imports` are addresses of what the code refers to.
     """
     target = processor()
-    if target is None or robot.n == 0:
+    if target is None or not sum(recipe.widths) or not math.prod(recipe.shape):
         return None
-    name = key(robot, quantity, target)
+    name = key(recipe, form, target)
     content = store.load(name)
     if content is None:
-        content = _compiled(robot, quantity, target)
+        content = _compiled(recipe, form, target)
         store.save(name, content)
-    return _proven(robot, quantity, target, content) if content else None
+    if not content:
+        return None
+    inputs = sum(recipe.widths)
+    numbers = np.frombuffer(content, count=inputs + math.prod(recipe.shape))
+    addresses, keep = load(content[numbers.nbytes :], target, form.symbols, imports or {})
+    return Loaded(addresses, numbers[:inputs], numbers[inputs:], keep)
 
 
-def _compiled(robot: RobotModel, quantity: str, target: Processor) -> bytes:
+def _compiled(recipe: Recipe, form: Form, target: Processor) -> bytes:
     """The sample state and its results in Python, followed by object code; empty if there is no program."""
     try:
-        program = trace(robot, quantity)
+        program = trace(recipe)
     except TooLargeError:
         return b""
     if not program.regular:
         return b""
-    graph = program.graph
-    sample = [value for node, value in zip(graph.nodes, graph.values, strict=True) if node.name == "input"]
-    numbers = np.array([*sample, *(graph.values[x] for x in program.results)])
-    return numbers.tobytes() + object_code(program, target)
+    sample = np.concatenate(recipe.sample)
+    results = np.array([program.graph.values[x] for x in program.results])
+    return sample.tobytes() + results.tobytes() + object_code(form.text(program, recipe, target.width), target)
 
 
-def _proven(robot: RobotModel, quantity: str, target: Processor, content: bytes) -> MachineCode | None:
-    """The function, if its results for the sample equal Python's in every lane."""
-    declared = batched()[quantity]
-    sizes = declared.widths(robot)
-    inputs, results = sum(sizes), math.prod(declared.shape(robot))
-    numbers = np.frombuffer(content, count=inputs + results)
-    code = loaded(content[numbers.nbytes :], target, len(sizes))
-    rows = target.width + 1
-    arguments = [np.tile(part, (rows, 1)) for part in np.split(numbers[:inputs], np.cumsum(sizes)[:-1])]
-    out, refused = np.empty((rows, results)), np.empty(rows, dtype=np.uint8)
-    code.run(rows, *(array.ctypes.data for array in (*arguments, out)), refused.ctypes.data)
-    expected = numbers[inputs:]
-    if not refused.any() and np.allclose(out, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS)):
-        return code
+def is_right(found: Array, expected: Array) -> bool:
+    """Whether an answer to the sample, or rows of it, equals Python's but for round-off."""
+    return np.allclose(found, expected, rtol=0.0, atol=_GROSS * (np.abs(expected).max() + _GROSS))
+
+
+def warn_of_wrong_code(recipe: Recipe) -> None:
+    """Say that machine code is not used because it computes something else."""
+    target = processor()
     warnings.warn(
-        f"straight-line {quantity} of robot {robot.name!r} differs from its kernel: the general kernels replace it. "
-        f"Please report it with the processor ({target.name}) and the versions of numba and llvmlite",
+        f"straight-line {recipe.quantity} of robot {recipe.robot!r} differs from its kernel: the general kernels "
+        f"replace it. Please report it with the processor ({target and target.name}) and the versions of numba and "
+        "llvmlite",
         RuntimeWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
-    return None
 
 
-def object_code(program: Program, target: Processor) -> bytes:
+def object_code(text: str, target: Processor) -> bytes:
     """Compile without LLVM's optimization passes: the module is already optimized."""
     machine = _machine(target)
-    module = llvm.parse_assembly(module_text(program, target.width))
+    module = llvm.parse_assembly(text)
     module.verify()
     code: bytes = machine.emit_object(module)
     return code
 
 
-def loaded(content: bytes, target: Processor, arguments: int) -> MachineCode:
-    """Load object code as a function."""
+def load(
+    content: bytes, target: Processor, symbols: tuple[str, ...], imports: Mapping[str, int]
+) -> tuple[Mapping[str, int], tuple[Any, ...]]:
+    """Load object code: addresses of its symbols, and what its memory belongs to."""
     linker = llvm.create_lljit_compiler(_machine(target))
-    builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process().export_symbol("run")
+    builder = llvm.JITLibraryBuilder().add_object_img(content).add_current_process()
+    for name, address in imports.items():
+        builder.import_symbol(name, address)
+    for name in symbols:
+        builder.export_symbol(name)
     library = builder.link(linker, "straight_line")
-    kind = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * (arguments + 2))
-    return MachineCode(kind(library["run"]), (library, linker))
+    return {name: library[name] for name in symbols}, (library, linker)
 
 
-def key(robot: RobotModel, quantity: str, target: Processor) -> str:
+def key(recipe: Recipe, form: Form, target: Processor) -> str:
     """Hash of everything that the machine code depends on."""
     digest = hashlib.sha256()
-    for part in (_sources(), repr((quantity, robot.nq, robot.n, target, llvmlite.__version__))):
+    kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
+    named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.axis, target, llvmlite.__version__)
+    for part in (_sources(), repr(named)):
         digest.update(part.encode())
-    for array in (robot.topology, robot.parameters, robot.gravity):
-        digest.update(repr(array.shape).encode() + array.tobytes())
+    for value in (*recipe.model, *recipe.loads, *recipe.sample):
+        if isinstance(value, np.ndarray):
+            digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
+        else:
+            digest.update(repr(value).encode())
     return digest.hexdigest()[:32]
 
 
@@ -186,3 +217,9 @@ def _machine(target: Processor) -> Any:
     return llvm.Target.from_default_triple().create_target_machine(
         cpu=target.name, features=target.features, opt=3, reloc="pic", codemodel="small", jit=True
     )
+
+
+def c_function(address: int, *arguments: Any, result: Any = None) -> Callable[..., Any]:
+    """A function of these C types at an address. It does not hold Python's lock."""
+    made: Callable[..., Any] = ctypes.CFUNCTYPE(result, *arguments)(address)
+    return made

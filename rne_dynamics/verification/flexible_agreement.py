@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.errors import ModelError
 from rne_dynamics.flexible.equations import EquationsOfMotion, equations_of_motion
 from rne_dynamics.flexible.forward_dynamics import flexible_forward_dynamics

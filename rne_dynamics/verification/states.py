@@ -13,7 +13,7 @@ from rne_dynamics.closed_chain.rows import INVERSE, MOVE, run
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import bodies_wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import INVERSE_DYNAMICS
 from rne_dynamics.errors import ArgumentError, ModelError
 from rne_dynamics.model.inertia import Array

@@ -32,7 +32,7 @@ class BoundParts:
     call
         The compiled function, (arm, *inputs, out) to a code.
     arm
-        The robot as one array (`pack`).
+        The robot as one array (`pack`), passed to `call`.
     shape
         Of the output.
     long_way
@@ -42,7 +42,7 @@ class BoundParts:
     """
 
     call: Callable[..., Any]
-    arm: Array
+    arm: Array | None
     shape: tuple[int, ...]
     long_way: Callable[..., Any]
     robot: RobotModel
@@ -104,7 +104,10 @@ def in_parts(fill: Bound, parts: Callable[..., Any]) -> Bound:
     named = named_parts(parts)
 
     def bound(q: Array, qd: Array, x: Array, out: Array | None = None) -> Any:
-        return parts(*fill(q, qd, x)) if out is None else named(fill(q, qd, x, out))
+        if out is not None:
+            return named(fill(q, qd, x, out))
+        answer = fill(q, qd, x)
+        return parts(answer[0], answer[1], answer[2])
 
     return bound
 

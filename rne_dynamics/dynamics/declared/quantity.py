@@ -6,9 +6,9 @@ From the declaration come the compiled forms (`forms`), the checked function tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,10 +19,14 @@ from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms, either_form
-from rne_dynamics.errors import ModelError, no_inertia
+from rne_dynamics.dynamics.declared.specialised import code_of
+from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
+
+if TYPE_CHECKING:
+    from rne_dynamics.straight_line.state_code import StateCode
 
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
@@ -47,8 +51,6 @@ class RowsForm(NamedTuple):
     loads: tuple[Array, ...] = ()
 
 
-#: What compiled functions raise for other arguments, and what is no open arm for `packed`.
-_NOT_QUICK = (*ODD_ARGUMENTS, AttributeError, ModelError)
 #: Default of an argument that may be given by its name.
 _LATER: Any = object()
 
@@ -70,6 +72,8 @@ class Declared:
         Its checked function.
     options
         The options of `bind` that it has: ``"base_motion"``, ``"link"``.
+    parts
+        The named tuple of the output's three parts; None for an output that is one array.
     sealed
         `packed` to be called from Python, if not all its arrays but `out` are vectors.
     bound
@@ -86,12 +90,13 @@ class Declared:
         packed: Compiled,
         plain: Callable[..., Any],
         options: tuple[str, ...] = (),
+        parts: Callable[..., Any] | None = None,
         sealed: Sealed | None = None,
         bound: Callable[[BoundParts], Bound] | None = None,
         rows: Callable[[RobotModel, str], RowsForm] | None = None,
     ) -> None:
         self.name, self.inputs, self.output, self.packed, self.plain = name, inputs, output, packed, plain
-        self._rows = rows
+        self.parts, self._rows = parts, rows
         self.options = options
         self.sealed = sealed or Sealed(packed, 1, *(1 for _ in inputs), len(output))
         self.bound = bound or BOUND_FORMS[len(inputs)]
@@ -107,6 +112,27 @@ class Declared:
         and returns −1 or the number of what moves no inertia, or nothing.
         """
         return None if self._rows is None else self._rows(robot, link)
+
+    def own_call(
+        self, robot: RobotModel, otherwise: Callable[..., Any], link: str = ""
+    ) -> Callable[..., Any] | None:
+        """The robot's own checked function of the inputs; None where there is no machine code for it alone.
+
+        `otherwise` is called with inputs that are not one state in contiguous arrays of finite numbers.
+        """
+        code = code_of(self, robot, link) if robot.specialised else None
+        if code is None:
+            return None
+        call = code.checked(self.name, "", otherwise)
+        return call if self.parts is None else _in_parts(call, self.parts)
+
+    def own_rows(self, robot: RobotModel, inputs: tuple[Array, ...], link: str = "") -> Array | None:
+        """The outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all."""
+        code = code_of(self, robot, link) if robot.specialised else None
+        if code is None:
+            return None
+        out, refused = code.rows(inputs, self.shape(robot))
+        return None if refused.any() else out
 
     def shape(self, robot: RobotModel) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""
@@ -160,10 +186,10 @@ class Quantity(Declared):
     ) -> None:
         packed, self.batch = compiled_forms(name, kernel, len(inputs), output, work, bool(fault), parts is not None)
         options = ("base_motion",) if base_motion else ()
-        super().__init__(name, inputs, output, packed, self.answer, options)
+        super().__init__(name, inputs, output, packed, self.answer, options, parts)
         if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
             self.packed = either_form(name, kernel, packed, mimic.packed)
-        self._fault, self.mimic, self.parts = fault, mimic, parts
+        self._fault, self.mimic = fault, mimic
         if parts is not None:
             form, named = self.bound, parts
             self.bound = lambda made_of: in_parts(form(made_of), named)
@@ -215,89 +241,151 @@ class Quantity(Declared):
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        out = (engine or self.compute)(robot, base, *rows, loads)
+        own = engine in (None, self.compute) and not wrenches and base_motion is None and robot.specialised
+        code = code_of(self, robot) if own else None
+        if code is None:
+            out = (engine or self.compute)(robot, base, *rows, loads)
+        else:
+            out = self._by_own_code(code, robot, base, *rows, loads)
         first = 0 if self.parts is None else 1
         return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
+
+    def _by_own_code(self, code: StateCode, robot: RobotModel, base: Array, *rows: Array) -> Array:
+        """As `compute`, by machine code for the robot alone, but for the states that this leaves to the kernel."""
+        *inputs, loads = rows
+        out, refused = code.rows(tuple(inputs), self.shape(robot))
+        if refused.any():
+            chosen = np.flatnonzero(refused)
+            axis = 0 if self.parts is None else 1
+            some = self.compute(robot, base, *(row[chosen] for row in inputs), loads)
+            out[chosen] = np.moveaxis(some, axis, 0)
+        return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
 
     def public(self, function: F) -> F:
         """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
 
         All other calls go to `function`, which has the same arguments and returns `answer`.
         """
-        made = update_wrapper(_QUICK[len(self.inputs)](self, function), function)
+        made = update_wrapper(_PUBLIC[len(self.inputs)](self, function), function)
         if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
             self.plain = made
         return cast(F, made)
 
-    def prepare(self, robot: object) -> bool:
-        """Compile the form for one state of a robot; False where that was done before, or the robot has none."""
-        return isinstance(robot, RobotModel) and self.function(robot).prepare()
+    def first_call(self, robot: object, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The quick function of the vectors, which is kept with the robot; `function` for other kinds of robots."""
 
-    def sizes(self) -> Callable[[Any], Any]:
-        """The function of a robot that gives the shape of an output fastest, as `np.empty` takes it."""
-        # written out, as `collections.namedtuple` does: anything else takes longer than the call of compiled code
-        sizes = (
-            f"robot.{k.attribute}" + f" * {k.times}" * (k.times != 1) if isinstance(k, Size) else str(k)
-            for k in self.output
-        )
-        return cast("Callable[[Any], Any]", eval(f"lambda robot: ({', '.join(sizes)})"))
+        def long_way(*given: Any) -> Any:
+            return function(robot, *(value for value in given if value is not _LATER))
 
-
-def _forwarded(given: tuple[Any, ...]) -> Iterator[Any]:
-    return (value for value in given if value is not _LATER)
+        if not isinstance(robot, RobotModel):
+            return long_way
+        call = self.own_call(robot, long_way) or _QUICK[len(self.inputs)](self, robot, long_way)
+        robot.own_code[self.name] = call
+        return call
 
 
-def _quick_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
+def _public_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    name = quantity.name
 
-    def quick(robot: Any, q: Any = _LATER, **options: Any) -> Any:
-        if not options and type(robot) is RobotModel:
-            try:
-                out = empty(sizes(robot))
-                if sealed.call(robot.packed, q, out) == OK:
-                    return out if parts is None else parts(out[0], out[1], out[2])
-            except _NOT_QUICK:
-                if quantity.prepare(robot):
-                    return quick(robot, q)
-        return function(robot, *_forwarded((q,)), **options)
+    def public(robot: Any, q: Any = _LATER, **options: Any) -> Any:
+        if options:
+            return function(robot, *(value for value in (q,) if value is not _LATER), **options)
+        try:
+            call = robot.own_code[name]
+        except (AttributeError, KeyError):
+            call = quantity.first_call(robot, function)
+        return call(q)
+
+    return public
+
+
+def _public_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    name = quantity.name
+
+    def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
+        if options:
+            return function(robot, *(value for value in (q, qd) if value is not _LATER), **options)
+        try:
+            call = robot.own_code[name]
+        except (AttributeError, KeyError):
+            call = quantity.first_call(robot, function)
+        return call(q, qd)
+
+    return public
+
+
+def _public_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+    name = quantity.name
+
+    def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
+        if options:
+            return function(robot, *(value for value in (q, qd, x) if value is not _LATER), **options)
+        try:
+            call = robot.own_code[name]
+        except (AttributeError, KeyError):
+            call = quantity.first_call(robot, function)
+        return call(q, qd, x)
+
+    return public
+
+
+def _quick_of_one(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
+
+    def quick(q: Any) -> Any:
+        out = empty(shape)
+        try:
+            if sealed.call(robot.packed, q, out) == OK:
+                return out if parts is None else parts(out[0], out[1], out[2])
+        except ODD_ARGUMENTS:
+            if sealed.prepare():
+                return quick(q)
+        return long_way(q)
 
     return quick
 
 
-def _quick_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
+def _quick_of_two(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
 
-    def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
-        if not options and type(robot) is RobotModel:
-            try:
-                out = empty(sizes(robot))
-                if sealed.call(robot.packed, q, qd, out) == OK:
-                    return out if parts is None else parts(out[0], out[1], out[2])
-            except _NOT_QUICK:
-                if quantity.prepare(robot):
-                    return quick(robot, q, qd)
-        return function(robot, *_forwarded((q, qd)), **options)
-
-    return quick
-
-
-def _quick_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, sizes, parts, empty = quantity.sealed, quantity.sizes(), quantity.parts, np.empty
-    mimic = None if quantity.mimic is None else quantity.mimic.sealed
-
-    def quick(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
-        if not options and type(robot) is RobotModel:
-            try:
-                out = empty(sizes(robot))
-                chosen = sealed if mimic is None or not robot.has_mimic else mimic
-                if chosen.call(robot.packed, q, qd, x, out) == OK:
-                    return out if parts is None else parts(out[0], out[1], out[2])
-            except _NOT_QUICK:
-                if quantity.prepare(robot):
-                    return quick(robot, q, qd, x)
-        return function(robot, *_forwarded((q, qd, x)), **options)
+    def quick(q: Any, qd: Any) -> Any:
+        out = empty(shape)
+        try:
+            if sealed.call(robot.packed, q, qd, out) == OK:
+                return out if parts is None else parts(out[0], out[1], out[2])
+        except ODD_ARGUMENTS:
+            if sealed.prepare():
+                return quick(q, qd)
+        return long_way(q, qd)
 
     return quick
 
 
+def _quick_of_three(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
+    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
+
+    def quick(q: Any, qd: Any, x: Any) -> Any:
+        out = empty(shape)
+        try:
+            if sealed.call(robot.packed, q, qd, x, out) == OK:
+                return out if parts is None else parts(out[0], out[1], out[2])
+        except ODD_ARGUMENTS:
+            if sealed.prepare():
+                return quick(q, qd, x)
+        return long_way(q, qd, x)
+
+    return quick
+
+
+def _in_parts(call: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of three inputs that names the three parts of its output."""
+
+    def named(q: Any, qd: Any, x: Any) -> Any:
+        answer = call(q, qd, x)
+        return parts(answer[0], answer[1], answer[2])  # to take it apart by unpacking would take twice as long
+
+    return named
+
+
+_PUBLIC = {1: _public_of_one, 2: _public_of_two, 3: _public_of_three}
 _QUICK = {1: _quick_of_one, 2: _quick_of_two, 3: _quick_of_three}

@@ -11,7 +11,9 @@ couple coordinates across branches; `_elimination_tree` finds what then has to b
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -230,12 +232,42 @@ def forward_dynamics_derivatives(
         An unknown link in `wrenches`.
     """
     if wrenches is None and base_motion is None:
+        try:
+            call = robot.own_code["forward_dynamics_derivatives"]
+        except (AttributeError, KeyError):
+            call = _first_call(robot)
+        return cast("ForwardDynamicsDerivatives", call(q, qd, tau))
+    return _checked(robot, q, qd, tau, wrenches, base_motion)
+
+
+def _first_call(robot: RobotModel) -> Callable[..., Any]:
+    long_way = partial(_checked, robot)
+    if not isinstance(robot, RobotModel):
+        return long_way
+    call = FORWARD_DYNAMICS_DERIVATIVES.own_call(robot, long_way) or long_way
+    robot.own_code["forward_dynamics_derivatives"] = call
+    return call
+
+
+def _checked(
+    robot: RobotModel,
+    q: ArrayLike,
+    qd: ArrayLike,
+    tau: ArrayLike,
+    wrenches: Wrenches | None = None,
+    base_motion: BaseMotion | None = None,
+) -> ForwardDynamicsDerivatives:
+    simple = wrenches is None and base_motion is None
+    if simple and not robot.specialised:
         qdd, out = np.empty(robot.n), np.empty((3, robot.n, robot.n))
         arm = robot.packed
         found = quick(FORWARD_DYNAMICS.function(robot), arm, q, qd, tau, qdd)
         if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
             return ForwardDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
+    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, (positions, velocities, efforts)) if simple else None
+    if own is not None:
+        return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
     accelerations = FORWARD_DYNAMICS.compute(robot, base, positions, velocities, efforts, loads)
@@ -290,5 +322,5 @@ class _ForwardDerivatives(Declared):
 
 FORWARD_DYNAMICS_DERIVATIVES = _ForwardDerivatives(
     "forward_dynamics_derivatives", ("q", "qd", "tau"), (3, N, N), forward_derivatives_packed,
-    forward_dynamics_derivatives, ("base_motion",), bound=_bound, rows=_rows_form,
+    forward_dynamics_derivatives, ("base_motion",), ForwardDynamicsDerivatives, bound=_bound, rows=_rows_form,
 )  # fmt: skip

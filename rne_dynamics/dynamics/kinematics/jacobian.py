@@ -5,7 +5,9 @@ Rows are linear then angular velocity of the link's frame at its origin, in worl
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,11 +243,33 @@ def jacobian(robot: RobotModel, q: ArrayLike, link: str) -> Array:
     ModelError
         An unknown link.
     """
+    try:
+        call = robot.own_code["jacobian", link]
+    except (AttributeError, KeyError):
+        call = _first_call(JACOBIAN, _jacobian, robot, link)
+    return cast("Array", call(q))
+
+
+def _first_call(
+    quantity: Declared, general: Callable[..., Array], robot: RobotModel, link: str
+) -> Callable[..., Array]:
+    long_way = partial(general, robot, link)
+    if not isinstance(robot, RobotModel):
+        return long_way
+    call = quantity.own_call(robot, long_way, link) or long_way
+    robot.own_code[quantity.name, link] = call
+    return call
+
+
+def _jacobian(robot: RobotModel, link: str, q: ArrayLike) -> Array:
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    if quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
+    if not robot.specialised and quick(JACOBIAN.sealed, robot.packed, robot.link_index(link), q, J):
         return J
     lead, (positions,) = state_arrays(robot, q=q)
+    own = JACOBIAN.own_rows(robot, (positions,), link)
+    if own is not None:
+        return own.reshape((*lead, 6, robot.n))
     J = np.zeros((positions.shape[0], 6, robot.n))
     if frame.body >= 0:
         jacobian_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, J)
@@ -257,11 +281,23 @@ def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> 
 
     Parameters and errors as for `jacobian`, with velocities `qd` of shape (…, n).
     """
+    try:
+        call = robot.own_code["jacobian_rate", link]
+    except (AttributeError, KeyError):
+        call = _first_call(JACOBIAN_RATE, _jacobian_rate, robot, link)
+    return cast("Array", call(q, qd))
+
+
+def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
     frame = robot.link(link)
     J = np.empty((6, robot.n))
-    if quick(JACOBIAN_RATE.sealed, robot.packed, robot.link_index(link), q, qd, J):
+    index = robot.link_index(link)
+    if not robot.specialised and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
         return J
     lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)
+    if own is not None:
+        return own.reshape((*lead, 6, robot.n))
     J = np.zeros((positions.shape[0], 6, robot.n))
     if frame.body >= 0:
         jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)
@@ -281,10 +317,10 @@ def _fixed(*inputs_and_out: Array) -> None:
 
 
 JACOBIAN = Declared(
-    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), Sealed(jacobian_packed, 1, 0, 1, 2),
+    "jacobian", ("q",), (6, N), jacobian_packed, jacobian, ("link",), sealed=Sealed(jacobian_packed, 1, 0, 1, 2),
     rows=partial(_rows_form, jacobian_batch),
 )  # fmt: skip
 JACOBIAN_RATE = Declared(
     "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
-    Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2), rows=partial(_rows_form, jacobian_rate_batch),
+    sealed=Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2), rows=partial(_rows_form, jacobian_rate_batch),
 )  # fmt: skip

@@ -178,6 +178,6 @@ def _bound(made_of: BoundParts) -> Bound:
 
 
 FORWARD_KINEMATICS = Declared(
-    "forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics, (),
-    Sealed(forward_kinematics_packed, 1, 1, 3, 2), _bound,
+    "forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics,
+    sealed=Sealed(forward_kinematics_packed, 1, 1, 3, 2), bound=_bound,
 )  # fmt: skip

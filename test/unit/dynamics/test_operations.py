@@ -7,7 +7,7 @@ from support.robots import robot
 
 from rne_dynamics.dynamics.free_bodies.operations import SparseOperations, sparse_solve_operations
 from rne_dynamics.dynamics.free_bodies.system import MaximalSystem
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 
 
 def eliminated(model, q) -> SparseOperations:

@@ -14,7 +14,7 @@ import rne_dynamics as rne
 from rne_dynamics.control.startup.gravity_load import end_bodies, gravity_load, outermost_link
 from rne_dynamics.control.startup.load_check import LoadCheck
 from rne_dynamics.control.startup.payload_estimate import BLOCKS, PayloadTest, noise_of_mean
-from rne_dynamics.dynamics.kinematics.configuration import random_configuration
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ControlError
 from rne_dynamics.model.assembly import with_payload

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from itertools import accumulate
 
-from rne_dynamics.straight_line.graph import Node
 from rne_dynamics.straight_line.lines import Lines
+from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
 from rne_dynamics.straight_line.trace import Program
 from rne_dynamics.straight_line.transpose import load_columns, store_columns
 
-_ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
-_ORDERED = {"lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge", "eq": "oeq", "ne": "one"}
-
 
 def module_text(program: Program, width: int) -> str:
-    """The module; its function `run` is described in `machine_code`."""
+    """The module; its function `run` is described in `batch_code`."""
     return "\n".join((_block(program, width), _RUN.format(**_loop_parts(program, width)), _declarations(width)))
 
 
@@ -28,13 +25,11 @@ def _block(program: Program, width: int) -> str:
     return "\n".join((head, *writer.lines.text, "  ret void", "}"))
 
 
-class _BlockWriter:
+class _BlockWriter(NodeWriter):
     """Writes nodes in order; inputs are loaded at their first use."""
 
     def __init__(self, program: Program, width: int) -> None:
-        self.program = program
-        self.lines = Lines(width)
-        self._names: dict[int, str] = {}
+        super().__init__(program, Lines(width))
         self._inputs: dict[int, str] = {}
         self._sin_cos: dict[int, tuple[str, str]] = {}
         self._finite = self.lines.splat(0.0)  # stays zero while all inputs are finite
@@ -44,40 +39,19 @@ class _BlockWriter:
         self._owners = [(k, ends[k] - columns, columns) for k, columns in enumerate(program.widths)]
 
     def write(self) -> None:
-        program, graph = self.program, self.program.graph
-        for x in graph.needed(program.results):
-            self._names[x] = self._value(graph.nodes[x])
+        """Write the block."""
+        program = self.program
+        self.write_nodes()
         for place in range(sum(program.widths)):
-            self._input(place)
-        for guard in graph.guards:
-            held = self.lines.compare(_ORDERED[guard.name], self._names[guard.left], self._names[guard.right])
-            self._good.append(held if guard.outcome else self._not(held))
+            self.input(place)
+        self._good += [self.held(guard) for guard in program.graph.guards]
         for start in range(0, len(program.results), self.lines.width):
             some = program.results[start : start + self.lines.width]
-            store_columns(self.lines, "%out", len(program.results), start, [self._names[x] for x in some])
+            store_columns(self.lines, "%out", len(program.results), start, [self.names[x] for x in some])
         self._refuse()
 
-    def _value(self, node: Node) -> str:
-        lines = self.lines
-        if node.name == "constant":
-            return lines.splat(node.leaf)
-        if node.name == "input":
-            return self._input(int(node.leaf))
-        if node.name in ("sin", "cos"):
-            return self._angle(node.operands[0])[node.name == "cos"]
-        operands = [self._names[x] for x in node.operands]
-        if node.name in _ARITHMETIC:
-            return lines.arithmetic(_ARITHMETIC[node.name], *operands)
-        if node.name == "neg":
-            return lines.let(f"fneg {lines.vector} {operands[0]}")
-        if node.name == "reciprocal":
-            return lines.exact("fdiv", lines.splat(1.0), operands[0])
-        if node.name in ("min", "max"):
-            second = lines.compare("olt" if node.name == "min" else "ogt", operands[1], operands[0])
-            return lines.select(second, operands[1], operands[0])
-        return lines.intrinsic({"abs": "fabs"}.get(node.name, node.name), *operands)
-
-    def _input(self, place: int) -> str:
+    def input(self, place: int) -> str:
+        """A vector of one input of `width` states."""
         if place in self._inputs:
             return self._inputs[place]
         k, first, columns = next(owner for owner in self._owners if place < owner[1] + owner[2])
@@ -87,9 +61,10 @@ class _BlockWriter:
             self._finite = self.lines.intrinsic("fma", vector, self.lines.splat(0.0), self._finite)
         return self._inputs[place]
 
-    def _angle(self, x: int) -> tuple[str, str]:
+    def sin_cos(self, x: int) -> tuple[str, str]:
+        """Sines and cosines of one angle of `width` states."""
         if x not in self._sin_cos:
-            name = self._names[x]
+            name = self.names[x]
             self._sin_cos[x] = sin_cos(self.lines, name)
             size = self.lines.intrinsic("fabs", name)
             self._good.append(self.lines.compare("ole", size, self.lines.splat(LARGEST_ANGLE)))
@@ -101,12 +76,8 @@ class _BlockWriter:
         good = lines.compare("oeq", self._finite, lines.splat(0.0))
         for mask in self._good:
             good = lines.let(f"and {lines.mask} {good}, {mask}")
-        bytes_ = lines.let(f"zext {lines.mask} {self._not(good)} to <{lines.width} x i8>")
+        bytes_ = lines.let(f"zext {lines.mask} {self.opposite(good)} to <{lines.width} x i8>")
         lines.do(f"store <{lines.width} x i8> {bytes_}, ptr %refused, align 1")
-
-    def _not(self, mask: str) -> str:
-        ones = ", ".join(["i1 true"] * self.lines.width)
-        return self.lines.let(f"xor {self.lines.mask} {mask}, <{ones}>")
 
 
 def _declarations(width: int) -> str:

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
+from rne_dynamics.dynamics.declared.specialised import recipe_of
 from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.machine_code import MachineCode, machine_code
+from rne_dynamics.straight_line.batch_code import BatchCode, batch_code
 from rne_dynamics.straight_line.threads import Crew, available
 
 Engine = Literal["straight_line", "general"]
@@ -40,7 +41,8 @@ class BatchFunction:
         self._widths, self._shape = self._declared.widths(robot), self._declared.shape(robot)
         self._base, self._no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
         self._crew = Crew(self.threads)
-        self._code: MachineCode | None = machine_code(robot, quantity) if engine == "straight_line" else None
+        recipe = recipe_of(self._declared, robot) if engine == "straight_line" else None
+        self._code: BatchCode | None = None if recipe is None else batch_code(recipe)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:
             self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self._shape)))
@@ -73,7 +75,7 @@ class BatchFunction:
             self._straight_line(self._code, rows, answer)
         return answer
 
-    def _straight_line(self, code: MachineCode, rows: tuple[Array, ...], answer: Array) -> None:
+    def _straight_line(self, code: BatchCode, rows: tuple[Array, ...], answer: Array) -> None:
         refused = np.empty(len(answer), dtype=np.uint8)
         arrays: tuple[NDArray[Any], ...] = (*rows, answer, refused)
         places = [(array.ctypes.data, array.strides[0]) for array in arrays]

@@ -1,0 +1,65 @@
+"""Machine code for batches: a block of states at a time, one in each lane of a register."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.straight_line.batch_ir import module_text
+from rne_dynamics.straight_line.machine_code import (
+    Form,
+    Processor,
+    c_function,
+    is_right,
+    machine_code,
+    processor,
+    warn_of_wrong_code,
+)
+from rne_dynamics.straight_line.recipe import Recipe
+
+BATCH = Form("batch", lambda program, _, width: module_text(program, width), ("run",))
+
+
+@dataclass(frozen=True, eq=False)
+class BatchCode:
+    """A loaded function.
+
+    Attributes
+    ----------
+    run
+        ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row,
+        which is set if the row's result is invalid. It does not hold Python's lock.
+    """
+
+    run: Callable[..., None]
+    _keep: tuple[Any, ...]  # keeps its memory alive
+
+
+def batch_code(recipe: Recipe) -> BatchCode | None:
+    """The function, if there is machine code, and its results for the sample equal Python's in every lane."""
+    loaded, target = machine_code(recipe, BATCH), processor()
+    if loaded is None or target is None:
+        return None
+    code = BatchCode(runner(loaded.addresses["run"], len(recipe.widths)), loaded.keep)
+    if _is_right(code, target, recipe, loaded.sample, loaded.expected):
+        return code
+    warn_of_wrong_code(recipe)
+    return None
+
+
+def runner(address: int, arguments: int) -> Callable[..., None]:
+    """`BatchCode.run` of the function at an address."""
+    return c_function(address, ctypes.c_int64, *[ctypes.c_void_p] * (arguments + 2))
+
+
+def _is_right(code: BatchCode, target: Processor, recipe: Recipe, sample: Any, expected: Any) -> bool:
+    rows = target.width + 1
+    parts = np.split(sample, np.cumsum(recipe.widths)[:-1])
+    arguments = [np.tile(part, (rows, 1)) for part in parts]
+    out, refused = np.empty((rows, len(expected))), np.empty(rows, dtype=np.uint8)
+    code.run(rows, *(array.ctypes.data for array in (*arguments, out, refused)))
+    return not refused.any() and is_right(out, expected)

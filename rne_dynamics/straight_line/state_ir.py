@@ -1,0 +1,185 @@
+"""A program as LLVM assembly: a function of one state.
+
+Scalar instructions, except for sines and cosines: those of up to four joints are computed in one register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+
+from rne_dynamics.straight_line.lines import Lines
+from rne_dynamics.straight_line.node_writer import NodeWriter
+from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
+from rne_dynamics.straight_line.trace import Program
+
+#: What the function returns, as a sum: all inputs finite and every decision as in the sample; a number that is not
+#: finite; a comparison with another outcome, or an angle too large for the sines. Then its outputs are not valid.
+VALID, NOT_FINITE, REFUSED = 0, 1, 2
+#: Most angles whose sines share a register.
+_ANGLES = 4
+
+
+def state_text(program: Program, width: int) -> str:
+    """The function ``i32 state(a0, …, out)`` of pointers to doubles, and the declarations it needs.
+
+    `width` is the number of doubles in a register. It writes `out` to the end whatever it returns.
+    """
+    writer = _StateWriter(program, min(width, _ANGLES))
+    writer.write()
+    arguments = "".join(f"ptr noalias readonly %a{k}, " for k in range(len(program.widths)))
+    head = f"define i32 @state({arguments}ptr noalias %out) nounwind {{"
+    return "\n".join((head, *writer.lines.text, "}", *_declarations()))
+
+
+def rows_text(widths: Sequence[int], results: int) -> str:
+    """The function ``void rows(i64 count, a0, …, out, statuses)`` over row-major arrays."""
+    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(widths)] + [("%out", 8 * results), ("%statuses", 4)]
+    parameters = ", ".join(f"ptr {name}" for name, _ in arrays)
+    steps = [
+        line for k, (name, size) in enumerate(arrays) for line in
+        (f"  %o{k} = mul i64 %row, {size}", f"  %p{k} = getelementptr i8, ptr {name}, i64 %o{k}")
+    ]  # fmt: skip
+    given = ", ".join(f"ptr %p{k}" for k in range(len(arrays) - 1))
+    return "\n".join(
+        (
+            f"define void @rows(i64 %count, {parameters}) nounwind {{",
+            "entry:",
+            "  br label %next",
+            "next:",
+            "  %row = phi i64 [ 0, %entry ], [ %after, %one ]",
+            "  %more = icmp ult i64 %row, %count",
+            "  br i1 %more, label %one, label %end",
+            "one:",
+            *steps,
+            f"  %status = call i32 @state({given})",
+            f"  store i32 %status, ptr %p{len(arrays) - 1}, align 4",
+            "  %after = add i64 %row, 1",
+            "  br label %next",
+            "end:",
+            "  ret void",
+            "}",
+        )
+    )
+
+
+class _StateWriter(NodeWriter):
+    def __init__(self, program: Program, angles: int) -> None:
+        super().__init__(program, Lines(1))
+        self._angles = angles
+        self._inputs: dict[int, str] = {}
+        self._sin_cos: dict[int, tuple[str, str]] = {}
+        self._wrong: list[str] = []
+        ends = tuple(accumulate(program.widths))
+        self._starts = tuple(end - columns for end, columns in zip(ends, program.widths, strict=True))
+
+    def write(self) -> None:
+        """Write the function's body."""
+        lines = self.lines
+        not_finite = self._not_finite()
+        self._write_angles()
+        self.write_nodes()
+        for place, x in enumerate(self.program.results):
+            pointer = lines.let(f"getelementptr double, ptr %out, i64 {place}")
+            lines.do(f"store double {self.names[x]}, ptr {pointer}, align 8")
+        self._wrong += [self.opposite(self.held(guard)) for guard in self.program.graph.guards]
+        wrong = "false"
+        for one in self._wrong:
+            wrong = lines.let(f"or i1 {wrong}, {one}")
+        first = lines.let(f"select i1 {not_finite}, i32 {NOT_FINITE}, i32 0")
+        second = lines.let(f"select i1 {wrong}, i32 {REFUSED}, i32 0")
+        lines.do(f"ret i32 {lines.let(f'or i32 {first}, {second}')}")
+
+    def input(self, place: int) -> str:
+        """A number of an argument."""
+        if place not in self._inputs:
+            k = max(k for k, start in enumerate(self._starts) if start <= place)
+            pointer = self.lines.let(f"getelementptr double, ptr %a{k}, i64 {place - self._starts[k]}")
+            self._inputs[place] = self.lines.let(f"load double, ptr {pointer}, align 8")
+        return self._inputs[place]
+
+    def sin_cos(self, x: int) -> tuple[str, str]:
+        """Sine and cosine of an angle."""
+        if x not in self._sin_cos:  # an angle that depends on other sines
+            self._put_sin_cos([x])
+        return self._sin_cos[x]
+
+    def _write_angles(self) -> None:
+        """The sines and cosines of angles that depend on no other sine: those of joints, before all else."""
+        nodes, depends = self.program.graph.nodes, set[int]()
+        angles: dict[int, None] = {}
+        for x in self.program.graph.needed(self.program.results):
+            node = nodes[x]
+            sines = node.name in ("sin", "cos")
+            if sines or any(y in depends for y in node.operands):
+                depends.add(x)
+            if sines and node.operands[0] not in depends:
+                angles[node.operands[0]] = None
+        for angle in angles:
+            self._write_with_operands(angle)
+        chosen = list(angles)
+        for start in range(0, len(chosen), self._angles):
+            self._put_sin_cos(chosen[start : start + self._angles])
+
+    def _write_with_operands(self, x: int) -> None:
+        for y in self.program.graph.nodes[x].operands:
+            self._write_with_operands(y)
+        self.write_node(x)
+
+    def _put_sin_cos(self, angles: list[int]) -> None:
+        width = 1 << (len(angles) - 1).bit_length()
+        lines = self.lines.of_width(width)
+        names = [self.names[x] for x in angles]
+        packed = names[0] if width == 1 else self._packed(lines, names)
+        sine, cosine = sin_cos(lines, packed)
+        size = lines.intrinsic("fabs", packed)
+        # an infinite angle makes NaN, as it should; NaN itself compares as false
+        large = lines.compare("ogt", size, lines.splat(LARGEST_ANGLE))
+        finite = lines.compare("olt", size, lines.splat(float("inf")))
+        wrong = lines.let(f"and {lines.mask} {large}, {finite}")
+        self._wrong.append(self._any(lines, wrong))
+        for k, x in enumerate(angles):
+            self._sin_cos[x] = self._lane(lines, sine, k), self._lane(lines, cosine, k)
+
+    def _packed(self, lines: Lines, names: list[str]) -> str:
+        vector = lines.splat(0.0)
+        for k, name in enumerate(names):
+            vector = lines.let(f"insertelement {lines.vector} {vector}, double {name}, i32 {k}")
+        return vector
+
+    def _lane(self, lines: Lines, vector: str, k: int) -> str:
+        return vector if lines.width == 1 else lines.let(f"extractelement {lines.vector} {vector}, i32 {k}")
+
+    def _any(self, lines: Lines, mask: str) -> str:
+        if lines.width == 1:
+            return mask
+        bits = lines.let(f"bitcast {lines.mask} {mask} to i{lines.width}")
+        return lines.let(f"icmp ne i{lines.width} {bits}, 0")
+
+    def _not_finite(self) -> str:
+        """Whether an input is NaN or infinite: then 0 x + … is NaN."""
+        sums: dict[int, str] = {}
+        for k, columns in enumerate(self.program.widths):
+            start = 0
+            while start < columns:
+                width = min(self._angles, 1 << ((columns - start).bit_length() - 1))
+                lines = self.lines.of_width(width)
+                pointer = lines.let(f"getelementptr double, ptr %a{k}, i64 {start}")
+                vector = lines.let(f"load {lines.vector}, ptr {pointer}, align 8")
+                sums[width] = lines.intrinsic("fma", vector, lines.splat(0.0), sums.get(width, lines.splat(0.0)))
+                start += width
+        found = "false"
+        for width, total in sums.items():
+            lines = self.lines.of_width(width)
+            one = self._any(lines, lines.compare("uno", total, total))
+            found = self.lines.let(f"or i1 {found}, {one}")
+        return found
+
+
+def _declarations() -> list[str]:
+    found = []
+    for width in (1, 2, 4):
+        kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")
+        found += [f"declare {kind} @llvm.{name}.{suffix}({kind})" for name in ("fabs", "sqrt")]
+        found.append(f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})")
+    return found
