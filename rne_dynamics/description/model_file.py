@@ -157,7 +157,8 @@ def load_model(
         if arm is None:
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
-    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value)
+    gravity = examination.values.get("gravity", _GRAVITY).value
+    robot = replace(assemble(tree, gravity=gravity), specialised=True)
     whole = examination.mechanism
     if whole is None:
         return robot

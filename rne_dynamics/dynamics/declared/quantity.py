@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
+#: (robot, quantity, long way) to the quick function of a robot of another kind, if there is one.
+Others = Callable[[Any, str, Callable[..., Any]], "Callable[..., Any] | None"]
 
 
 class RowsForm(NamedTuple):
@@ -261,30 +263,31 @@ class Quantity(Declared):
             out[chosen] = np.moveaxis(some, axis, 0)
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
 
-    def public(self, function: F) -> F:
+    def public(self, function: F, others: Others | None = None) -> F:
         """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
 
-        All other calls go to `function`, which has the same arguments and returns `answer`.
+        All other calls go to `function`, which has the same arguments and returns `answer`. `others` makes the quick
+        function of another kind of robot and keeps it with this in `own_code`; None for what has none.
         """
-        made = update_wrapper(_PUBLIC[len(self.inputs)](self, function), function)
+        made = update_wrapper(_PUBLIC[len(self.inputs)](self, function, others), function)
         if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
             self.plain = made
         return cast(F, made)
 
-    def first_call(self, robot: object, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The quick function of the vectors, which is kept with the robot; `function` for other kinds of robots."""
+    def first_call(self, robot: object, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
+        """The quick function of the vectors, which is kept with the robot; `function` for what has none."""
 
         def long_way(*given: Any) -> Any:
             return function(robot, *(value for value in given if value is not _LATER))
 
         if not isinstance(robot, RobotModel):
-            return long_way
+            return long_way if others is None else others(robot, self.name, long_way) or long_way
         call = self.own_call(robot, long_way) or _QUICK[len(self.inputs)](self, robot, long_way)
         robot.own_code[self.name] = call
         return call
 
 
-def _public_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+def _public_of_one(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
     name = quantity.name
 
     def public(robot: Any, q: Any = _LATER, **options: Any) -> Any:
@@ -293,13 +296,13 @@ def _public_of_one(quantity: Quantity, function: Callable[..., Any]) -> Callable
         try:
             call = robot.own_code[name]
         except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function)
+            call = quantity.first_call(robot, function, others)
         return call(q)
 
     return public
 
 
-def _public_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+def _public_of_two(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
     name = quantity.name
 
     def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
@@ -308,13 +311,13 @@ def _public_of_two(quantity: Quantity, function: Callable[..., Any]) -> Callable
         try:
             call = robot.own_code[name]
         except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function)
+            call = quantity.first_call(robot, function, others)
         return call(q, qd)
 
     return public
 
 
-def _public_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callable[..., Any]:
+def _public_of_three(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
     name = quantity.name
 
     def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
@@ -323,7 +326,7 @@ def _public_of_three(quantity: Quantity, function: Callable[..., Any]) -> Callab
         try:
             call = robot.own_code[name]
         except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function)
+            call = quantity.first_call(robot, function, others)
         return call(q, qd, x)
 
     return public

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +39,7 @@ def recipe_of(quantity: Declared, robot: RobotModel, link: str = "", base: Array
     form = quantity.rows_form(robot, link)
     if form is None:
         return None
-    model: list[Any] = [_rounded(value) if value is robot.parameters else value for value in form.model]
+    model: list[Any] = [rounded_turns(x, ROTATION) if x is robot.parameters else x for x in form.model]
     if base is not None:
         model[_BASE] = base.reshape(1, 12)
     rng = np.random.default_rng(1)
@@ -53,21 +54,26 @@ def recipe_of(quantity: Declared, robot: RobotModel, link: str = "", base: Array
 def code_of(quantity: Declared, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none."""
     key = quantity.name, link, b"" if base is None else base.tobytes()
-    if key not in robot.own_code:
+    return kept_code(robot.own_code, key, lambda: recipe_of(quantity, robot, link, base))
+
+
+def kept_code(kept: dict[Any, Any], key: Any, recipe: Callable[[], Recipe | None]) -> StateCode | None:
+    """Machine code by the `own_code` of a robot, made from a recipe at the first call."""
+    if key not in kept:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
         with _COMPILING:
-            if key not in robot.own_code:
-                recipe = recipe_of(quantity, robot, link, base)
-                robot.own_code[key] = None if recipe is None else state_code(recipe)
-    found: StateCode | None = robot.own_code[key]
+            if key not in kept:
+                made = recipe()
+                kept[key] = None if made is None else state_code(made)
+    found: StateCode | None = kept[key]
     return found
 
 
-def _rounded(parameters: Array) -> Array:
-    """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
-    rounded: Array = parameters.copy()
-    turns = rounded[:, ROTATION : ROTATION + 9]
+def rounded_turns(rows: Array, first: int) -> Array:
+    """Rows with rotations from column `first` on, entries within round-off of 0 or ±1 rounded."""
+    rounded: Array = rows.copy()
+    turns = rounded[:, first : first + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
     return rounded
