@@ -7,10 +7,10 @@ import struct
 from rne_dynamics.straight_line.recipe import Iteration
 
 
-def repetition(iteration: Iteration, inputs: int) -> str:
+def repetition(iteration: Iteration, inputs: int, refused: int) -> str:
     """``i32 @state(a0, …, out)`` that repeats ``@step(a0, x, next)`` and calls ``@answer(x, a0, …, out)`` at the limit.
 
-    What one of the two returns other than 0 is returned at once; too many steps are refused.
+    A step that returns another number than 0, and too many steps refuse the state: `refused` is in what is returned.
     """
     size = len(iteration.start)
     names = [f"%a{k}" for k in range(inputs)]
@@ -18,7 +18,7 @@ def repetition(iteration: Iteration, inputs: int) -> str:
         size=size, longer=size + 1, bytes=8 * size, most=iteration.most, settled=_double(iteration.settled),
         start=", ".join(f"double {_double(x)}" for x in iteration.start.tolist()),
         parameters="".join(f"ptr noalias readonly {name}, " for name in names),
-        inputs="".join(f"ptr {name}, " for name in names),
+        refused=refused, inputs="".join(f"ptr {name}, " for name in names),
     )  # fmt: skip
 
 
@@ -53,9 +53,10 @@ last:
   %result = call i32 @answer(ptr %x, {inputs}ptr %out)
   ret i32 %result
 refused:
-  ret i32 %status
+  %code = or i32 %status, {refused}
+  ret i32 %code
 lost:
-  ret i32 2
+  ret i32 {refused}
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """

@@ -40,7 +40,7 @@ def iterated_text(program: Program, iteration: Iteration, width: int) -> str:
         function_text(program.step, width, "internal i32 @step", "noinline"),
         function_text(program, width, "internal i32 @answer", "noinline"),
     )
-    return "\n".join((*parts, repetition(iteration, len(program.widths) - 1), *_declarations()))
+    return "\n".join((*parts, repetition(iteration, len(program.widths) - 1, REFUSED), *_declarations()))
 
 
 def function_text(program: Program, width: int, head: str, attributes: str = "") -> str:

@@ -22,6 +22,7 @@ from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled
 from rne_dynamics.dynamics.declared.specialised import code_of
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
 
@@ -136,7 +137,7 @@ class Declared:
         out, refused = code.rows(inputs, self.shape(robot))
         return None if refused.any() else out
 
-    def shape(self, robot: RobotModel) -> tuple[int, ...]:
+    def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""
         return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
 
