@@ -45,7 +45,7 @@ from rne_dynamics.dynamics.friction import friction_torque as friction_torque
 from rne_dynamics.dynamics.kinematics.configuration import integrate_configuration as integrate_configuration
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration as random_configuration
 from rne_dynamics.dynamics.kinematics.jacobian import jacobian as jacobian
-from rne_dynamics.dynamics.kinematics.jacobian import jacobian_rate as jacobian_rate
+from rne_dynamics.dynamics.kinematics.jacobian_rate import jacobian_rate as jacobian_rate
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses as LinkPoses
 from rne_dynamics.dynamics.lagrange.lagrange import LagrangeTerms as LagrangeTerms
 from rne_dynamics.dynamics.lagrange.lagrange import lagrange_terms as lagrange_terms

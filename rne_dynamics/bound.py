@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.dispatch import closed_function, own_code
+from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.specialised import code_of
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.compiled import pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled, in_parts
@@ -123,24 +125,26 @@ def bind(
             raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
     if "link" in declared.options and link is None:
         raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
-    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
-    closed = closed_function(robot, quantity)
-    plain = closed or declared.plain
+    mechanism = mechanism_of(robot)
+    closed = None if mechanism is None else CLOSED_QUANTITIES.get(quantity)
 
     def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
-        answer = plain(robot, *inputs, **options)
+        answer = (closed or declared.plain)(robot, *inputs, **options)
         return answer if out is None else filled(np.asarray(answer), out, inputs)
 
-    name = f"bound_{quantity}"
-    code = own_code(robot, declared, link or "", base)
-    open_arm = cast("RobotModel", robot)  # `pack` refuses what is neither that nor a mechanism
+    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `pack` refuses what else is no mechanism
+    arm = pack(open_arm, base_motion=base_motion) if closed is None else np.empty(0)
+    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
+    if mechanism is not None and closed is not None:
+        code = code_of(mechanism, quantity, base)
+    else:
+        code = declared.code(open_arm, link or "", base)
     if code is not None or closed is not None:
-        shape = declared.shape(robot)
         signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
-        long = BOUND_FORMS[len(declared.inputs)](BoundParts(_not_taken, None, shape, long_way, open_arm))
+        made_of = BoundParts(_not_taken, arm, declared.shape(robot), long_way, open_arm)
+        long = BOUND_FORMS[len(declared.inputs)](made_of)
         own = long if code is None else code.bound(name, signature, long)
         return own if declared.parts is None else in_parts(own, declared.parts)
-    arm = pack(open_arm, base_motion=base_motion)
     function = declared.function(open_arm)
     function.prepare()
     call = function.call if link is None else _of_link(function.call, open_arm.link_index(link))

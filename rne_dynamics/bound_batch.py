@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
-from rne_dynamics.dynamics.declared.specialised import recipe_of
 from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
@@ -41,7 +40,7 @@ class BatchFunction:
         self._widths, self._shape = self._declared.widths(robot), self._declared.shape(robot)
         self._base, self._no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
         self._crew = Crew(self.threads)
-        recipe = recipe_of(self._declared, robot) if engine == "straight_line" else None
+        recipe = self._declared.recipe(robot) if engine == "straight_line" else None
         self._code: BatchCode | None = None if recipe is None else batch_code(recipe)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:

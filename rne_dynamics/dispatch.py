@@ -5,9 +5,8 @@ The public API and the packages that serve both kinds (control, simulation, comm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
@@ -23,7 +22,6 @@ from rne_dynamics.closed_chain.mass_matrix import (
     closed_mass_matrix,
     closed_potential_energy,
 )
-from rne_dynamics.closed_chain.specialised import code_of as closed_code
 from rne_dynamics.closed_chain.specialised import own_call
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
@@ -33,7 +31,6 @@ from rne_dynamics.dynamics.composite.mass_matrix import Method as MassMethod
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix as open_mass_matrix
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
-from rne_dynamics.dynamics.declared.specialised import code_of as open_code
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS, Method
 from rne_dynamics.dynamics.forward_dynamics import forward_dynamics as open_forward_dynamics
 from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
@@ -47,36 +44,13 @@ from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.protocol import Robot, not_a_robot
 from rne_dynamics.model.robot import RobotModel
 
-if TYPE_CHECKING:  # beams, mode shapes and LLVM take long to import
-    from rne_dynamics.dynamics.declared.quantity import Declared
+if TYPE_CHECKING:  # beams and mode shapes take long to import
     from rne_dynamics.model.flexible.arm import AnyRobot
-    from rne_dynamics.straight_line.state_code import StateCode
-
-
-def own_code(robot: RigidRobot, quantity: Declared, link: str, base: Array | None) -> StateCode | None:
-    """Machine code of a quantity of one state for the robot alone, see `code_of`; None where there is none."""
-    if isinstance(robot, RobotModel):
-        return open_code(quantity, robot, link, base)
-    return closed_code(robot, quantity.name, base) if isinstance(robot, Mechanism) else None
-
-
-def closed_function(robot: RigidRobot, quantity: str) -> Callable[..., Array] | None:
-    """The function of a quantity of mechanisms if the robot is one."""
-    return _CLOSED.get(quantity) if isinstance(robot, Mechanism) else None
 
 
 def _own_call(robot: object, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
     """The quick function of a mechanism."""
     return own_call(robot, quantity, otherwise) if isinstance(robot, Mechanism) else None
-
-
-_CLOSED: Mapping[str, Callable[..., Array]] = MappingProxyType(
-    {
-        INVERSE_DYNAMICS.name: closed_inverse_dynamics, FORWARD_DYNAMICS.name: closed_forward_dynamics,
-        MASS_MATRIX.name: closed_mass_matrix, BIAS_TORQUE.name: closed_bias_torque,
-        GRAVITY_TORQUE.name: closed_gravity_torque,
-    }
-)  # fmt: skip
 
 
 @partial(INVERSE_DYNAMICS.public, others=_own_call)

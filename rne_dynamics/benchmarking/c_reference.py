@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.benchmarking.contenders import Contender
-from rne_dynamics.dynamics.declared.specialised import recipe_of
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import MissingDependencyError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
@@ -64,7 +63,7 @@ def compiled(robot: RobotModel, quantity: str, folder: Path) -> Callable[..., No
     stem = folder / f"{robot.name}_{quantity}"
     source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
     if not library.exists():
-        recipe = recipe_of(QUANTITIES[quantity], robot)
+        recipe = QUANTITIES[quantity].recipe(robot)
         if recipe is None:
             raise RneDynamicsError(f"{quantity} has no straight-line code")
         source.write_text(c_source(trace(recipe)), encoding="utf-8")

@@ -89,7 +89,7 @@ def load(name: str) -> BenchRobot:
     arm = load_model(source)
     if arm.kind != "arm":
         raise ArgumentError(f"{name} has closed loops or flexible links, which peers do not read: name a robot's URDF")
-    model = assemble(_without_mimics(arm.tree))
+    model = assemble(_without_mimics(arm.tree)).with_own_code()
     if model.n == 0:
         raise ArgumentError(f"{name} has no joint that moves: there is nothing to time")
     return BenchRobot(model, to_urdf(arm) if is_model_file(source) else source.data.decode(source.encoding or "utf-8"))

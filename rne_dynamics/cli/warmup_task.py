@@ -41,7 +41,7 @@ ARM, MECHANISM, FLEXIBLE = "puma560", "pantograph", "flexible_arm"
 
 def library() -> None:
     """Every public function, of one state and of many."""
-    robot = load_urdf(ARM)
+    robot = load_urdf(ARM).with_own_code(False)
     rng = np.random.default_rng(0)
     many = random_configuration(robot, rng, 2)
     of_state: tuple[Callable[..., Any], ...] = (kinetic_energy, momentum, lagrange_terms, reduced_equations)

@@ -79,7 +79,7 @@ def code_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> S
     if quantity not in _QUANTITIES:
         return None
     key = quantity, b"" if base is None else base.tobytes()
-    return kept_code(mechanism.own_code, key, lambda: recipe_of(mechanism, quantity, base))
+    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base))
 
 
 def own_call(mechanism: Mechanism, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:

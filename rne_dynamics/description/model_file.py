@@ -158,7 +158,7 @@ def load_model(
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
     gravity = examination.values.get("gravity", _GRAVITY).value
-    robot = replace(assemble(tree, gravity=gravity), specialised=True)
+    robot = assemble(tree, gravity=gravity).with_own_code()
     whole = examination.mechanism
     if whole is None:
         return robot

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from numpy.typing import ArrayLike
 
@@ -89,7 +88,7 @@ def load_urdf(
         tree = tree.with_payload(payload)
     if lock:
         tree = tree.with_locked(lock)
-    return replace(assemble(tree, base=base, gravity=gravity), specialised=True)
+    return assemble(tree, base=base, gravity=gravity).with_own_code()
 
 
 def accepted(examination: Examination) -> KinematicTree:

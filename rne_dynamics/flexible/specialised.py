@@ -172,7 +172,7 @@ def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
 
 
 def _code_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> StateCode | None:
-    return kept_code(arm.own_code, kernel, lambda: recipe_of(arm, kernel, inputs))
+    return kept_code(arm, (kernel,), lambda: recipe_of(arm, kernel, inputs))
 
 
 def recipe_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> Recipe:

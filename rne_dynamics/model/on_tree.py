@@ -53,6 +53,10 @@ class OnTree(RobotTable):
         """Whether the plain functions compile machine code for this robot alone; as `RobotModel.specialised`."""
         return self.robot.specialised
 
+    def with_own_code(self: _Self, wanted: bool = True) -> _Self:
+        """The same robot, for which the plain functions compile machine code of its own, or do not; as an open arm."""
+        return self.on_tree(self.robot.with_own_code(wanted))
+
     def refusal(self) -> ModelError:
         """The error for what only an open rigid robot can do; it says what to do instead."""
         return ModelError(f"{self._called} {self.name!r} {self._instead}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -54,9 +54,10 @@ class RobotModel(Bodies, RobotTable):
     root_inertia
         Inertia of what is fixed to the base, in the root link's frame; empty for a floating base.
     specialised
-        Whether the plain functions compile machine code for this robot alone, at the first call of each. `load_urdf`
-        sets it. The models made from others (`with_payload`) and by `assemble` do not have it: there may be thousands,
-        and they share the general kernels. `bind` compiles for any robot.
+        Whether the plain functions have machine code of this robot alone, compiled at the first call of each; see
+        `with_own_code`.
+    own_code
+        Functions and machine code for this model, by what they compute; `dynamics/` fills it.
     """
 
     name: str
@@ -64,6 +65,7 @@ class RobotModel(Bodies, RobotTable):
     base: Base
     gravity: Array
     specialised: bool = False
+    own_code: dict[Any, Any] = field(default_factory=dict, init=False)
 
     kind: ClassVar[Literal["arm"]] = "arm"
     posture: ClassVar[None] = None
@@ -80,7 +82,7 @@ class RobotModel(Bodies, RobotTable):
         return cls(**bodies, name=tree.name, tree=tree, base=base, gravity=frozen_array(gravity, (3,), "gravity"))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
         return _from_pickle, (type(self), {**given, "links": dict(self.links)})
 
     @property
@@ -172,11 +174,6 @@ class RobotModel(Bodies, RobotTable):
         """
         return self.pack(self.base_at_rest, checked=True)
 
-    @cached_property
-    def own_code(self) -> dict[Any, Any]:
-        """Machine code and functions for this robot alone, by what they compute; `dynamics/` fills it."""
-        return {}
-
     def pack(self, base: Array, *, checked: bool) -> Array:
         """A new array of the model with a base motion (12,); `checked`: functions look for NaN and infinity."""
         return packed(self, base, checked=checked)
@@ -234,6 +231,14 @@ class RobotModel(Bodies, RobotTable):
     def with_effort_limit(self, limit: ArrayLike) -> RobotModel:
         """The model with other effort limits, N·m or N, shape (n,); `ModelError` for NaN and limits below 0."""
         return replace(self, effort_limit=effort_limits(self.name, self.n, limit))
+
+    def with_own_code(self, wanted: bool = True) -> RobotModel:
+        """The same model, for which the plain functions compile machine code of its own, or do not.
+
+        A robot that was loaded from a file has such code. Models that are made by `assemble`, `with_payload` and their
+        like do not: there may be thousands, and they share the general kernels. `bind` compiles for any robot.
+        """
+        return replace(self, specialised=wanted)
 
     def _with_tree(self, tree: KinematicTree) -> RobotModel:
         return RobotModel.of(tree, base=self.base, gravity=self.gravity)

@@ -114,10 +114,11 @@ def endless(tree: KinematicTree) -> frozenset[str]:
 def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | None = None) -> AnyRobot:
     robot: AnyRobot
     if not names_model_file(source):
-        robot = load_urdf(source, lock=lock)
+        # a payload changes the model under way: nothing may be compiled then
+        robot = load_urdf(source, lock=lock).with_own_code(False)
     else:
         # late: the import takes 0.1 s, which a URDF does not need
         from rne_dynamics.description.model_file import load_model
 
-        robot = load_model(source, lock=lock)
+        robot = load_model(source, lock=lock).with_own_code(False)
     return closed(robot.with_gravity(gravity) if len(gravity) else robot)

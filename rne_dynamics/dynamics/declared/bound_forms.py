@@ -32,7 +32,7 @@ class BoundParts:
     call
         The compiled function, (arm, *inputs, out) to a code.
     arm
-        The robot as one array (`pack`), passed to `call`.
+        The robot as one array (`pack`).
     shape
         Of the output.
     long_way
@@ -42,7 +42,7 @@ class BoundParts:
     """
 
     call: Callable[..., Any]
-    arm: Array | None
+    arm: Array
     shape: tuple[int, ...]
     long_way: Callable[..., Any]
     robot: RobotModel

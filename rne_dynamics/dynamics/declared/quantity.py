@@ -7,24 +7,25 @@ From the declaration come the compiled forms (`forms`), the checked function tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+from functools import partial, update_wrapper
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
+from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, state_arrays
 from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms, either_form
-from rne_dynamics.dynamics.declared.specialised import code_of
+from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, PUBLIC_FORMS, given
+from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, kept_code, recipe_of
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.packed_arm import OK
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
@@ -34,28 +35,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 Engine = Callable[..., Array]
 #: (robot, quantity, long way) to the quick function of a robot of another kind, if there is one.
 Others = Callable[[Any, str, Callable[..., Any]], "Callable[..., Any] | None"]
-
-
-class RowsForm(NamedTuple):
-    """A kernel for rows of states, and its first and its last arguments before the output; see `Declared.rows_form`.
-
-    Parameters
-    ----------
-    kernel
-        The kernel.
-    model
-        Before the states: for most topology, parameters and base motion.
-    loads
-        Between the states and the output.
-    """
-
-    kernel: Compiled
-    model: tuple[Any, ...]
-    loads: tuple[Array, ...] = ()
-
-
-#: Default of an argument that may be given by its name.
-_LATER: Any = object()
 
 
 class Declared:
@@ -109,29 +88,42 @@ class Declared:
         return self.sealed
 
     def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm | None:
-        """A kernel for rows of states and what it reads besides them, of a robot or one of its links; None without one.
-
-        ``kernel(*model, *inputs, *loads, out)`` fills a row of `out` for each state, or, of three parts, ``out[:, b]``,
-        and returns −1 or the number of what moves no inertia, or nothing.
-        """
+        """A kernel for rows of states of a robot, or of one of its links; None for a quantity without one."""
         return None if self._rows is None else self._rows(robot, link)
 
-    def own_call(
-        self, robot: RobotModel, otherwise: Callable[..., Any], link: str = ""
-    ) -> Callable[..., Any] | None:
-        """The robot's own checked function of the inputs; None where there is no machine code for it alone.
+    def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe | None:
+        """What straight-line code is made from; None for a quantity without a kernel for rows of states."""
+        form = self.rows_form(robot, link)
+        output = Output(self.name, self.inputs, self.shape(robot), 0 if self.parts is None else 1)
+        return None if form is None else recipe_of(output, form, robot, base)
 
-        `otherwise` is called with inputs that are not one state in contiguous arrays of finite numbers.
+    def code(self, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
+        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
+        if self.rows_form(robot, link) is None:
+            return None
+        key = self.name, link, b"" if base is None else base.tobytes()
+        return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)))
+
+    def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
+        """The checked function of the vectors by machine code for this robot alone; None where there is none.
+
+        The long way is taken with vectors that are not one state in contiguous arrays of finite numbers.
         """
-        code = code_of(self, robot, link) if robot.specialised else None
+        code = self.code(robot, link) if robot.specialised else None
         if code is None:
             return None
-        call = code.checked(self.name, "", otherwise)
+        call = code.checked(self.name, "", long_way)
         return call if self.parts is None else _in_parts(call, self.parts)
+
+    def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
+        """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
+        call = self.own_call(robot, long_way, link) or long_way
+        robot.own_code[self.name, link] = call
+        return call
 
     def own_rows(self, robot: RobotModel, inputs: tuple[Array, ...], link: str = "") -> Array | None:
         """The outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all."""
-        code = code_of(self, robot, link) if robot.specialised else None
+        code = self.code(robot, link) if robot.specialised else None
         if code is None:
             return None
         out, refused = code.rows(inputs, self.shape(robot))
@@ -245,7 +237,7 @@ class Quantity(Declared):
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
         own = engine in (None, self.compute) and not wrenches and base_motion is None and robot.specialised
-        code = code_of(self, robot) if own else None
+        code = self.code(robot) if own else None
         if code is None:
             out = (engine or self.compute)(robot, base, *rows, loads)
         else:
@@ -270,115 +262,28 @@ class Quantity(Declared):
         All other calls go to `function`, which has the same arguments and returns `answer`. `others` makes the quick
         function of another kind of robot and keeps it with this in `own_code`; None for what has none.
         """
-        made = update_wrapper(_PUBLIC[len(self.inputs)](self, function, others), function)
+        first_call = partial(self.first_call, others=others)
+        made = update_wrapper(PUBLIC_FORMS[len(self.inputs)](self.name, function, first_call), function)
         if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
             self.plain = made
         return cast(F, made)
 
-    def first_call(self, robot: object, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
-        """The quick function of the vectors, which is kept with the robot; `function` for what has none."""
+    def first_call(
+        self, robot: RobotModel, function: Callable[..., Any], others: Others | None = None
+    ) -> Callable[..., Any]:
+        """The function of the vectors alone for a robot, which is kept with it."""
 
-        def long_way(*given: Any) -> Any:
-            return function(robot, *(value for value in given if value is not _LATER))
+        def long_way(*vectors: Any) -> Any:
+            return function(robot, *given(*vectors))
 
-        if not isinstance(robot, RobotModel):
+        if type(robot) is not RobotModel:
             return long_way if others is None else others(robot, self.name, long_way) or long_way
-        call = self.own_call(robot, long_way) or _QUICK[len(self.inputs)](self, robot, long_way)
+        general = GENERAL_FORMS[len(self.inputs)]
+        call = self.own_call(robot, long_way) or general(
+            self.function(robot), robot, self.shape(robot), self.parts, long_way
+        )
         robot.own_code[self.name] = call
         return call
-
-
-def _public_of_one(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
-    name = quantity.name
-
-    def public(robot: Any, q: Any = _LATER, **options: Any) -> Any:
-        if options:
-            return function(robot, *(value for value in (q,) if value is not _LATER), **options)
-        try:
-            call = robot.own_code[name]
-        except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function, others)
-        return call(q)
-
-    return public
-
-
-def _public_of_two(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
-    name = quantity.name
-
-    def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, **options: Any) -> Any:
-        if options:
-            return function(robot, *(value for value in (q, qd) if value is not _LATER), **options)
-        try:
-            call = robot.own_code[name]
-        except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function, others)
-        return call(q, qd)
-
-    return public
-
-
-def _public_of_three(quantity: Quantity, function: Callable[..., Any], others: Others | None) -> Callable[..., Any]:
-    name = quantity.name
-
-    def public(robot: Any, q: Any = _LATER, qd: Any = _LATER, x: Any = _LATER, **options: Any) -> Any:
-        if options:
-            return function(robot, *(value for value in (q, qd, x) if value is not _LATER), **options)
-        try:
-            call = robot.own_code[name]
-        except (AttributeError, KeyError):
-            call = quantity.first_call(robot, function, others)
-        return call(q, qd, x)
-
-    return public
-
-
-def _quick_of_one(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
-
-    def quick(q: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return quick(q)
-        return long_way(q)
-
-    return quick
-
-
-def _quick_of_two(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
-
-    def quick(q: Any, qd: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, qd, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return quick(q, qd)
-        return long_way(q, qd)
-
-    return quick
-
-
-def _quick_of_three(quantity: Quantity, robot: RobotModel, long_way: Callable[..., Any]) -> Callable[..., Any]:
-    sealed, shape, parts, empty = quantity.function(robot), quantity.shape(robot), quantity.parts, np.empty
-
-    def quick(q: Any, qd: Any, x: Any) -> Any:
-        out = empty(shape)
-        try:
-            if sealed.call(robot.packed, q, qd, x, out) == OK:
-                return out if parts is None else parts(out[0], out[1], out[2])
-        except ODD_ARGUMENTS:
-            if sealed.prepare():
-                return quick(q, qd, x)
-        return long_way(q, qd, x)
-
-    return quick
 
 
 def _in_parts(call: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
@@ -389,7 +294,3 @@ def _in_parts(call: Callable[..., Any], parts: Callable[..., Any]) -> Callable[.
         return parts(answer[0], answer[1], answer[2])  # to take it apart by unpacking would take twice as long
 
     return named
-
-
-_PUBLIC = {1: _public_of_one, 2: _public_of_two, 3: _public_of_three}
-_QUICK = {1: _quick_of_one, 2: _quick_of_two, 3: _quick_of_three}

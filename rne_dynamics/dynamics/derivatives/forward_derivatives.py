@@ -4,40 +4,37 @@ Where τ is held, 0 = ∂τ/∂q δq + ∂τ/∂q̇ δq̇ + M δq̈ with the der
 gives (J. Carpentier and N. Mansard, Analytical derivatives of rigid body dynamics algorithms, Robotics: Science and
 Systems 2018), so that ∂q̈/∂q = −M⁻¹ ∂τ/∂q, ∂q̈/∂q̇ = −M⁻¹ ∂τ/∂q̇ and ∂q̈/∂τ = M⁻¹.
 
-M is factored once, as LᵀL from the free ends to the base: then L is zero wherever M is (Featherstone, Rigid Body
-Dynamics Algorithms, section 6.5), and a branched robot costs O(n·depth) for each column. Robots with mimic joints
-couple coordinates across branches; `_elimination_tree` finds what then has to be filled.
+M is factored once (`mass_factor`), so that a branched robot costs O(n·depth) for each column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, quick, state_arrays
+from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared, RowsForm
+from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
+from rne_dynamics.dynamics.derivatives.mass_factor import elimination_tree, factor, solve_rows
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
 from rne_dynamics.model.packed_arm import (
     NO_INERTIA,
     OK,
     topology_of,
 )
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.spatial.cholesky import SINGULAR
 
 
 class ForwardDynamicsDerivatives(NamedTuple):
@@ -61,102 +58,12 @@ class ForwardDynamicsDerivatives(NamedTuple):
 _forward_dynamics, _inverse_derivatives = FORWARD_DYNAMICS.packed, INVERSE_DYNAMICS_DERIVATIVES.packed
 
 
-@helper
-def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
-    """Change the tree `before` so that coordinate `inner` < `outer` lies on the way from `outer` to the base."""
-    while inner >= 0:
-        while before[outer] > inner:
-            outer = before[outer]
-        if before[outer] == inner:
-            return
-        # between `outer` and what came next: which must then lie on the way from `inner`
-        following = before[outer]
-        before[outer] = inner
-        outer, inner = inner, following
-
-
-@helper
-def _elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> None:
-    """The next coordinate towards the base for each of `before` (n,), −1 where there is none.
-
-    Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
-    tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
-    """
-    for k in range(before.shape[0]):
-        before[k] = -1
-    for i in range(topology.shape[0]):
-        iv = topology[i, VELOCITY_INDEX]
-        last = iv + (5 if topology[i, KIND] == FLOATING else 0)
-        for k in range(iv, last):
-            _couple(before, k, k + 1)
-        j = topology[i, PARENT]
-        while j >= 0:
-            jv = topology[j, VELOCITY_INDEX]
-            if jv < iv:
-                _couple(before, jv + (5 if topology[j, KIND] == FLOATING else 0), iv)
-            elif jv > iv:  # joint j mimics a later one
-                _couple(before, last, jv)
-            j = topology[j, PARENT]
-
-
-@helper
-def _factor(M: Array, before: NDArray[np.int64]) -> int:
-    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite."""
-    n = M.shape[0]
-    size = np.empty(n)
-    for k in range(n):
-        size[k] = M[k, k]
-    for k in range(n - 1, -1, -1):
-        if not M[k, k] > SINGULAR * size[k]:
-            return k
-        root = np.sqrt(M[k, k])
-        M[k, k] = root
-        i = before[k]
-        while i >= 0:
-            M[k, i] /= root
-            i = before[i]
-        i = before[k]
-        while i >= 0:
-            j = i
-            while j >= 0:
-                M[i, j] -= M[k, i] * M[k, j]
-                j = before[j]
-            i = before[i]
-    return -1
-
-
-@helper
-def _solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
-    """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
-    n = L.shape[0]
-    for i in range(n - 1, -1, -1):
-        s = 1.0 / L[i, i]
-        for c in range(n):
-            X[i, c] *= s
-        j = before[i]
-        while j >= 0:
-            s = L[i, j]
-            for c in range(n):
-                X[j, c] -= s * X[i, c]
-            j = before[j]
-    for i in range(n):
-        j = before[i]
-        while j >= 0:
-            s = L[i, j]
-            for c in range(n):
-                X[i, c] -= s * X[j, c]
-            j = before[j]
-        s = 1.0 / L[i, i]
-        for c in range(n):
-            X[i, c] *= s
-
-
 @kernel
 def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
     """Turn ∂τ/∂q, ∂τ/∂q̇, M of `out` (3, B, n, n) into ∂q̈/∂q, ∂q̈/∂q̇, M⁻¹; −1, or a coordinate without inertia."""
     n = out.shape[2]
     before = np.empty(n, np.int64)
-    _elimination_tree(topology, before)
+    elimination_tree(topology, before)
     L = np.empty((n, n))
     for b in range(out.shape[1]):
         for i in range(n):
@@ -165,11 +72,11 @@ def accelerations_from_efforts(topology: NDArray[np.int64], out: Array) -> int:
                 out[0, b, i, k] = -out[0, b, i, k]
                 out[1, b, i, k] = -out[1, b, i, k]
                 out[2, b, i, k] = 1.0 if i == k else 0.0
-        singular = _factor(L, before)
+        singular = factor(L, before)
         if singular >= 0:
             return singular
         for part in range(3):
-            _solve_rows(L, before, out[part, b])
+            solve_rows(L, before, out[part, b])
     return -1
 
 
@@ -233,20 +140,14 @@ def forward_dynamics_derivatives(
     """
     if wrenches is None and base_motion is None:
         try:
-            call = robot.own_code["forward_dynamics_derivatives"]
-        except (AttributeError, KeyError):
-            call = _first_call(robot)
+            call = robot.own_code["forward_dynamics_derivatives", ""]
+        except KeyError:
+            call = FORWARD_DYNAMICS_DERIVATIVES.kept_call(robot, partial(_checked, robot))
+        except AttributeError:
+            check_open_arm(robot)
+            raise
         return cast("ForwardDynamicsDerivatives", call(q, qd, tau))
     return _checked(robot, q, qd, tau, wrenches, base_motion)
-
-
-def _first_call(robot: RobotModel) -> Callable[..., Any]:
-    long_way = partial(_checked, robot)
-    if not isinstance(robot, RobotModel):
-        return long_way
-    call = FORWARD_DYNAMICS_DERIVATIVES.own_call(robot, long_way) or long_way
-    robot.own_code["forward_dynamics_derivatives"] = call
-    return call
 
 
 def _checked(

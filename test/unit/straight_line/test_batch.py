@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from support.arms import chain, gripper, slider
 from support.errors import relative_error
-from support.robots import robot as load
+from support.robots import robot as named
 
 import rne_dynamics as rne
 from rne_dynamics.description.share import shipped_robots
@@ -17,7 +15,9 @@ from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.inertia import Inertia
 from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
-from rne_dynamics.straight_line.machine_code import loaded, object_code, processor
+from rne_dynamics.straight_line.batch_code import runner
+from rne_dynamics.straight_line.batch_ir import module_text
+from rne_dynamics.straight_line.machine_code import load, object_code, processor
 from rne_dynamics.straight_line.trace import trace
 
 CASES = (
@@ -43,7 +43,7 @@ def terms_size(robot, quantity, rows):
 
 @pytest.mark.parametrize(("name", "base", "quantity"), CASES)
 def test_answers_are_the_plain_functions(name, base, quantity):
-    robot = load(name, base)
+    robot = named(name, base)
     f = rne.bind_batch(robot, quantity)
     assert f.engine == ("general" if processor() is None else "straight_line")
     rows = states(robot, quantity, 203)
@@ -62,7 +62,7 @@ def test_joints_that_follow_others_and_prismatic_ones(engine, quantity):
 
 @pytest.mark.parametrize("engine", ["straight_line", "general"])
 def test_any_number_of_rows_one_by_one_or_together(engine):
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
     rows = states(robot, "inverse_dynamics", 40)
     whole = f(*rows)
@@ -74,7 +74,7 @@ def test_any_number_of_rows_one_by_one_or_together(engine):
 
 @pytest.mark.parametrize("engine", ["straight_line", "general"])
 def test_the_answer_does_not_depend_on_the_number_of_threads(engine):
-    robot = load("puma560")
+    robot = named("puma560")
     rows = states(robot, "forward_dynamics", 5003)
     answers = [rne.bind_batch(robot, "forward_dynamics", engine=engine, threads=k)(*rows) for k in (1, 2, 5)]
     assert np.array_equal(answers[0], answers[1])
@@ -82,7 +82,7 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(engine):
 
 
 def test_what_lies_behind_the_last_row_is_left_alone():
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics")
     rows = states(robot, "inverse_dynamics", 11)
     room = np.full((13, robot.n), 7.0)
@@ -96,7 +96,7 @@ def test_what_lies_behind_the_last_row_is_left_alone():
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("argument", [0, 1, 2])
 def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics", engine=engine)
     rows = states(robot, "inverse_dynamics", 20)
     rows[argument][13, 4] = bad
@@ -106,7 +106,7 @@ def test_what_is_not_finite_is_refused_by_name(engine, bad, argument):
 
 
 def test_an_input_that_no_result_needs_is_still_checked():
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "gravity_torque")
     q = np.zeros((9, robot.n))
     q[8, 0] = np.nan  # the first axis is vertical: gravity does not depend on it
@@ -115,7 +115,7 @@ def test_an_input_that_no_result_needs_is_still_checked():
 
 
 def test_very_large_angles_are_computed_too():
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "gravity_torque")
     q = states(robot, "gravity_torque", 30)[0]
     q[[3, 17], 1] = 1e12, -4e15
@@ -168,17 +168,18 @@ def test_every_width_of_vectors(width):
     target = processor()
     if target is None or width > target.width:
         pytest.skip("not on this processor")
-    robot = load("puma560")
-    code = loaded(object_code(trace(robot, "inverse_dynamics"), replace(target, width=width)), target, 3)
+    robot = named("puma560")
+    text = module_text(trace(QUANTITIES["inverse_dynamics"].recipe(robot)), width)
+    addresses, _keep = load(object_code(text, target), target, ("run",), {})
     rows = states(robot, "inverse_dynamics", 11)
     out, refused = np.empty((11, robot.n)), np.full(11, 7, np.uint8)
-    code.run(11, *(array.ctypes.data for array in (*rows, out, refused)))
+    runner(addresses["run"], 3)(11, *(array.ctypes.data for array in (*rows, out, refused)))
     assert not refused.any()
     assert relative_error(out, rne.inverse_dynamics(robot, *rows)) < 1e-13
 
 
 def test_arguments_are_converted_like_everywhere():
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "gravity_torque")
     q = states(robot, "gravity_torque", 24)[0]
     expected = f(q)
@@ -191,7 +192,7 @@ def test_arguments_are_converted_like_everywhere():
 
 
 def test_arguments_of_a_wrong_kind_are_named():
-    robot = load("puma560")
+    robot = named("puma560")
     f = rne.bind_batch(robot, "inverse_dynamics")
     q, qd, qdd = states(robot, "inverse_dynamics", 9)
     for arguments, out, words in (
@@ -211,7 +212,7 @@ def test_arguments_of_a_wrong_kind_are_named():
 
 
 def test_bind_batch_refuses_what_it_does_not_know():
-    robot = load("puma560")
+    robot = named("puma560")
     with pytest.raises(ArgumentError, match="robot is a str; batches are computed for a RobotModel"):
         rne.bind_batch("puma560", "mass_matrix")  # type: ignore[arg-type]
     for arguments, options, words in (
@@ -226,7 +227,7 @@ def test_bind_batch_refuses_what_it_does_not_know():
 
 
 def test_bind_has_the_batches_too():
-    robot = load("puma560")
+    robot = named("puma560")
     rows = states(robot, "inverse_dynamics", 5)
     f = rne.bind(robot, "inverse_dynamics", batch="general", threads=1)
     assert (f.engine, f.threads) == ("general", 1)

@@ -25,7 +25,7 @@ COMPILER = shutil.which("cc") or shutil.which("gcc")
 def test_compiled_text_agrees(quantity, tmp_path):
     for robot in (gripper(), load("hextilt_flying_arm_5.urdf", "floating")):
         source, library = tmp_path / f"{robot.name}.c", tmp_path / f"{robot.name}.so"
-        source.write_text(c_source(trace(robot, quantity), "evaluate"))
+        source.write_text(c_source(trace(QUANTITIES[quantity].recipe(robot)), "evaluate"))
         options = ["-O0", "-Wall", "-Wno-unused-variable", "-Werror", "-shared", "-fPIC"]
         subprocess.run([COMPILER, *options, "-o", library, source, "-lm"], check=True)
         rng = np.random.default_rng(0)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from rne_dynamics.straight_line.batch_code import runner
+from rne_dynamics.straight_line.batch_ir import module_text
 from rne_dynamics.straight_line.graph import Graph
-from rne_dynamics.straight_line.machine_code import loaded, object_code, processor
+from rne_dynamics.straight_line.machine_code import load, object_code, processor
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE
 from rne_dynamics.straight_line.symbol import Symbol
 from rne_dynamics.straight_line.trace import Program
@@ -20,15 +22,18 @@ def sin_cos():
     graph = Graph()
     x = Symbol(graph, graph.input(0, 1.0))
     results = tuple(x.of(name).node for name in ("sin", "cos"))
-    code = loaded(object_code(Program(graph, (1,), results, True), TARGET), TARGET, 1)
+    text = module_text(Program(graph, (1,), results, True), TARGET.width)
+    addresses, memory = load(object_code(text, TARGET), TARGET, ("run",), {})
+    run = runner(addresses["run"], 1)
 
     def call(angles):
         angles = np.ascontiguousarray(angles, dtype=np.float64)
         out, refused = np.empty((angles.size, 2)), np.empty(angles.size, np.uint8)
-        code.run(angles.size, angles.ctypes.data, out.ctypes.data, refused.ctypes.data)
+        run(angles.size, angles.ctypes.data, out.ctypes.data, refused.ctypes.data)
         return out.T, refused.astype(bool)
 
-    return call
+    yield call
+    del memory
 
 
 def angles() -> np.ndarray:

@@ -15,7 +15,11 @@ from support.arms import chain
 from support.errors import relative_error
 
 import rne_dynamics as rne
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.straight_line import machine_code, store
+from rne_dynamics.straight_line.batch_code import BATCH
+from rne_dynamics.straight_line.batch_ir import module_text
+from rne_dynamics.straight_line.state_code import STATE
 from rne_dynamics.straight_line.trace import trace
 
 pytestmark = pytest.mark.skipif(machine_code.processor() is None, reason="nothing is compiled here")
@@ -30,6 +34,10 @@ def folder(tmp_path, monkeypatch):
 def keep_in(folder, monkeypatch) -> None:
     monkeypatch.setattr(store, "folders", lambda: (folder,))
     monkeypatch.setattr(store, "target", lambda: folder)
+
+
+def recipe(robot, quantity: str = "inverse_dynamics"):
+    return QUANTITIES[quantity].recipe(robot)
 
 
 def check(robot) -> None:
@@ -66,7 +74,8 @@ def test_a_file_that_is_not_what_was_written_is_compiled_again(folder, harm):
 
 
 def test_code_that_computes_something_else_is_not_used(folder, monkeypatch):
-    other = machine_code.object_code(trace(chain(2, rotor=1.0), "inverse_dynamics"), machine_code.processor())
+    target = machine_code.processor()
+    other = machine_code.object_code(module_text(trace(recipe(chain(2, rotor=1.0))), target.width), target)
     monkeypatch.setattr(machine_code, "object_code", lambda *_: other)
     with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
         f = rne.bind_batch(chain(2), "inverse_dynamics")
@@ -90,13 +99,14 @@ def test_another_processor_or_other_numbers_are_another_file(folder):
     robot = chain(2)
     payload = rne.with_payload(robot, rne.Payload("link2", 1.0))
     keys = {
-        machine_code.key(robot, "inverse_dynamics", target),
-        machine_code.key(robot, "bias_torque", target),
-        machine_code.key(payload, "inverse_dynamics", target),
-        machine_code.key(robot, "inverse_dynamics", replace(target, name="another")),
-        machine_code.key(robot, "inverse_dynamics", replace(target, features="+fma")),
+        machine_code.key(recipe(robot, "inverse_dynamics"), BATCH, target),
+        machine_code.key(recipe(robot, "inverse_dynamics"), STATE, target),
+        machine_code.key(recipe(robot, "bias_torque"), BATCH, target),
+        machine_code.key(recipe(payload, "inverse_dynamics"), BATCH, target),
+        machine_code.key(recipe(robot, "inverse_dynamics"), BATCH, replace(target, name="another")),
+        machine_code.key(recipe(robot, "inverse_dynamics"), BATCH, replace(target, features="+fma")),
     }
-    assert len(keys) == 5
+    assert len(keys) == 6
 
 
 def test_the_key_covers_all_sources_that_the_code_is_made_of():

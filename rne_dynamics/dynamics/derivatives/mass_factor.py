@@ -1,0 +1,105 @@
+"""The mass matrix factored as LᵀL from the free ends to the base, for solving with many right sides.
+
+L is zero wherever M is (R. Featherstone, Rigid Body Dynamics Algorithms, section 6.5). Robots with mimic joints couple
+coordinates across branches; `elimination_tree` finds what then has to be filled.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, PARENT, VELOCITY_INDEX
+from rne_dynamics.spatial.cholesky import SINGULAR
+
+
+@helper
+def _couple(before: NDArray[np.int64], inner: int, outer: int) -> None:
+    """Change the tree `before` so that coordinate `inner` < `outer` lies on the way from `outer` to the base."""
+    while inner >= 0:
+        while before[outer] > inner:
+            outer = before[outer]
+        if before[outer] == inner:
+            return
+        # between `outer` and what came next: which must then lie on the way from `inner`
+        following = before[outer]
+        before[outer] = inner
+        outer, inner = inner, following
+
+
+@helper
+def elimination_tree(topology: NDArray[np.int64], before: NDArray[np.int64]) -> None:
+    """The next coordinate towards the base for each of `before` (n,), −1 where there is none.
+
+    Coordinates that M couples lie on one way to the base, and so do those that elimination couples (the elimination
+    tree of sparse Cholesky). It is the kinematic tree, unless mimic joints tie branches together.
+    """
+    for k in range(before.shape[0]):
+        before[k] = -1
+    for i in range(topology.shape[0]):
+        iv = topology[i, VELOCITY_INDEX]
+        last = iv + (5 if topology[i, KIND] == FLOATING else 0)
+        for k in range(iv, last):
+            _couple(before, k, k + 1)
+        j = topology[i, PARENT]
+        while j >= 0:
+            jv = topology[j, VELOCITY_INDEX]
+            if jv < iv:
+                _couple(before, jv + (5 if topology[j, KIND] == FLOATING else 0), iv)
+            elif jv > iv:  # joint j mimics a later one
+                _couple(before, last, jv)
+            j = topology[j, PARENT]
+
+
+@helper
+def factor(M: Array, before: NDArray[np.int64]) -> int:
+    """L of M = LᵀL in place of M's lower half; −1, or a coordinate at which M is not positive definite."""
+    n = M.shape[0]
+    size = np.empty(n)
+    for k in range(n):
+        size[k] = M[k, k]
+    for k in range(n - 1, -1, -1):
+        if not M[k, k] > SINGULAR * size[k]:
+            return k
+        root = np.sqrt(M[k, k])
+        M[k, k] = root
+        i = before[k]
+        while i >= 0:
+            M[k, i] /= root
+            i = before[i]
+        i = before[k]
+        while i >= 0:
+            j = i
+            while j >= 0:
+                M[i, j] -= M[k, i] * M[k, j]
+                j = before[j]
+            i = before[i]
+    return -1
+
+
+@helper
+def solve_rows(L: Array, before: NDArray[np.int64], X: Array) -> None:
+    """X ← (LᵀL)⁻¹ X, all columns of X (n, n) at once, row by row."""
+    n = L.shape[0]
+    for i in range(n - 1, -1, -1):
+        s = 1.0 / L[i, i]
+        for c in range(n):
+            X[i, c] *= s
+        j = before[i]
+        while j >= 0:
+            s = L[i, j]
+            for c in range(n):
+                X[j, c] -= s * X[i, c]
+            j = before[j]
+    for i in range(n):
+        j = before[i]
+        while j >= 0:
+            s = L[i, j]
+            for c in range(n):
+                X[i, c] -= s * X[j, c]
+            j = before[j]
+        s = 1.0 / L[i, i]
+        for c in range(n):
+            X[i, c] *= s

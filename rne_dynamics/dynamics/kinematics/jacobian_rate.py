@@ -1,0 +1,151 @@
+"""The time derivative of the Jacobian of a link."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.compiling.views import shaped
+from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.forms import N
+from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
+from rne_dynamics.dynamics.kinematics.kinematics import POSITION, ROTATION
+from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import FLOATING, KIND, MULTIPLIER, PARENT, PRISMATIC, VELOCITY_INDEX
+from rne_dynamics.model.packed_arm import (
+    FRAME_POSITION,
+    OK,
+    OVERLAPPING,
+    link_bodies_of,
+    link_frames_of,
+    parameters_of,
+    refusal,
+    shared,
+    topology_of,
+    work_part,
+)
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.spatial.pairs import motion_at, pair_at
+from rne_dynamics.spatial.rows import matrix_at, slice_vector, vector_at
+from rne_dynamics.spatial.vector import (
+    add,
+    column,
+    cross,
+    rotate,
+    subtract,
+)
+
+_work_of = work_part(WORK_COLUMNS)
+
+
+@in_place_helper
+def _rate_rows(
+    topology: NDArray[np.int64],
+    parameters: Array,
+    body: int,
+    point: Array,
+    q: Array,
+    qd: Array,
+    J: Array,
+    work: Array,
+) -> None:
+    for b in range(q.shape[0]):
+        J[b] = 0.0
+        body_motions_kernel(topology, parameters, q[b], qd[b], work)
+        r = rotate(matrix_at(work, body, ROTATION), slice_vector(point, 0))
+        target = add(vector_at(work, body, POSITION), r)
+        target_rate, _ = motion_at(pair_at(work, body, VELOCITY), r)
+        i = body
+        while i >= 0:
+            R = matrix_at(work, i, ROTATION)
+            v, w = pair_at(work, i, VELOCITY)
+            arm = subtract(target, vector_at(work, i, POSITION))
+            arm_rate = subtract(target_rate, v)
+            iv = topology[i, VELOCITY_INDEX]
+            kind = topology[i, KIND]
+            # an axis fixed in the body turns with it: ė = ω × e
+            for k in range(3):
+                if kind != FLOATING and k != 2:
+                    continue
+                e = column(R, k)
+                turn = cross(w, e)
+                s = 1.0 if kind == FLOATING else parameters[i, MULTIPLIER]
+                if kind == FLOATING or kind == PRISMATIC:
+                    add_column(J[b], iv + k if kind == FLOATING else iv, s, turn, (0.0, 0.0, 0.0))
+                if kind != PRISMATIC:
+                    swing = add(cross(turn, arm), cross(e, arm_rate))
+                    add_column(J[b], iv + 3 + k if kind == FLOATING else iv, s, swing, turn)
+            i = topology[i, PARENT]
+
+
+@kernel
+def jacobian_rate_batch(
+    topology: NDArray[np.int64], parameters: Array, body: int, point: Array, q: Array, qd: Array, J: Array
+) -> None:
+    """Time derivatives of the Jacobians at a point fixed in a body; shapes as for `jacobian_batch`."""
+    work = np.empty((topology.shape[0], WORK_COLUMNS))
+    _rate_rows(topology, parameters, body, point, q, qd, J, work)
+
+
+@in_place_kernel
+def jacobian_rate_packed(arm: Array, link: int, q: Array, qd: Array, J: Array) -> int:
+    """`jacobian_packed` for the Jacobian's time derivative."""
+    code = refusal(arm, q, qd, qd)
+    if code == OK:
+        code = refusal_of_link(arm, link, J)
+    if code != OK:
+        return code
+    if shared(J, arm, q, qd, qd):
+        return OVERLAPPING
+    topology, parameters, body = topology_of(arm), parameters_of(arm), link_bodies_of(arm)[link]
+    if body < 0:
+        J[:, :] = 0.0
+    else:
+        rows, rates, out = shaped(q, (1, q.shape[0])), shaped(qd, (1, J.shape[1])), shaped(J, (1, 6, J.shape[1]))
+        point = link_frames_of(arm)[link, FRAME_POSITION:]
+        _rate_rows(topology, parameters, body, point, rows, rates, out, _work_of(arm))
+    return OK
+
+
+def jacobian_rate(robot: RobotModel, q: ArrayLike, qd: ArrayLike, link: str) -> Array:
+    """Time derivative of `jacobian`: the link's acceleration is J q̈ + J̇ q̇; shape (…, 6, n).
+
+    Parameters and errors as for `jacobian`, with velocities `qd` of shape (…, n).
+    """
+    try:
+        call = robot.own_code["jacobian_rate", link]
+    except KeyError:
+        call = JACOBIAN_RATE.kept_call(robot, partial(_jacobian_rate, robot, link), link)
+    except AttributeError:
+        check_open_arm(robot)
+        raise
+    return cast("Array", call(q, qd))
+
+
+def _jacobian_rate(robot: RobotModel, link: str, q: ArrayLike, qd: ArrayLike) -> Array:
+    frame = robot.link(link)
+    J = np.empty((6, robot.n))
+    index = robot.link_index(link)
+    if not robot.specialised and quick(JACOBIAN_RATE.sealed, robot.packed, index, q, qd, J):
+        return J
+    lead, (positions, velocities) = state_arrays(robot, q=q, qd=qd)
+    own = JACOBIAN_RATE.own_rows(robot, (positions, velocities), link)
+    if own is not None:
+        return own.reshape((*lead, 6, robot.n))
+    J = np.zeros((positions.shape[0], 6, robot.n))
+    if frame.body >= 0:
+        jacobian_rate_batch(robot.topology, robot.parameters, frame.body, frame.position, positions, velocities, J)
+    return J.reshape((*lead, 6, robot.n))
+
+
+JACOBIAN_RATE = Declared(
+    "jacobian_rate", ("q", "qd"), (6, N), jacobian_rate_packed, jacobian_rate, ("link",),
+    sealed=Sealed(jacobian_rate_packed, 1, 0, 1, 1, 2), rows=partial(rows_form, jacobian_rate_batch),
+)  # fmt: skip

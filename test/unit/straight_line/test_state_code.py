@@ -1,0 +1,303 @@
+"""Machine code for one state behind its own entry: what the entry takes, what it leaves to Python, what it keeps."""
+
+from __future__ import annotations
+
+import gc
+import inspect
+import os
+import subprocess
+import sys
+import weakref
+from types import MappingProxyType
+
+import numpy as np
+import pytest
+from support.arms import chain, gripper, slider
+from support.errors import relative_error
+from support.robots import robot as named
+
+import rne_dynamics as rne
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.straight_line import entry, machine_code, state_code
+from rne_dynamics.straight_line.machine_code import processor
+
+pytestmark = pytest.mark.skipif(processor() is None or entry.addresses() is None, reason="no machine code here")
+TRACED = sorted(name for name, quantity in QUANTITIES.items() if name != "forward_kinematics")
+PUMA = named("puma560")
+
+
+class Odd(list):
+    """What an entry leaves to Python, seen from there."""
+
+    def __call__(self, *arguments, **given):
+        self.append((arguments, given))
+        return "python"
+
+
+def vectors(robot, quantity, seed=0):
+    rng = np.random.default_rng(seed)
+    q = rne.random_configuration(robot, rng)
+    return [q if name == "q" else rng.normal(size=robot.n) for name in QUANTITIES[quantity].inputs]
+
+
+def link(robot, quantity):
+    return robot.link_names[-1] if "jacobian" in quantity else ""
+
+
+@pytest.fixture
+def odd():
+    return Odd()
+
+
+@pytest.fixture
+def bound(odd):
+    return QUANTITIES["inverse_dynamics"].code(PUMA).bound("f", "f(q, qd, qdd, out=None)\n--\n\nWhat it does.", odd)
+
+
+@pytest.mark.parametrize("quantity", TRACED)
+@pytest.mark.parametrize("make", [gripper, slider, lambda: named("hextilt_flying_arm_5.urdf", "floating")])
+def test_mimic_prismatic_and_floating_joints(make, quantity):
+    robot = make()
+    f = rne.bind(robot, quantity, link=link(robot, quantity) or None)
+    assert QUANTITIES[quantity].code(robot, link(robot, quantity)) is not None
+    for seed in range(3):
+        given = vectors(robot, quantity, seed)
+        expected = getattr(rne, quantity)(robot, *given, *filter(None, [link(robot, quantity)]))
+        assert relative_error(np.array(f(*given)), np.array(expected)) < 1e-12
+
+
+def test_the_entry_takes_one_state_in_arrays(bound, odd):
+    given, out = vectors(PUMA, "inverse_dynamics"), np.empty(6)
+    answer = bound(*given)
+    assert type(answer) is np.ndarray
+    assert answer.flags.owndata
+    assert bound(*given, out=out) is out
+    assert bound(*given, out) is out
+    assert np.array_equal(out, answer)
+    for x in given:
+        x.flags.writeable = False
+    assert np.array_equal(bound(*given), answer)
+    assert not odd
+
+
+def strided(x):
+    return np.repeat(x, 2)[::2]
+
+
+def unaligned(x):
+    return np.frombuffer(b"0" + x.tobytes(), np.uint8)[1:].view(np.float64)
+
+
+class Array(np.ndarray):
+    """Not exactly an array."""
+
+
+@pytest.mark.parametrize(
+    "strange",
+    [
+        list, strided, unaligned, np.float32, lambda x: x.astype(">f8"), lambda x: x[None], lambda x: x[:5],
+        lambda x: np.append(x, 0.0), lambda x: x[0], lambda x: x.view(Array), lambda x: np.array(x[0]), lambda _: None,
+        lambda x: x.astype(np.int64), np.ma.array,
+    ],
+    ids=["list", "strided", "unaligned", "float32", "big-endian", "two dimensions", "short", "long", "number",
+         "subclass", "no dimension", "None", "integers", "masked"],
+)  # fmt: skip
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_anything_else_is_left_to_python_as_it_is(bound, odd, strange, place):
+    given = vectors(PUMA, "inverse_dynamics")
+    given[place] = strange(given[place])
+    assert bound(*given) == "python"
+    ((arguments, named_ones),) = odd
+    assert all(x is y for x, y in zip(arguments, given, strict=True))
+    assert named_ones == {}
+
+
+def test_other_numbers_of_arguments_and_other_names_are_left_to_python(bound, odd):
+    q, qd, qdd = vectors(PUMA, "inverse_dynamics")
+    out = np.empty(6)
+    calls = [((), {}), ((q,), {}), ((q, qd), {}), ((q, qd, qdd, out, out), {}), ((q, qd, qdd), {"into": out}),
+             ((q, qd), {"qdd": qdd}), ((q, qd, qdd, out), {"out": out}), ((q, qd), {"out": out}),
+             ((q, qd, qdd), {"out": out, "more": 1})]  # fmt: skip
+    for arguments, given in calls:
+        assert bound(*arguments, **given) == "python"
+    assert [(len(a), sorted(g)) for a, g in odd] == [(len(a), sorted(g)) for a, g in calls]
+
+
+def test_outputs_that_cannot_be_filled_are_left_to_python(bound, odd):
+    given = vectors(PUMA, "inverse_dynamics")
+    memory = np.zeros(30)
+    readonly = np.zeros(6)
+    readonly.flags.writeable = False
+    outs = [np.empty(5), np.empty((6, 1)), np.empty(6, np.float32), memory[::2][:6], readonly, [0.0] * 6, None]
+    given[1] = memory[6:12]
+    outs += [memory[1:7], memory[6:12], memory[11:17]]
+    for out in outs:
+        assert bound(*given, out=out) == "python"
+    assert len(odd) == len(outs)
+    assert not readonly.any()
+    for out in (memory[:6], memory[12:18]):  # next to it
+        assert bound(*given, out=out) is out
+
+
+def test_what_is_not_finite_passes_the_bound_entry_alone(bound, odd):
+    checked = QUANTITIES["inverse_dynamics"].code(PUMA).checked("g", "", odd)
+    for bad in (np.nan, np.inf, -np.inf):
+        for place in range(3):
+            given = vectors(PUMA, "inverse_dynamics")
+            given[place][2] = bad
+            assert np.isnan(bound(*given)).any()
+            assert checked(*given) == "python"
+    assert len(odd) == 9
+
+
+def test_large_angles_are_left_to_python(bound, odd):
+    given = vectors(PUMA, "inverse_dynamics")
+    given[0][3] = 2.0**30
+    assert bound(*given) is not None
+    assert not odd
+    given[0][3] = 2.0**31
+    assert bound(*given) == "python"
+    expected = rne.inverse_dynamics(PUMA.with_own_code(False), *given)
+    assert relative_error(rne.inverse_dynamics(PUMA, *given), expected) < 1e-12
+    assert relative_error(rne.bind(PUMA, "inverse_dynamics")(*given), expected) < 1e-12
+
+
+def test_an_exception_from_python_passes_through(odd):
+    def fails(*arguments):
+        raise KeyError("the reason")
+
+    f = QUANTITIES["inverse_dynamics"].code(PUMA).bound("f", "", fails)
+    with pytest.raises(KeyError, match="the reason"):
+        f(1.0)
+
+
+def test_rows_that_the_code_refuses_are_computed_by_the_kernel():
+    robot = named("puma560")
+    given = [np.stack([v, 0.5 * v, v]) for v in vectors(robot, "forward_dynamics")]
+    given[0][1, 4] = 3e10
+    for quantity in ("forward_dynamics", "inverse_dynamics_derivatives", "forward_dynamics_derivatives", "mass_matrix"):
+        rows = given[: len(QUANTITIES[quantity].inputs)]
+        found, expected = (
+            np.array(getattr(rne, quantity)(x, *rows)) for x in (robot, robot.with_own_code(False))
+        )  # fmt: skip
+        assert found.shape == expected.shape
+        assert relative_error(found, expected) < 1e-12
+
+
+def test_a_joint_without_inertia_is_refused_by_name():
+    robot = rne.load_urdf("puma560")
+    robot.parameters.flags.writeable = True
+    robot.parameters[-1, 12:] = 0.0
+    for f in (rne.forward_dynamics, rne.forward_dynamics_derivatives):
+        with pytest.raises(SingularInertiaError, match="moves no inertia of its own"):
+            f(robot, *vectors(robot, "forward_dynamics"))
+
+
+def test_a_robot_too_large_has_none_and_works():
+    robot = chain(60).with_own_code()
+    given = vectors(robot, "mass_matrix")
+    assert QUANTITIES["mass_matrix"].code(robot) is None
+    assert relative_error(rne.mass_matrix(robot, *given), rne.mass_matrix(chain(60), *given)) == 0.0
+    assert rne.bind(robot, "mass_matrix")(*given).shape == (60, 60)
+
+
+def test_models_made_from_others_share_the_general_kernels():
+    robot = named("puma560")
+    assert robot.specialised
+    for other in (
+        robot.with_gravity((0.0, 0.0, -1.6)), robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)),
+        robot.with_lock({"joint6": 0.3}), chain(2), robot.with_own_code(False),
+    ):  # fmt: skip
+        rne.mass_matrix(other, np.zeros(other.n))
+        assert not any(isinstance(key, tuple) for key in other.own_code)
+    assert robot.with_payload(rne.Payload(robot.link_names[-1], 1.0)).with_own_code().specialised
+
+
+def test_the_memory_of_a_robot_and_its_functions_is_freed():
+    robot = rne.load_urdf("puma560")
+    f = rne.bind(robot, "gravity_torque")
+    rne.gravity_torque(robot, np.zeros(6))
+    left = weakref.ref(robot)
+    del robot
+    gc.collect()
+    assert f(np.zeros(6)).shape == (6,)
+    del f
+    gc.collect()
+    assert left() is None
+
+
+def test_a_million_calls_leave_nothing_behind(bound):
+    given, out = vectors(PUMA, "inverse_dynamics"), np.empty(6)
+    counts = [sys.getrefcount(x) for x in (*given, out)]
+    for _ in range(1000):
+        bound(*given)
+        bound(*given, out=out)
+        bound(*given, out)
+        bound(1.0)
+    assert [sys.getrefcount(x) for x in (*given, out)] == counts
+
+
+def test_help_and_signature(bound):
+    assert str(inspect.signature(bound)) == "(q, qd, qdd, out=None)"
+    assert bound.__doc__ == "What it does."
+    assert rne.bind(PUMA, "mass_matrix").__name__ == "bound_mass_matrix"
+
+
+@pytest.mark.parametrize("missing", ["processor", "addresses"])
+def test_without_machine_code_the_general_kernels_serve(missing, monkeypatch):
+    place = machine_code if missing == "processor" else entry
+    monkeypatch.setattr(place, missing, lambda: None)
+    robot = rne.load_urdf("puma560")
+    given = vectors(robot, "inverse_dynamics")
+    expected = rne.inverse_dynamics(PUMA, *given)
+    assert QUANTITIES["inverse_dynamics"].code(robot) is None
+    assert relative_error(rne.inverse_dynamics(robot, *given), expected) < 1e-13
+    assert relative_error(rne.bind(robot, "inverse_dynamics")(*given), expected) < 1e-13
+
+
+def test_objects_laid_out_otherwise_are_not_read(monkeypatch):
+    found = entry.addresses.__wrapped__
+    assert isinstance(found(), MappingProxyType)
+    for field in ("DATA", "SHAPE", "FLAGS", "DTYPE", "DIMENSIONS"):
+        with monkeypatch.context() as patch:
+            patch.setattr(entry.entry_ir, field, 16 if field != "DATA" else 24)
+            assert found() is None, field
+    with monkeypatch.context() as patch:
+        patch.setattr(entry.sysconfig, "get_config_var", lambda name: name == "Py_GIL_DISABLED")
+        assert found() is None
+
+
+def test_code_that_computes_something_else_is_not_used(monkeypatch):
+    right = QUANTITIES["inverse_dynamics"].recipe(chain(2, rotor=1.0))
+    wrong = QUANTITIES["inverse_dynamics"].recipe(chain(2))
+    monkeypatch.setattr(machine_code.store, "load", lambda _: None)
+    monkeypatch.setattr(machine_code.store, "save", lambda *_: None)
+    text = state_code.STATE.text(machine_code.trace(wrong), wrong, processor().width)
+    made = machine_code.object_code(text, processor())
+    monkeypatch.setattr(machine_code, "object_code", lambda *_: made)
+    with pytest.warns(RuntimeWarning, match="of robot 'chain2' differs from its kernel"):
+        assert state_code.state_code(right) is None
+
+
+def test_a_first_answer_needs_no_general_kernel(tmp_path):
+    program = (
+        "import numpy as np, rne_dynamics as rne\n"
+        "robot = rne.load_urdf('puma560')\n"
+        "from rne_dynamics.compiling.progress import watch_compiling\n"
+        "compiled = []\n"
+        "with watch_compiling(compiled.append):\n"
+        "    q, qd, qdd = np.zeros((3, 6))\n"
+        "    rne.inverse_dynamics(robot, q, qd, qdd)\n"
+        "    rne.forward_dynamics(robot, q.tolist(), qd, np.zeros((7, 6)))\n"
+        "    rne.forward_dynamics_derivatives(robot, q, qd, qdd)\n"
+        "    rne.jacobian(robot, q, robot.link_names[-1])\n"
+        "    rne.bind(robot, 'mass_matrix')(q)\n"
+        "print(sorted({x.kernel for x in compiled if x.kernel}))\n"
+    )
+    cold = {"NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, **cold},
+    )  # fmt: skip
+    assert done.stdout.strip() in ("[]", "['dynamics.declared.arguments._all_finite']")
