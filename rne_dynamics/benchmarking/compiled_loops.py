@@ -55,7 +55,7 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
 
 
 def _ours(robot: BenchRobot, rows: Rows) -> Contender:
-    arm = compiled.pack(robot.model)
+    arm = compiled.pack(robot.model, own_code=["inverse_dynamics"])
     tau: Array = np.empty(rows.qdd.shape)
     names = {"loop": loop, "arm": arm, "q": rows.q, "qd": rows.qd, "qdd": rows.qdd, "tau": tau}
 

@@ -73,6 +73,11 @@ def routine(function: F) -> F:
     return function if _njit is None else _part(function, forceinline=False)
 
 
+def in_place_routine(function: F) -> F:
+    """As `routine`, for functions that allocate no arrays (`in_place_kernel`)."""
+    return function if _njit is None else _part(function, _nrt=False, forceinline=False)
+
+
 def in_place_helper(function: F) -> F:
     """As `helper`, for long functions that allocate no arrays (`in_place_kernel`)."""
     return function if _njit is None else _part(function, _nrt=False)

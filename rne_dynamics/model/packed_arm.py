@@ -7,11 +7,12 @@ float64, behind a head of integers with their places. The array is opaque to cal
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import PROCESS, process
 from rne_dynamics.compiling.jit import helper
 from rne_dynamics.compiling.views import Slot, number, overlaps, part
 from rne_dynamics.errors import ModelError
@@ -21,12 +22,18 @@ from rne_dynamics.spatial.columns import columns
 
 Array = NDArray[np.float64]
 
-# the head: a mark that the array is a model, its length, sizes, two switches, and where each part begins
+#: Quantities of which an array may have the address of machine code for the robot alone.
+WITH_OWN_CODE = (
+    "inverse_dynamics", "forward_dynamics", "mass_matrix", "bias_torque", "gravity_torque", "coriolis_matrix",
+    "regressor", "inverse_dynamics_derivatives", "integrate_configuration",
+)  # fmt: skip
+# the head: a mark that the array is a model, its length, sizes, two switches, where each part begins, and addresses
 (
     _MARK, _SIZE, COORDINATES, POSITIONS, BODIES, _ROWS, AXES, LINKS, CHECKED, MIMIC,
-    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _MASS, _EFFORTS, _HEAD,
-) = columns(*(1,) * 21)  # fmt: skip
-_IS_PACKED = np.int64(0x52_4E_45_41_52_4D_31)
+    _TOPOLOGY, _PARAMETERS, _BASE, _REST, _FIRST, _LINK_BODIES, _LINK_FRAMES, _WORK, _AXES, _MASS, _EFFORTS,
+    _PROCESS, _CODE, _HEAD,
+) = columns(*(1,) * 22, len(WITH_OWN_CODE))  # fmt: skip
+_IS_PACKED = np.int64(0x52_4E_45_41_52_4D_32)
 
 #: Columns of work memory: a row for each body and one more, and a row for each joint axis.
 ROOM, AXES_ROOM = 96, 32
@@ -99,6 +106,14 @@ def packed(robot: Bodies, base: Array, *, checked: bool) -> Array:
     return np.concatenate([head.view(np.float64), *parts.values()])
 
 
+def put_own_code(arm: Array, addresses: Mapping[str, int]) -> None:
+    """Put addresses of machine code for the robot alone, by quantity, into an array; used in this process only."""
+    head = arm.view(np.int64)
+    head[_PROCESS] = PROCESS
+    for quantity, address in addresses.items():
+        head[_CODE + WITH_OWN_CODE.index(quantity)] = address
+
+
 def base_view(arm: Array) -> Array:
     """The base motion (12,) in `arm`, to be written to."""
     start = int(arm.view(np.int64)[_BASE])
@@ -125,6 +140,12 @@ def _fitting(columns: int, room: int) -> int:
 def head_of(arm: Array, slot: int) -> int:
     """A number of the head: `COORDINATES`, `POSITIONS`, `BODIES`, `LINKS`, `CHECKED`, `MIMIC`."""
     return number(arm, slot)
+
+
+@helper
+def own_code(arm: Array, place: int) -> int:
+    """Address of the machine code for the robot alone, of that number in `WITH_OWN_CODE`; 0 where there is none."""
+    return number(arm, _CODE + place) if place >= 0 and number(arm, _PROCESS) == process() else 0
 
 
 @helper

@@ -15,7 +15,8 @@ from rne_dynamics.straight_line import entry
 from rne_dynamics.straight_line.entry_ir import declarations, entry_text
 from rne_dynamics.straight_line.machine_code import Form, Loaded, c_function, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.state_ir import NOT_FINITE, REFUSED, VALID, iterated_text, rows_text, state_text
+from rne_dynamics.straight_line.state_ir import iterated_text, rows_text, state_text
+from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED, VALID
 from rne_dynamics.straight_line.trace import Program
 
 #: What an entry does not let pass: one that checks its inputs, and one that does not.

@@ -13,11 +13,9 @@ from rne_dynamics.straight_line.node_writer import NodeWriter
 from rne_dynamics.straight_line.recipe import Iteration
 from rne_dynamics.straight_line.repetition import repetition
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
+from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED
 from rne_dynamics.straight_line.trace import Program
 
-#: What the function returns, as a sum: all inputs finite and every decision as in the sample; a number that is not
-#: finite; a comparison with another outcome, or an angle too large for the sines. Then its outputs are not valid.
-VALID, NOT_FINITE, REFUSED = 0, 1, 2
 #: Most angles whose sines share a register.
 _ANGLES = 4
 

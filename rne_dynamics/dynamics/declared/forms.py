@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, threaded_kernel
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, in_place_routine, threaded_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, Workspace
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
@@ -21,16 +22,19 @@ from rne_dynamics.model.packed_arm import (
     NO_INERTIA,
     OK,
     OVERLAPPING,
+    WITH_OWN_CODE,
     WRONG_SHAPE,
     base_of,
     head_of,
     no_loads_of,
+    own_code,
     parameters_of,
     refusal,
     refusal_of_position,
     shared,
     topology_of,
 )
+from rne_dynamics.straight_line.status import REFUSED
 
 Compiled = Callable[..., Any]
 
@@ -75,6 +79,8 @@ class _Parts(NamedTuple):
         Its scratch memory.
     named
         Gives a function the quantity's name.
+    own
+        Its number in `WITH_OWN_CODE`, −1 for none.
     """
 
     kernel: Compiled
@@ -83,6 +89,7 @@ class _Parts(NamedTuple):
     fits: Compiled
     work: Workspace
     named: Callable[[Compiled], Compiled]
+    own: int
 
 
 def compiled_forms(
@@ -121,7 +128,8 @@ def compiled_forms(
         function.__qualname__ = function.__name__ = f"{name}_{function.__name__}"
         return function
 
-    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), work, named))
+    own = WITH_OWN_CODE.index(name) if name in WITH_OWN_CODE else -1
+    return _FORMS[inputs](_Parts(kernel, fails, apart, helper(named(_fits(output))), work, named, own))
 
 
 def _fits(output: Shape) -> Compiled:
@@ -141,7 +149,13 @@ def _fits(output: Shape) -> Compiled:
 
 
 def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, (work_of, new_work), named = parts
+    kernel, _, _, fits, (work_of, new_work), named, own = parts
+
+    @in_place_routine
+    @named
+    def general(array: Array, q: Array, out: Array) -> None:
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        kernel(arm, q, out)
 
     def packed(array: Array, q: Array, out: Array) -> int:
         code = refusal_of_position(array, q)
@@ -151,8 +165,10 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
             return WRONG_SHAPE
         if shared(out, array, q, q, q):
             return OVERLAPPING
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
-        kernel(arm, q, out)
+        address = own_code(array, own)
+        if address != 0 and call(address, (q, out)) & REFUSED == 0:
+            return OK
+        general(array, q, out)
         return OK
 
     @in_place_helper
@@ -170,7 +186,13 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
 
 
 def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, _, _, fits, (work_of, new_work), named = parts
+    kernel, _, _, fits, (work_of, new_work), named, own = parts
+
+    @in_place_routine
+    @named
+    def general(array: Array, q: Array, qd: Array, out: Array) -> None:
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        kernel(arm, q, qd, out)
 
     def packed(array: Array, q: Array, qd: Array, out: Array) -> int:
         code = refusal(array, q, qd, qd)
@@ -180,8 +202,10 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
             return WRONG_SHAPE
         if shared(out, array, q, qd, qd):
             return OVERLAPPING
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
-        kernel(arm, q, qd, out)
+        address = own_code(array, own)
+        if address != 0 and call(address, (q, qd, out)) & REFUSED == 0:
+            return OK
+        general(array, q, qd, out)
         return OK
 
     @in_place_helper
@@ -201,13 +225,21 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
 
 
 def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
-    kernel, fails, apart, fits, (work_of, new_work), named = parts
+    kernel, fails, apart, fits, (work_of, new_work), named, own = parts
 
     def succeeds(arm: Arm, q: Array, qd: Array, x: Array, out: Array) -> int:
         kernel(arm, q, qd, x, out)
         return -1
 
     one = kernel if fails else in_place_helper(named(succeeds))
+
+    @in_place_routine
+    @named
+    def general(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
+        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
+        if apart:
+            return OK if one(arm, q, qd, x, (out[0], out[1], out[2])) < 0 else NO_INERTIA
+        return OK if one(arm, q, qd, x, out) < 0 else NO_INERTIA
 
     def packed(array: Array, q: Array, qd: Array, x: Array, out: Array) -> int:
         code = refusal(array, q, qd, x)
@@ -217,10 +249,10 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
             return WRONG_SHAPE
         if shared(out, array, q, qd, x):
             return OVERLAPPING
-        arm = Arm(topology_of(array), parameters_of(array), base_of(array), no_loads_of(array), work_of(array))
-        if apart:
-            return OK if one(arm, q, qd, x, (out[0], out[1], out[2])) < 0 else NO_INERTIA
-        return OK if one(arm, q, qd, x, out) < 0 else NO_INERTIA
+        address = own_code(array, own)
+        if address != 0 and call(address, (q, qd, x, out)) & REFUSED == 0:
+            return OK
+        return int(general(array, q, qd, x, out))
 
     @in_place_helper
     @named

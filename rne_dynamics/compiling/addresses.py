@@ -1,0 +1,63 @@
+"""Calls of machine code by its address, from compiled code."""
+
+from __future__ import annotations
+
+import ctypes
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from rne_dynamics.compiling.jit import COMPILED
+
+#: A number that no other process has: addresses beside another number are not of this process. A forked process has
+#: the memory, and so the number, of its parent.
+PROCESS = secrets.randbits(62) | 1
+
+if COMPILED:
+    import llvmlite.binding as llvm
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic as _intrinsic
+
+    intrinsic: Any = _intrinsic  # numba's type says that such a function never returns
+    _MEMORY, _SYMBOL = ctypes.c_int64(PROCESS), "rne_dynamics_process"
+    llvm.add_symbol(_SYMBOL, ctypes.addressof(_MEMORY))
+
+    def _process(_context: Any) -> Any:
+        def generate(_target: Any, builder: Any, _signature: Any, _arguments: Any) -> Any:
+            module = builder.module
+            where = module.globals.get(_SYMBOL) or ir.GlobalVariable(module, ir.IntType(64), _SYMBOL)
+            return builder.load(where)
+
+        return types.int64(), generate
+
+    #: `process()`: the `PROCESS` of the process that runs it, not of the one that compiled it.
+    process: Callable[[], int] = intrinsic(_process)
+
+    def _call(_context: Any, address: Any, arrays: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            pointer = ir.IntType(8).as_pointer()
+            kinds = list(signature.args[1])
+            values = [builder.extract_value(arguments[1], k) for k in range(len(kinds))]
+            data = [
+                builder.bitcast(context.make_array(kind)(context, builder, value).data, pointer)
+                for kind, value in zip(kinds, values, strict=True)
+            ]
+            function = ir.FunctionType(ir.IntType(32), [pointer] * len(kinds)).as_pointer()
+            return builder.call(builder.inttoptr(arguments[0], function), data)
+
+        return types.int32(address, arrays), generate
+
+    #: `call(address, arrays)`: the status that a function of pointers to the arrays' memory returns.
+    call: Callable[[int, tuple[Any, ...]], int] = intrinsic(_call)
+
+else:
+
+    def process() -> int:
+        """The `PROCESS` of the process that runs it."""
+        return PROCESS
+
+    def call(address: int, arrays: tuple[Any, ...]) -> int:
+        """The status that a function of pointers to the arrays' memory returns."""
+        function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(address)
+        return int(function(*(array.ctypes.data for array in arrays)))
