@@ -20,6 +20,7 @@ from rne_dynamics.closed_chain.branch_free import (
     closed_posture,
 )
 from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.ordering import sparse_order
 from rne_dynamics.closed_chain.packed import Packed, pack, workspace
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.dynamics.declared.arguments import state_arrays
@@ -132,8 +133,8 @@ def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) ->
         return None
     start, here, there, straight = found
     declared, rng, actuated = _QUANTITIES[quantity], np.random.default_rng(2), mechanism.actuated
-    packed = _rounded(pack(mechanism))
-    on_the_way = there + 1e-3 * packed.column_scale * rng.normal(size=len(there))
+    on_the_way = there + 1e-3 * pack(mechanism).column_scale * rng.normal(size=len(there))
+    packed = sparse_order(_rounded(pack(mechanism)), on_the_way)
     return Recipe(
         quantity,
         mechanism.name,
