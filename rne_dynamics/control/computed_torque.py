@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
@@ -21,10 +22,49 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
+from rne_dynamics.straight_line.status import REFUSED
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
 GAIN_P, GAIN_D, GAIN_I, VISCOUS, FORWARD, BACKWARD, SCALE, STEEPNESS, TABLE_ROWS = range(9)
+
+
+@in_place_helper
+def put_correction(
+    table: Array, q: Array, qd: Array, reference: Reference, integral: Array, correction: Array
+) -> None:
+    """The acceleration that feedback asks for, (n,); `table` as in `ComputedTorque`."""
+    for j in range(qd.shape[0]):
+        correction[j] = (
+            table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
+            + table[GAIN_I, j] * integral[j]
+        )  # fmt: skip
+
+
+@in_place_helper
+def put_friction(table: Array, qd: Array, reference: Reference, terms: Array) -> None:
+    """`TorqueTerms` in the rows of `terms` after the four of `rigid_terms_kernel`: friction before feedback."""
+    for j in range(qd.shape[0]):
+        terms[4, j] = terms[3, j]
+        smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
+        coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
+        terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
+
+
+@in_place_routine
+def own_torque_terms(
+    code: int, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array,
+    correction: Array,
+) -> bool:  # fmt: skip
+    """`computed_torque_terms` by machine code for the model alone, at this address; False where it refuses the state.
+
+    `correction` (n,) is memory.
+    """
+    put_correction(table, q, qd, reference, integral, correction)
+    if call(code, (q, qd, reference.qdd, correction, terms)) & REFUSED != 0:
+        return False
+    put_friction(table, qd, reference, terms)
+    return True
 
 
 @helper
@@ -36,19 +76,10 @@ def computed_torque_terms(
 
     `table` as in `ComputedTorque`, the others as in the dynamics.
     """
-    n = qd.shape[0]
-    correction = np.empty(n)
-    for j in range(n):
-        correction[j] = (
-            table[GAIN_P, j] * (reference.q[j] - q[j]) + table[GAIN_D, j] * (reference.qd[j] - qd[j])
-            + table[GAIN_I, j] * integral[j]
-        )  # fmt: skip
+    correction = np.empty(qd.shape[0])
+    put_correction(table, q, qd, reference, integral, correction)
     rigid_terms_kernel(topology, parameters, base, q, qd, reference.qdd, correction, terms)
-    for j in range(n):
-        terms[4, j] = terms[3, j]
-        smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
-        coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
-        terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
+    put_friction(table, qd, reference, terms)
 
 
 @kernel

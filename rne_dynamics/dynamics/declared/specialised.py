@@ -56,7 +56,7 @@ class Output(NamedTuple):
 
 def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | None) -> Recipe:
     """What straight-line code is made from, for a base at rest or of this motion (12,), and no loads."""
-    model: list[Any] = [rounded_turns(x, ROTATION) if x is robot.parameters else x for x in form.model]
+    model: list[Any] = [rounded(value) if value is robot.parameters else value for value in form.model]
     if base is not None:
         model[_BASE] = base.reshape(1, 12)
     rng = np.random.default_rng(1)
@@ -80,10 +80,15 @@ def kept_code(
     return found
 
 
+def rounded(parameters: Array) -> Array:
+    """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
+    return rounded_turns(parameters, ROTATION)
+
+
 def rounded_turns(rows: Array, first: int) -> Array:
     """Rows with rotations from column `first` on, their entries within round-off of 0 or ±1 rounded."""
-    rounded: Array = rows.copy()
-    turns = rounded[:, first : first + 9]
+    changed: Array = rows.copy()
+    turns = changed[:, first : first + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
-    return rounded
+    return changed

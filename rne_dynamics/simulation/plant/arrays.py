@@ -19,6 +19,31 @@ VISCOUS, FORWARD, BACKWARD, LOWER, UPPER, EFFORT = range(6)
 JOINT_COLUMNS = 6
 
 
+class OwnCode(NamedTuple):
+    """Addresses of machine code for one arm, for a base at rest and no loads; each is 0 where there is none.
+
+    Parameters
+    ----------
+    forward
+        Forward dynamics: (q, qd, tau, qdd).
+    response
+        (q, qd, out): M, M⁻¹ and bias torque into the rows of `out`, (2 n + 1, n).
+    viscous_rate
+        (q, out): `viscous_rate` into `out`, (1,).
+    terms
+        Of the controller's model: (q, qd, desired, correction, out), `rigid_terms_kernel` into `out`, (4, n).
+    """
+
+    forward: int
+    response: int
+    viscous_rate: int
+    terms: int
+
+
+#: Where there is no machine code.
+NO_CODE = OwnCode(0, 0, 0, 0)
+
+
 class PlantArrays(NamedTuple):
     """A plant during one step.
 
@@ -40,6 +65,8 @@ class PlantArrays(NamedTuple):
         Of a mechanism that is stepped in its actuated joints; None otherwise.
     flex
         Of an arm with flexible links, whose kernels' q and q̇ are z = [q, δ] and ż; None otherwise.
+    code
+        Of an open arm whose base is at rest, without loads.
     """
 
     topology: NDArray[np.int64]
@@ -51,3 +78,4 @@ class PlantArrays(NamedTuple):
     wrenches: Array
     loops: Loops | None
     flex: Flex | None
+    code: OwnCode

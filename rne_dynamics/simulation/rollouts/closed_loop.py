@@ -11,18 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, threaded_kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, routine, threaded_kernel
 from rne_dynamics.control import computed_torque as rows
-from rne_dynamics.control.computed_torque import computed_torque_terms
+from rne_dynamics.control.computed_torque import computed_torque_terms, own_torque_terms
 from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
 from rne_dynamics.control.integral import integral_kernel
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.rigid_terms import gravity_only_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import EFFORT, PlantArrays
-from rne_dynamics.simulation.stepping.events import step_with_events
+from rne_dynamics.simulation.plant.arrays import EFFORT, OwnCode, PlantArrays
+from rne_dynamics.simulation.stepping.events import smooth_step, step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
+from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of, piece_of
 from rne_dynamics.spatial.arrays import copy_into
 
 # status of a sample
@@ -119,7 +120,7 @@ class Course(NamedTuple):
     terms: Array
 
 
-@helper
+@in_place_helper
 def _row(rows: Array, s: int) -> int:
     return s if rows.shape[0] > 1 else 0
 
@@ -127,12 +128,14 @@ def _row(rows: Array, s: int) -> int:
 @helper
 def law_terms(
     laws: LawRows, s: int, table: Array, q: Array, qd: Array, reference: Array, integral: Array, none: Array,
-    terms: Array,
+    terms: Array, code: int,
 ) -> None:  # fmt: skip
-    """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n)."""
+    """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n); row 5 of `terms` is memory."""
+    aim = Reference(reference[0], reference[1], reference[2])
+    if code != 0 and own_torque_terms(code, table, q, qd, aim, integral, terms, terms[5]):
+        return
     parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
     if laws.kind == COMPUTED_TORQUE:
-        aim = Reference(reference[0], reference[1], reference[2])
         computed_torque_terms(laws.topology, parameters, base, table, q, qd, aim, integral, terms)
         return
     scale, steepness = laws.compensation[_row(laws.compensation, s)]
@@ -156,26 +159,17 @@ def _tabulate(laws: LawRows, s: int, table: Array) -> None:
         table[rows.SCALE, j], table[rows.STEEPNESS, j] = laws.compensation[_row(laws.compensation, s)]
 
 
-@helper
-def plant_step(
-    plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
-    qd_new: Array,
-) -> int:  # fmt: skip
-    """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
-    plant = PlantArrays(
+@in_place_helper
+def _plant(plants: PlantRows, s: int, none: Array, code: OwnCode) -> PlantArrays:
+    return PlantArrays(
         plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None,
+        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
     )  # fmt: skip
-    left = clock.dt
-    if clock.semi_implicit:
-        copy_into(q_new, q)
-        copy_into(qd_new, qd)
-    else:
-        left = step_with_events(plant, q, qd, effort, clock.dt, q_new, qd_new)
-        if left < 0.0:
-            return NOT_DETERMINED
-    if left > 0.0 and not semi_implicit_step(plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new):
-        return NOT_DETERMINED
+
+
+@in_place_helper
+def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
+    """Make the new state the present one if it is finite."""
     for k in range(q.shape[0]):
         if not np.isfinite(q_new[k]):
             return NOT_FINITE
@@ -187,20 +181,55 @@ def plant_step(
     return DONE
 
 
+@in_place_routine
+def smooth_plant_step(
+    plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
+    qd_new: Array, code: OwnCode, memory: Memory, piece: Piece,
+) -> int:  # fmt: skip
+    """`plant_step` where there is nothing but smooth motion; −1 where there is more, and nothing has changed."""
+    plant = _plant(plants, s, none, code)
+    if clock.semi_implicit or not smooth_step(plant, memory, piece, q, qd, effort, clock.dt, q_new, qd_new):
+        return -1
+    return _taken_over(q, qd, q_new, qd_new)
+
+
+@routine
+def plant_step(
+    plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
+    qd_new: Array, code: OwnCode,
+) -> int:  # fmt: skip
+    """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
+    plant = _plant(plants, s, none, code)
+    left = clock.dt
+    if clock.semi_implicit:
+        copy_into(q_new, q)
+        copy_into(qd_new, qd)
+    else:
+        left = step_with_events(plant, q, qd, effort, clock.dt, q_new, qd_new)
+        if left < 0.0:
+            return NOT_DETERMINED
+    if left > 0.0 and not semi_implicit_step(plant, q_new.copy(), qd_new.copy(), effort, left, q_new, qd_new):
+        return NOT_DETERMINED
+    return _taken_over(q, qd, q_new, qd_new)
+
+
 @threaded_kernel
 def closed_loops(
-    plants: PlantRows, laws: LawRows, clock: Clock, references: Array, course: Course, samples_from: int,
-    samples_to: int, cycles_from: int, cycles_to: int,
+    plants: PlantRows, laws: LawRows, code: OwnCode, clock: Clock, references: Array, course: Course,
+    samples_from: int, samples_to: int, cycles_from: int, cycles_to: int,
 ) -> None:  # fmt: skip
     """Some cycles of some samples; failed samples are skipped.
 
+    `code` is of all arms and of all laws, where they are equal but for starts, stops and gains.
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
     n = references.shape[2]
     none, passive = np.zeros((0, 6)), np.zeros(n)
-    terms, table, error, effort = np.empty((5, n)), np.empty((rows.TABLE_ROWS, n)), np.empty(n), np.empty(n)
+    terms, table, error, effort = np.empty((6, n)), np.empty((rows.TABLE_ROWS, n)), np.empty(n), np.empty(n)
     cut = np.empty(n, dtype=np.bool_)
-    q_new, qd_new = np.empty(course.q.shape[1]), np.empty(n)
+    nq = course.q.shape[1]
+    q_new, qd_new = np.empty(nq), np.empty(n)
+    memory, piece = memory_of(plants.topology.shape[0], nq, n), piece_of(nq, n)
     for s in range(samples_from, samples_to):
         q, qd, integral = course.q[s], course.qd[s], course.integral[s]
         asked, sums = course.asked[s], course.sums[s]
@@ -211,7 +240,7 @@ def closed_loops(
             if course.status[s] != DONE:
                 break
             reference = references[cycle]
-            law_terms(laws, s, table, q, qd, reference, integral, passive, terms)
+            law_terms(laws, s, table, q, qd, reference, integral, passive, terms, code.terms)
             for j in range(n):
                 asked[j] = terms[0, j] + terms[1, j] + terms[2, j] + terms[3, j] + terms[4, j]
                 limit = limits[j, EFFORT]
@@ -235,7 +264,11 @@ def closed_loops(
             if cycle == clock.cycles:
                 break
             for step in range(clock.substeps):
-                status = plant_step(plants, s, none, q, qd, effort, clock, q_new, qd_new)
+                status = smooth_plant_step(
+                    plants, s, none, q, qd, effort, clock, q_new, qd_new, code, memory, piece
+                )  # fmt: skip
+                if status < 0:
+                    status = plant_step(plants, s, none, q, qd, effort, clock, q_new, qd_new, code)
                 if status != DONE:
                     course.status[s], course.at[s, 0], course.at[s, 1] = status, cycle, step
                     break

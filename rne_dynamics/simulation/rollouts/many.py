@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.errors import ArgumentError, SimulationError, SingularInertiaError
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH
+from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts import closed_loop
@@ -129,6 +129,7 @@ class ManyRollouts:
 def run_many(
     plant: ArmPlant,
     samples: Samples,
+    code: OwnCode,
     references: Array,
     clock: Clock,
     *,
@@ -142,7 +143,7 @@ def run_many(
     messages = [""] * samples.count
     for s, why in faults(samples, plant.positions, plant.stops).items():
         now.status[s], messages[s] = closed_loop.REFUSED, why
-    _run(samples, references, clock, now, _threads(threads), progress)
+    _run(samples, code, references, clock, now, _threads(threads), progress)
     for s in np.flatnonzero(now.status > closed_loop.REFUSED).tolist():
         now.status[s], messages[s] = _why(plant, samples, clock, now, s)
     return _results(plant, samples, references, clock, now, messages, rows)
@@ -157,13 +158,14 @@ def _threads(asked: int | None) -> int:
 
 
 def _run(
-    samples: Samples, references: Array, clock: Clock, now: Course, threads: int, progress: Callable[[int], None] | None
-) -> None:
+    samples: Samples, code: OwnCode, references: Array, clock: Clock, now: Course, threads: int,
+    progress: Callable[[int], None] | None,
+) -> None:  # fmt: skip
     size = max(1, _CYCLES // (clock.cycles + 1))
 
     def part(begin: int) -> int:
         end = min(begin + size, samples.count)
-        closed_loops(samples.plants, samples.laws, clock, references, now, begin, end, 0, clock.cycles + 1)
+        closed_loops(samples.plants, samples.laws, code, clock, references, now, begin, end, 0, clock.cycles + 1)
         return end - begin
 
     finished, pool = 0, ThreadPoolExecutor(threads, "rollouts")
@@ -186,7 +188,7 @@ def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -
     base = plants.base[s if len(plants.base) > 1 else 0]
     parameters = frozen(plants.parameters[s if len(plants.parameters) > 1 else 0])
     joints = frozen(plants.joints[s if len(plants.joints) > 1 else 0])
-    one = replace(plant, robot=replace(samples.robot, parameters=parameters, gravity=-base[6:9]))
+    one = replace(plant, robot=replace(samples.robot, parameters=parameters, gravity=-base[6:9], specialised=False))
     try:
         effort = checked_effort(one, now.asked[s])
         limit = joints[:, EFFORT]

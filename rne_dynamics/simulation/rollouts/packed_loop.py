@@ -16,6 +16,8 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.simulation.plant.arrays import OwnCode
+from rne_dynamics.simulation.plant.own_code import own_code
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import coordinates_of
 from rne_dynamics.simulation.rollouts.closed_loop import (
@@ -64,6 +66,21 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
         shared(plant.joints),
     )  # fmt: skip
     return PackedLoop(robot, model, plants, law_rows(controller, model))
+
+
+def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows) -> OwnCode:
+    """Machine code for samples of a loop: that of its arm and model, as far as the samples do not change them."""
+    own = own_code(packed.robot, packed.plants.joints[0], packed.model)
+    here, law = packed.plants, packed.laws
+    same_arm = _equal((plants.parameters, here.parameters), (plants.base, here.base))
+    same_joints = same_arm and _equal((plants.joints, here.joints))
+    same_model = law.kind == COMPUTED_TORQUE and _equal((laws.parameters, law.parameters), (laws.base, law.base))
+    chosen = same_arm, same_arm, same_joints, same_model
+    return OwnCode(*(address if same else 0 for address, same in zip(own, chosen, strict=True)))
+
+
+def _equal(*pairs: tuple[Array, Array]) -> bool:
+    return all(a is b or np.array_equal(a, b) for a, b in pairs)
 
 
 def law_rows(controller: ComputedTorque | PdGravity, robot: RobotModel) -> LawRows:

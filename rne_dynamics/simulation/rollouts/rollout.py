@@ -20,7 +20,7 @@ from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Course, closed_loops
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
-from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, packed_loop
+from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
 from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
@@ -146,9 +146,11 @@ class Rollout(Rebuilt):
             )  # fmt: skip
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
+        plants, laws = self._packed.plants, self._packed.laws
+        code = own_code_of(self._packed, plants, laws)
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
-            closed_loops(self._packed.plants, self._packed.laws, clock, self.references, now, 0, 1, begin, end)
+            closed_loops(plants, laws, code, clock, self.references, now, 0, 1, begin, end)
             if now.status[0] != DONE:
                 self._refuse(now)
             if progress is not None:
@@ -210,7 +212,8 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        return run_many(self.plant, samples, self.references, clock, threads=threads, progress=progress)
+        code = own_code_of(self._packed, samples.plants, samples.laws)
+        return run_many(self.plant, samples, code, self.references, clock, threads=threads, progress=progress)
 
     def _refuse(self, now: Course) -> None:
         """Raise for a run that failed: its last step, repeated from Python, raises the error."""

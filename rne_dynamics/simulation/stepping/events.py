@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import BACKWARD, FORWARD, LOWER, UPPER, PlantArrays
 from rne_dynamics.simulation.plant.base_course import base_at
@@ -20,9 +20,17 @@ from rne_dynamics.simulation.stepping.contact import (
     rubs,
     states_of_joints,
 )
-from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of
+from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of, piece_of
 from rne_dynamics.simulation.stepping.runge_kutta import runge_kutta
-from rne_dynamics.simulation.stepping.stiffness import FAST, SLOW, inverse_needed, too_stiff
+from rne_dynamics.simulation.stepping.stiffness import (
+    FAST,
+    SLOW,
+    STIFF,
+    damped,
+    inverse_needed,
+    open_viscous_rate,
+    too_stiff,
+)
 from rne_dynamics.spatial.arrays import copy_into
 
 # an event is found when its time is known to this part of the step, or the joint is past it by no more than this
@@ -52,7 +60,9 @@ def step_with_events(
     copy_into(q_new, q)
     copy_into(qd_new, qd)
     memory, A = memory_of(plant.topology.shape[0], q.shape[0], n), np.empty((n, n))
-    piece = Piece(q.copy(), qd.copy(), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
+    piece = piece_of(q.shape[0], n)
+    copy_into(piece.q, q)
+    copy_into(piece.qd, qd)
     left = dt
     for number in range(4 * n + 8):
         rests = held(plant, piece.q, piece.qd)
@@ -83,6 +93,31 @@ def step_with_events(
         copy_into(piece.qd, qd_new)
         left -= taken
     return left
+
+
+@in_place_routine
+def smooth_step(
+    plant: PlantArrays, memory: Memory, piece: Piece, q: Array, qd: Array, effort: Array, dt: float, q_new: Array,
+    qd_new: Array,
+) -> bool:  # fmt: skip
+    """`step_with_events` of an open arm, in memory that is given, if there is nothing but smooth motion in the step.
+
+    False, with anything in `q_new` and `qd_new`, where a joint rests, touches a stop or reaches one, reverses, or where
+    friction is too stiff.
+    """
+    if held(plant, q, qd):
+        return False
+    if damped(plant.joints):
+        rate = open_viscous_rate(plant, memory, q)
+        if rate < 0.0 or rate * dt > STIFF:
+            return False
+    copy_into(piece.q, q)
+    copy_into(piece.qd, qd)
+    directions(qd, piece.locked, piece.direction)
+    _apply_friction(plant, effort, piece)
+    if not runge_kutta(plant, None, None, memory, piece, 0.0, dt, q_new, qd_new):
+        return False
+    return not _margin(plant, piece, q_new, qd_new) < 0.0
 
 
 @in_place_helper

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, kernel
 from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
 from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
@@ -24,6 +25,7 @@ from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
 from rne_dynamics.simulation.plant.loops import Loops, closed_mass_and_bias
 from rne_dynamics.spatial.arrays import copy_into
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+from rne_dynamics.straight_line.status import REFUSED
 
 _WORK_COLUMNS = max(_NASSER_COLUMNS, _FORCE_COLUMNS, _MASS_COLUMNS)
 
@@ -89,6 +91,12 @@ def memory_of(bodies: int, nq: int, n: int) -> Memory:
     )  # fmt: skip
 
 
+@helper
+def piece_of(nq: int, n: int) -> Piece:
+    """Memory for a piece, no joint locked."""
+    return Piece(np.empty(nq), np.empty(n), np.zeros(n, dtype=np.bool_), np.zeros(n), np.empty(n))
+
+
 @in_place_helper
 def mass_and_bias(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, implicit: float,
@@ -140,6 +148,8 @@ def accelerations(
     for j in range(n):
         tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
+    if plant.code.forward != 0 and not any_locked and call(plant.code.forward, (q, qd, tau, qdd)) & REFUSED == 0:
+        return True
     if loops is None and flex is None and not any_locked and not plant.mimic:
         arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, memory.work)
         failed = nasser_kernel(arm, q, qd, tau, qdd)

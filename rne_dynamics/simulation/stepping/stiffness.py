@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -11,6 +12,7 @@ from rne_dynamics.simulation.plant.bending import Flex, stiff_modes
 from rne_dynamics.simulation.plant.loops import Loops
 from rne_dynamics.simulation.stepping.motion import Memory
 from rne_dynamics.spatial.cholesky import cholesky_solve
+from rne_dynamics.straight_line.status import REFUSED
 
 #: Decay rate of viscous friction, or frequency of a mode, times step above which an implicit step takes over (the
 #: limit of RK4 is 2.8).
@@ -30,7 +32,7 @@ def damped(joints: Array) -> bool:
 
 @in_place_helper
 def inverse_needed(plant: PlantArrays, loops: Loops | None, flex: Flex | None) -> bool:
-    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `_viscous_rate`."""
+    """Whether `too_stiff` reads M⁻¹. Collocation steps any stiffness, and open arms have `viscous_rate`."""
     if loops is not None:
         return loops.damped or damped(plant.joints)
     return flex is not None and not flex.collocation
@@ -47,7 +49,7 @@ def too_stiff(
     rate = 0.0
     if loops is None and flex is None:
         if damped(plant.joints):
-            rate = _viscous_rate(plant, memory, q)
+            rate = open_viscous_rate(plant, memory, q)
             if rate < 0.0:
                 return NOT_DETERMINED
     elif inverse_needed(plant, loops, flex):
@@ -62,8 +64,17 @@ def too_stiff(
     return FAST if rate * dt > STIFF else SLOW
 
 
+@in_place_helper
+def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
+    """`viscous_rate`, by the arm's own machine code where it has one."""
+    found = memory.qdd
+    if plant.code.viscous_rate != 0 and call(plant.code.viscous_rate, (q, found)) & REFUSED == 0:
+        return float(found[0])
+    return float(viscous_rate(plant, memory, q))
+
+
 @in_place_kernel
-def _viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
+def viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
     """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia.
 
     (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ.
