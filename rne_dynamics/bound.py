@@ -8,17 +8,21 @@ NaN and infinity, which go through to the answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.specialised import code_of
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.compiled import pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled, in_parts
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 
 if TYPE_CHECKING:  # LLVM and threads: for batches only
@@ -27,7 +31,7 @@ if TYPE_CHECKING:  # LLVM and threads: for batches only
 
 @overload
 def bind(
-    robot: RobotModel, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
+    robot: RigidRobot, quantity: str, *, link: str | None = None, base_motion: BaseMotion | None = None
 ) -> Callable[..., Any]: ...
 
 
@@ -36,7 +40,7 @@ def bind(robot: RobotModel, quantity: str, *, batch: Engine, threads: int | None
 
 
 def bind(
-    robot: RobotModel,
+    robot: RigidRobot,
     quantity: str,
     *,
     link: str | None = None,
@@ -60,7 +64,8 @@ def bind(
     Parameters
     ----------
     robot
-        An open arm.
+        An open arm, or a mechanism, for the first five quantities and one state: loops are closed from its posture on
+        in every call.
     quantity
         ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``, ``"gravity_torque"``,
         ``"coriolis_matrix"``, ``"jacobian"``, ``"jacobian_rate"``, ``"regressor"``,
@@ -96,9 +101,10 @@ def bind(
     Raises
     ------
     ArgumentError
-        Not an open arm, an unknown quantity or engine, an option that the quantity does not have or lacks, a number of
-        threads that is not a positive integer; a base motion as for `inverse_dynamics`. The function itself raises what
-        the plain one raises, and `ArgumentError` for an `out` that cannot be used.
+        An arm with flexible links, of a mechanism another quantity or batches, an unknown quantity or engine, an option
+        that the quantity does not have or lacks, a number of threads that is not a positive integer; a base motion as
+        for `inverse_dynamics`. The function itself raises what the plain one raises, and `ArgumentError` for an `out`
+        that cannot be used.
     ModelError
         An unknown link.
     """
@@ -107,7 +113,7 @@ def bind(
             raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
         from rne_dynamics.bound_batch import bind_batch
 
-        return bind_batch(robot, quantity, threads=threads, engine=batch)
+        return bind_batch(cast("RobotModel", robot), quantity, threads=threads, engine=batch)
     if threads is not None:
         raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
     if quantity not in QUANTITIES:
@@ -119,23 +125,30 @@ def bind(
             raise ArgumentError(f"{name} is given, but {quantity!r} has no such option; leave it out")
     if "link" in declared.options and link is None:
         raise ArgumentError(f"{quantity!r} is that of a link; name it: link=robot.link_names[-1]")
+    mechanism = mechanism_of(robot)
+    closed = None if mechanism is None else CLOSED_QUANTITIES.get(quantity)
 
     def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
-        answer = declared.plain(robot, *inputs, **options)
+        answer = (closed or declared.plain)(robot, *inputs, **options)
         return answer if out is None else filled(np.asarray(answer), out, inputs)
 
-    name, arm = f"bound_{quantity}", pack(robot, base_motion=base_motion)
-    base = None if base_motion is None else packed_base(robot, base_motion, ())[0]
-    code = declared.code(robot, link or "", base)
-    if code is not None:
+    name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `pack` refuses what else is no mechanism
+    arm = pack(open_arm, base_motion=base_motion) if closed is None else np.empty(0)
+    base = None if base_motion is None else packed_base(robot.open_tree, base_motion, ())[0]
+    if mechanism is not None and closed is not None:
+        code = code_of(mechanism, quantity, base)
+    else:
+        code = declared.code(open_arm, link or "", base)
+    if code is not None or closed is not None:
         signature = f"{name}({', '.join(declared.inputs)}, out=None)\n--\n\n{quantity} of {robot.name}; see `bind`."
-        long = BOUND_FORMS[len(declared.inputs)](BoundParts(_not_taken, arm, declared.shape(robot), long_way, robot))
-        own = code.bound(name, signature, long)
+        made_of = BoundParts(_not_taken, arm, declared.shape(robot), long_way, open_arm)
+        long = BOUND_FORMS[len(declared.inputs)](made_of)
+        own = long if code is None else code.bound(name, signature, long)
         return own if declared.parts is None else in_parts(own, declared.parts)
-    function = declared.function(robot)
+    function = declared.function(open_arm)
     function.prepare()
-    call = function.call if link is None else _of_link(function.call, robot.link_index(link))
-    bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, robot))
+    call = function.call if link is None else _of_link(function.call, open_arm.link_index(link))
+    bound = declared.bound(BoundParts(call, arm, declared.shape(robot), long_way, open_arm))
     bound.__name__ = bound.__qualname__ = name
     return bound
 

@@ -5,6 +5,8 @@ The public API and the packages that serve both kinds (control, simulation, comm
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, overload
 
 from numpy.typing import ArrayLike
@@ -20,6 +22,7 @@ from rne_dynamics.closed_chain.mass_matrix import (
     closed_mass_matrix,
     closed_potential_energy,
 )
+from rne_dynamics.closed_chain.specialised import own_call
 from rne_dynamics.dynamics.composite.energy import center_of_mass as open_center_of_mass
 from rne_dynamics.dynamics.composite.energy import kinetic_energy as open_kinetic_energy
 from rne_dynamics.dynamics.composite.energy import potential_energy as open_potential_energy
@@ -45,7 +48,12 @@ if TYPE_CHECKING:  # beams and mode shapes take long to import
     from rne_dynamics.model.flexible.arm import AnyRobot
 
 
-@INVERSE_DYNAMICS.public
+def _own_call(robot: object, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+    """The quick function of a mechanism."""
+    return own_call(robot, quantity, otherwise) if isinstance(robot, Mechanism) else None
+
+
+@partial(INVERSE_DYNAMICS.public, others=_own_call)
 def inverse_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -87,7 +95,7 @@ def inverse_dynamics(
     return open_inverse_dynamics(robot, q, qd, qdd, wrenches=wrenches, base_motion=base_motion)
 
 
-@FORWARD_DYNAMICS.public
+@partial(FORWARD_DYNAMICS.public, others=_own_call)
 def forward_dynamics(
     robot: RigidRobot,
     q: ArrayLike,
@@ -136,7 +144,7 @@ def forward_dynamics(
     return open_forward_dynamics(robot, q, qd, tau, wrenches=wrenches, base_motion=base_motion, **chosen)
 
 
-@MASS_MATRIX.public
+@partial(MASS_MATRIX.public, others=_own_call)
 def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "composite") -> Array:
     """Joint-space mass matrix M(q), rotors included; shape (…, n, n).
 
@@ -157,7 +165,7 @@ def mass_matrix(robot: RigidRobot, q: ArrayLike, *, method: MassMethod = "compos
     return open_mass_matrix(robot, q, method=method)
 
 
-@BIAS_TORQUE.public
+@partial(BIAS_TORQUE.public, others=_own_call)
 def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     """Coriolis, centrifugal and gravity efforts c(q, q̇) + g(q), N·m or N; shape (…, n).
 
@@ -168,7 +176,7 @@ def bias_torque(robot: RigidRobot, q: ArrayLike, qd: ArrayLike) -> Array:
     return BIAS_TORQUE.answer(robot, q, qd)
 
 
-@GRAVITY_TORQUE.public
+@partial(GRAVITY_TORQUE.public, others=_own_call)
 def gravity_torque(robot: RigidRobot, q: ArrayLike) -> Array:
     """Efforts g(q) that hold the machine at rest, N·m or N; shape (…, n). Errors as for `inverse_dynamics`."""
     if not isinstance(robot, RobotModel):

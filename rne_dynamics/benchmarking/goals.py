@@ -63,6 +63,12 @@ GOALS = {
         f"{BATCH} pin: its pool or its call less call overhead, whichever is faster", "at least 8× faster", 8.0
     ),
     "batch-c": Goal(f"{BATCH} straight-line generated C, scalar", "at least 2× faster", 2.0),
+    "mechanism": Goal(
+        "mechanisms from Python, machine code of one alone against the general kernels", "at least 10× faster", 10.0
+    ),
+    "flexible": Goal(
+        "flexible arms from Python, machine code of one alone against the general kernels", "at least 3× faster", 3.0
+    ),
     "rollout": Goal(
         "closed-loop simulation of a Panda at 1 ms with RK4 and computed torque, against mujoco.mj_step alone at 1 ms",
         "at least 2× faster", 2.0,

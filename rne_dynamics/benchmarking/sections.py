@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rne_dynamics.benchmarking import batches, calls, compiled_loops, loading, rollouts, scaling
+from rne_dynamics.benchmarking import batches, calls, compiled_loops, loading, other_robots, rollouts, scaling
 from rne_dynamics.benchmarking.contenders import Case
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 
@@ -33,6 +33,7 @@ SECTIONS = {
     calls.SECTION: Section("single calls from Python", calls.cases, calls.count),
     compiled_loops.SECTION: Section("inside compiled code", compiled_loops.cases, compiled_loops.count),
     batches.SECTION: Section("batches, time for one state and core", batches.cases, batches.count),
+    other_robots.SECTION: Section("mechanisms and flexible arms", other_robots.cases, other_robots.count),
     rollouts.SECTION: Section("closed-loop simulation at 1 ms", rollouts.cases, rollouts.count),
     loading.SECTION: Section("from a URDF file to a model", loading.cases, loading.count),
     scaling.SECTION: Section("time over the number of joints", scaling.cases, scaling.count),

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.nearest import nearest_posture
 from rne_dynamics.closed_chain.rows import ASSEMBLE, run
+from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.dynamics.declared.arguments import state_arrays
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 
+@by_own_code("assemble")
 def assemble(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
     """Positions of all joints of the tree for given actuated ones, every loop closed to round-off.
 

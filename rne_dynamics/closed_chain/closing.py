@@ -44,7 +44,7 @@ _TRIALS, _SMALLEST_PART, _STRIDES = 80, 1e-3, 20000
 
 
 @helper
-def _factor_clusters(packed: Packed, work: Work) -> None:
+def factor_clusters(packed: Packed, work: Work) -> None:
     """Fill and factor `work.block`."""
     for c in range(packed.clusters.shape[0] - 1):
         p0, p1 = packed.clusters[c, PASSIVE], packed.clusters[c + 1, PASSIVE]
@@ -98,7 +98,8 @@ def passive_answer(packed: Packed, work: Work, values: Array, out: Array) -> flo
 
 
 @helper
-def _merit(packed: Packed, work: Work) -> float:
+def merit(packed: Packed, work: Work) -> float:
+    """Square of the residual's norm, lengths in the mechanism's own."""
     square = 0.0
     for r in range(work.residual.shape[0]):
         x = packed.row_scale[r] * work.residual[r]
@@ -107,7 +108,8 @@ def _merit(packed: Packed, work: Work) -> float:
 
 
 @helper
-def _largest(packed: Packed, change: Array) -> float:
+def largest_change(packed: Packed, change: Array) -> float:
+    """The largest change of a joint, rad or lengths of the mechanism."""
     largest = 0.0
     for j in range(change.shape[0]):
         largest = max(largest, abs(change[j]) / packed.column_scale[j])
@@ -123,34 +125,34 @@ def _close(packed: Packed, work: Work, q: Array, reach: float) -> int:
     # the first trial is the start itself; one call of `constraints_kernel` for both, since it is long to compile
     for j in range(q.shape[0]):
         work.step[j] = 0.0
-    merit, left, before = np.inf, np.inf, np.inf
+    square, left, before = np.inf, np.inf, np.inf
     part, size, moved = 0.0, 0.0, 0.0
     for _ in range(_TRIALS):
         for j in range(q.shape[0]):
             work.trial[j] = q[j] + part * work.step[j]
         constraints_kernel(packed, work, work.trial, work.rest)
-        new = _merit(packed, work)
+        new = merit(packed, work)
         # below, round-off and constraints that contradict each other hide the descent
-        if not (new < (1.0 - 0.1 * part) * merit or left < 1e-6) and part > _SMALLEST_PART:
+        if not (new < (1.0 - 0.1 * part) * square or left < 1e-6) and part > _SMALLEST_PART:
             part *= 0.5
             continue
         moved += part * size
         if moved > reach or not np.isfinite(new):
             return NOT_CLOSED
-        merit = new
+        square = new
         copy_into(q, work.trial)
-        _factor_clusters(packed, work)
+        factor_clusters(packed, work)
         before = left
         left = passive_answer(packed, work, work.residual, work.step)
         if left <= packed.round_off or (left < 1e-10 and left > 0.3 * before):
-            return DONE if merit <= MISFIT * MISFIT else NOT_CLOSED
-        size = _largest(packed, work.step)
+            return DONE if square <= MISFIT * MISFIT else NOT_CLOSED
+        size = largest_change(packed, work.step)
         part = min(1.0, 0.5 / size)
     return NOT_CLOSED
 
 
 @helper
-def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
+def tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     """Fill `work.way`: rates of all joints when the actuated ones start towards `target`; returns the largest."""
     for r in range(work.residual.shape[0]):
         work.drift[r] = 0.0
@@ -161,7 +163,17 @@ def _tangent(packed: Packed, work: Work, target: Array, q: Array) -> float:
     passive_answer(packed, work, work.drift, work.way)
     for k in range(target.shape[0]):
         work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
-    return _largest(packed, work.way)
+    return largest_change(packed, work.way)
+
+
+@helper
+def clusters_distance(packed: Packed, work: Work) -> float:
+    """Lower bound of the smallest singular value of the factored blocks, whose rank is full."""
+    smallest = np.inf
+    for c in range(packed.clusters.shape[0] - 1):
+        n = packed.clusters[c + 1, PASSIVE] - packed.clusters[c, PASSIVE]
+        smallest = min(smallest, smallest_bound(work.block, packed.clusters[c, CONSTRAINT], n, work.scratch))
+    return smallest
 
 
 @helper
@@ -203,7 +215,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
         work.way[j] = 0.0
     for k in range(target.shape[0]):
         work.way[packed.actuated[k]] = target[k] - q[packed.actuated[k]]
-    speed = _largest(packed, work.way)
+    speed = largest_change(packed, work.way)
     first = speed <= NEAR
     part, reach = (1.0, 2.0 * CORRECTION) if first else (0.0, np.inf)
     copy_into(work.saved, q)
@@ -220,7 +232,7 @@ def assemble_kernel(packed: Packed, work: Work, target: Array, q: Array) -> int:
                 continue
             if part == 1.0:
                 return DONE
-            speed = _tangent(packed, work, target, q)
+            speed = tangent(packed, work, target, q)
             copy_into(work.saved, q)
             part, reach = min(1.0, STRIDE / max(speed, STRIDE)), CORRECTION
             continue

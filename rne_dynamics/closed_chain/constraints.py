@@ -46,6 +46,11 @@ BODY_ROTATION, BODY_POSITION = _R, _P
 FORCE, MOMENT, _ = WRENCH
 #: Sine below which a turn counts as half a turn, and is taken to have this sine.
 _HALF_TURN = 1e-3
+#: Angle up to which functions of it are polynomials, rad.
+_SMALL = 0.2
+#: Coefficients of θ / sin θ in powers of 1 − cos θ, and of asin(s) / s in powers of s², the highest power first.
+_SERIES = tuple(math.factorial(n) / math.prod(range(3, 2 * n + 2, 2)) for n in range(10, -1, -1))
+_ARCSINE = tuple(math.comb(2 * n, n) / (4.0**n * (2 * n + 1)) for n in range(9, -1, -1))
 
 
 @helper
@@ -67,8 +72,17 @@ def _unit(axis: int) -> Vector:
 def _angle_over_sine(square: float, c: float) -> tuple[float, float, float]:
     """h = θ / sin θ as a function of c = cos θ, with dh/dc and d²h/dc²; `square` is sin² θ.
 
-    From (1 − c²) h′ = c h − 1; near c = 1, where that cancels, by the series in x = 1 − c.
+    From (1 − c²) h′ = c h − 1; near c = 1, where that cancels, by the series in x = 1 − c: up to 0.2 rad without
+    decisions, since straight-line code computes loops that are nearly closed.
     """
+    if c > 1.0 - _SMALL * _SMALL / 2.0:
+        x = square / (1.0 + c)
+        h, dh, ddh = 0.0, 0.0, 0.0
+        for a in _SERIES:
+            ddh = ddh * x + 2.0 * dh
+            dh = dh * x + h
+            h = h * x + a
+        return h, -dh, ddh
     if c > 0.9:
         x = square / (1.0 + c)
         a, power, n = 4.0 / 15.0, 1.0, 2
@@ -147,7 +161,14 @@ def _square_axes(E: Matrix, of_a: int, of_b: int, w: Vector) -> tuple[float, Vec
     value_rate, bent = dot(gradient, w), cross(cross(w, other), _unit(of_a))
     square = max(1.0 - value * value, _HALF_TURN * _HALF_TURN)
     k = math.sqrt(square)
-    angle, drift = math.atan2(value, k), (dot(bent, w) + value * value_rate * value_rate / square) / k
+    drift = (dot(bent, w) + value * value_rate * value_rate / square) / k
+    angle = 0.0
+    if abs(value) < _SMALL:
+        for a in _ARCSINE:
+            angle = angle * value * value + a
+        angle *= value
+    else:
+        angle = math.atan2(value, k)
     if E[4 * of_a] < 0.0 and E[4 * of_b] < 0.0:
         return math.copysign(math.pi, angle) - angle, scale(-1.0 / k, gradient), -drift
     return angle, scale(1.0 / k, gradient), drift

@@ -12,6 +12,7 @@ from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.independence import combinations, evaluated
 from rne_dynamics.closed_chain.packed import pack, workspace
 from rne_dynamics.closed_chain.rows import ASSEMBLE, MOVE, TERMS, run
+from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import tree_forward
 from rne_dynamics.closed_chain.tree_motion import starting_velocity
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale
@@ -26,6 +27,7 @@ from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 ClosedMethod = Literal["walker_orin", "constraint_forces", "tree_coordinates"]
 
 
+@by_own_code("forward_dynamics")
 def closed_forward_dynamics(
     mechanism: Mechanism,
     q: ArrayLike,

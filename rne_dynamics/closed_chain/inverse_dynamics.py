@@ -24,6 +24,7 @@ from rne_dynamics.closed_chain.arguments import Start
 from rne_dynamics.closed_chain.cuts import FORCE_ON_B, MOMENT_ON_B, PLACE_OF_B, TURN_OF_B
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, Rows, run
+from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import TreeMotion, tree_inverse
 from rne_dynamics.dynamics.declared.arguments import Wrenches, as_floats, bodies_wrenches, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
@@ -144,6 +145,7 @@ def closed_inverse(
     )
 
 
+@by_own_code("inverse_dynamics")
 def closed_inverse_dynamics(
     mechanism: Mechanism,
     q: ArrayLike,

@@ -12,6 +12,7 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
+from rne_dynamics.closed_chain.specialised import by_own_code
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
 from rne_dynamics.dynamics.composite import energy
@@ -21,6 +22,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import Mechanism
 
 
+@by_own_code("mass_matrix")
 def closed_mass_matrix(
     mechanism: Mechanism, q: ArrayLike, *, method: Literal["composite", "columns"] = "composite", start: Start = None
 ) -> Array:
@@ -57,11 +59,16 @@ def closed_mass_matrix(
     return M
 
 
+@by_own_code("bias_torque")
 def closed_bias_torque(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:
     """Coriolis, centrifugal and gravity efforts of the actuated joints, N·m or N; shape (…, n).
 
     Parameters and errors as for `closed_mass_matrix`.
     """
+    return _bias(mechanism, q, qd, start)
+
+
+def _bias(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, start: Start) -> Array:
     lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
     if not generic_rank(mechanism).coordinates:
         postures = _assembled(mechanism, positions, start, lead)
@@ -82,12 +89,13 @@ def _terms(mechanism: Mechanism, posture: Array, qd: Array, desired: Array) -> t
     )
 
 
+@by_own_code("gravity_torque")
 def closed_gravity_torque(mechanism: Mechanism, q: ArrayLike, *, start: Start = None) -> Array:
     """Efforts of the actuated joints that hold the mechanism at rest, N·m or N; shape (…, n).
 
     Parameters and errors as for `closed_mass_matrix`.
     """
-    return closed_bias_torque(mechanism, q, np.zeros(mechanism.n), start=start)
+    return _bias(mechanism, q, np.zeros(mechanism.n), start)
 
 
 def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, start: Start = None) -> Array:

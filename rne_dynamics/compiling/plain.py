@@ -24,9 +24,16 @@ class PlainKernels:
         Replacements of ``sqrt``, ``sin``, ``cos`` of math and numpy, and of builtins (``min``), by name.
     zeros
         Replacement of ``np.empty`` and ``np.zeros`` of floats: shape to array.
+    instead
+        Replacements of helpers: by functions with the same arguments.
     """
 
-    def __init__(self, functions: Mapping[str, Callable[..., Any]], zeros: Callable[[tuple[int, ...]], Any]) -> None:
+    def __init__(
+        self,
+        functions: Mapping[str, Callable[..., Any]],
+        zeros: Callable[[tuple[int, ...]], Any],
+        instead: Mapping[Any, Callable[..., Any]] | None = None,
+    ) -> None:
         def array(shape: int | tuple[int, ...], dtype: Any = np.float64) -> Any:
             return zeros(tuple(np.atleast_1d(shape).tolist())) if dtype is np.float64 else np.zeros(shape, dtype)
 
@@ -36,6 +43,8 @@ class PlainKernels:
             id(np): _Replaced(np, {**functions, "empty": array, "zeros": array}),
         }
         self._plain: dict[int, Callable[..., Any]] = {}
+        for helper, function in (instead or {}).items():
+            self._plain[id(getattr(helper, "py_func", helper))] = self(function)
 
     def __call__(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel's source as a plain function."""

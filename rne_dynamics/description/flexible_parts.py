@@ -156,7 +156,7 @@ def flexible_arm(
             replace(x, inertia=(x.inertia or Inertia()) + added[x.name]) if x.name in added else x for x in tree.links
         )
         tree = replace(tree, links=tuple(links))
-    robot = assemble(tree, gravity=gravity)
+    robot = assemble(tree, gravity=gravity).with_own_code()
     q = np.array([posture.get(name, 0.0) for name in robot.joint_names])
     made: list[ModalLink | None] = []
     for entry in entries:

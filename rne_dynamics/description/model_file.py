@@ -157,10 +157,11 @@ def load_model(
         if arm is None:
             raise refusal(Report(examination.report.file, tuple(found)))
         return arm
-    robot = assemble(tree, gravity=examination.values.get("gravity", _GRAVITY).value)
+    gravity = examination.values.get("gravity", _GRAVITY).value
+    robot = assemble(tree, gravity=gravity).with_own_code()
     whole = examination.mechanism
     if whole is None:
-        return robot.with_own_code()
+        return robot
     return whole.on_tree(robot)
 
 

@@ -15,6 +15,7 @@ from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.flexible.specialised import by_own_code, equations_rows
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -86,6 +87,7 @@ def flexible_terms_batch(
         )
 
 
+@by_own_code(equations_rows, EquationsOfMotion)
 def equations_of_motion(
     arm: FlexibleArm,
     q: ArrayLike,

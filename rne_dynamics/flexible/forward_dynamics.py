@@ -15,6 +15,7 @@ from rne_dynamics.errors import no_inertia
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import flexible_terms_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.specialised import by_own_code, forward_rows
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
@@ -57,6 +58,7 @@ def flexible_forward_batch(
     return -1
 
 
+@by_own_code(forward_rows, Accelerations, "tau")
 def flexible_forward_dynamics(
     arm: FlexibleArm,
     q: ArrayLike,

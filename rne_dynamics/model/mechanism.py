@@ -14,6 +14,7 @@ from rne_dynamics.model.inertia import Array, frozen_array
 from rne_dynamics.model.layout import FLOATING, KIND
 from rne_dynamics.model.loop import Loop
 from rne_dynamics.model.on_tree import OnTree
+from rne_dynamics.model.rebuilt import Rebuilt
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
@@ -22,7 +23,7 @@ ROTATION_A, POSITION_A, ROTATION_B, POSITION_B, BLOCKED, LOOP_COLUMNS = columns(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mechanism(OnTree):
+class Mechanism(OnTree, Rebuilt):
     """A mechanism ready for computation; never changed afterwards.
 
     Its joint vectors, in the order of `joint_names`, hold the actuated joints only: they are its coordinates, as for an

@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,6 +42,20 @@ class OnTree(RobotTable):
             if name in RobotModel.__dataclass_fields__ or hasattr(RobotModel, name):
                 raise self.refusal()
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @cached_property
+    def own_code(self) -> dict[Any, Any]:
+        """Machine code and functions for this robot alone, by what they compute; as `RobotModel.own_code`."""
+        return {}
+
+    @property
+    def specialised(self) -> bool:
+        """Whether the plain functions compile machine code for this robot alone; as `RobotModel.specialised`."""
+        return self.robot.specialised
+
+    def with_own_code(self: _Self, wanted: bool = True) -> _Self:
+        """The same robot, for which the plain functions compile machine code of its own, or do not; as an open arm."""
+        return self.on_tree(self.robot.with_own_code(wanted))
 
     def refusal(self) -> ModelError:
         """The error for what only an open rigid robot can do; it says what to do instead."""

@@ -126,6 +126,10 @@ class Robot(Protocol):
         """The same loops, motors, posture and flexible links on another open tree."""
         ...
 
+    def with_own_code(self: _Self, wanted: bool = True) -> _Self:
+        """The same robot, for which the plain functions compile machine code of its own, or do not."""
+        ...
+
     def with_payload(self: _Self, payload: Payload | None) -> _Self:
         """The robot with a payload, itself for `None`; `ModelError` for an unknown link."""
         ...

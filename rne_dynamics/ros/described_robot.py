@@ -120,5 +120,5 @@ def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | Non
         # late: the import takes 0.1 s, which a URDF does not need
         from rne_dynamics.description.model_file import load_model
 
-        robot = load_model(source, lock=lock)
+        robot = load_model(source, lock=lock).with_own_code(False)
     return closed(robot.with_gravity(gravity) if len(gravity) else robot)

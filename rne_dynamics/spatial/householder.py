@@ -7,6 +7,8 @@ and no memory: for the ten by ten systems of loops that is several times faster 
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ RANK = 1e-10
 
 
 @helper
-def _to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
+def to_front(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
     """Move the column with the largest remainder below row j to place j; return that remainder's square."""
     best, largest = j, -1.0
     for k in range(j, n):
@@ -52,16 +54,16 @@ def factor(
         pivots[place + j] = j
     first = 0.0
     for j in range(min(m, n)):
-        norm = np.sqrt(_to_front(A, top, m, n, j, pivots, place))
+        norm = np.sqrt(to_front(A, top, m, n, j, pivots, place))
         if j == 0:
             first = norm
         if not norm > RANK * first:
             return j
         head = A[top + j, j]
-        front = head + norm if head > 0.0 else head - norm
+        front = head + math.copysign(norm, head)
         for i in range(top + j + 1, top + m):
             A[i, j] /= front
-        A[top + j, j] = -norm if head > 0.0 else norm
+        A[top + j, j] = -math.copysign(norm, head)
         tau = 1.0 + abs(head) / norm
         factors[place + j] = tau
         for k in range(j + 1, width):

@@ -86,6 +86,7 @@ def _declarations(width: int) -> str:
     return "\n".join(
         (
             *one,
+            f"declare {vector} @llvm.copysign.v{width}f64({vector}, {vector})",
             f"declare {vector} @llvm.fma.v{width}f64({vector}, {vector}, {vector})",
             f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
             f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",

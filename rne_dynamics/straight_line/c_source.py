@@ -37,6 +37,8 @@ def _expression(node: Node, inputs: list[str]) -> str:
         return f" {_INFIX[node.name]} ".join(values)
     if node.name in _CALLS:
         return f"{_CALLS[node.name]}({values[0]})"
+    if node.name == "copysign":
+        return f"copysign({values[0]}, {values[1]})"
     if node.name in ("min", "max"):
         return f"{values[1]} {'<' if node.name == 'min' else '>'} {values[0]} ? {values[1]} : {values[0]}"
     return f"-{values[0]}" if node.name == "neg" else f"1.0 / {values[0]}"

@@ -55,6 +55,7 @@ OPERATIONS: Mapping[str, Callable[..., float]] = MappingProxyType(
         "abs": abs,
         "min": lambda a, b: b if b < a else a,
         "max": lambda a, b: b if b > a else a,
+        "copysign": math.copysign,
     }
 )
 COMPARISONS: Mapping[str, Callable[[float, float], bool]] = MappingProxyType(

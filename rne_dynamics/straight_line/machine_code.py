@@ -31,7 +31,7 @@ except ImportError:  # it comes with numba
 #: Oldest LLVM that checks relocations and has the type `ptr`.
 _OLDEST_LLVM = 20
 #: Packages whose sources the machine code depends on.
-_PACKAGES = ("straight_line", "dynamics", "spatial", "model", "compiling")
+_PACKAGES = ("straight_line", "dynamics", "closed_chain", "flexible", "spatial", "model", "compiling")
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
 _GROSS = 1e-6
 
@@ -183,12 +183,21 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.axis, target, llvmlite.__version__)
     for part in (_sources(), repr(named)):
         digest.update(part.encode())
-    for value in (*recipe.model, *recipe.loads, *recipe.sample):
-        if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
-        else:
-            digest.update(repr(value).encode())
+    _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
+    if recipe.iteration is not None:
+        _add(tuple(vars(recipe.iteration).values())[1:], digest.update)
     return digest.hexdigest()[:32]
+
+
+def _add(value: Any, update: Callable[[bytes], None]) -> None:
+    """Add a number, an array or a tuple of these to a hash."""
+    if isinstance(value, tuple):
+        for part in value:
+            _add(part, update)
+    elif isinstance(value, np.ndarray):
+        update(f"{value.dtype} {value.shape}".encode() + value.tobytes())
+    else:
+        update(repr(value).encode())
 
 
 @cache

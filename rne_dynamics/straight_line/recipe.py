@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from rne_dynamics.model.inertia import Array
+
+
+@dataclass(frozen=True, eq=False)
+class Iteration:
+    """What a kernel starts from and a fixed formula cannot give: the limit of a step that is repeated.
+
+    Parameters
+    ----------
+    kernel
+        ``kernel(*model, first, x, out)``: from the first input and a vector x the next one, and by how much it may
+        change still; (rows, n), (rows, m) and (rows, m + 1). It returns 0, or another number to refuse the state.
+    start
+        The first x.
+    sample, limit
+        An x on the way, and the limit for the first input of the recipe's sample.
+    settled
+        Change after which x is the limit but for round-off: steps converge as those of Newton's method.
+    most
+        Number of steps after which the state is refused.
+    """
+
+    kernel: Callable[..., Any]
+    start: Array
+    sample: Array
+    limit: Array
+    settled: float
+    most: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +57,10 @@ class Recipe:
         Of the output for one state.
     axis
         Of the output that counts the states: 0, or 1 for an output in parts.
+    iteration
+        Makes a vector that the kernel takes before the inputs, if it needs one.
+    instead
+        Helpers of the kernel that are replaced by others, see `PlainKernels`.
     """
 
     quantity: str
@@ -40,6 +71,8 @@ class Recipe:
     sample: tuple[Array, ...]
     shape: tuple[int, ...]
     axis: int = 0
+    iteration: Iteration | None = None
+    instead: Mapping[Callable[..., Any], Callable[..., Any]] = field(default_factory=dict)
 
     @property
     def widths(self) -> tuple[int, ...]:

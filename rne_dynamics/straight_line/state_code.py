@@ -15,7 +15,7 @@ from rne_dynamics.straight_line import entry
 from rne_dynamics.straight_line.entry_ir import declarations, entry_text
 from rne_dynamics.straight_line.machine_code import Form, Loaded, c_function, is_right, machine_code, warn_of_wrong_code
 from rne_dynamics.straight_line.recipe import Recipe
-from rne_dynamics.straight_line.state_ir import rows_text, state_text
+from rne_dynamics.straight_line.state_ir import iterated_text, rows_text, state_text
 from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED, VALID
 from rne_dynamics.straight_line.trace import Program
 
@@ -60,7 +60,9 @@ def _text(program: Program, recipe: Recipe, width: int) -> str:
     entries = (("checked", _CHECKED), ("bound", _BOUND))
     made = (entry_text(name, recipe.widths, recipe.shape, refusals) for name, refusals in entries)
     rows = rows_text(recipe.widths, len(program.results))
-    return "\n".join((state_text(program, width), rows, declarations(), *made))
+    again = recipe.iteration
+    state = state_text(program, width) if again is None else iterated_text(program, again, width)
+    return "\n".join((state, rows, declarations(), *made))
 
 
 STATE = Form("state", _text, ("state", "rows", "checked", "bound"))

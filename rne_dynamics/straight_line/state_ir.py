@@ -10,6 +10,8 @@ from itertools import accumulate
 
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
+from rne_dynamics.straight_line.recipe import Iteration
+from rne_dynamics.straight_line.repetition import repetition
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
 from rne_dynamics.straight_line.status import NOT_FINITE, REFUSED
 from rne_dynamics.straight_line.trace import Program
@@ -23,11 +25,28 @@ def state_text(program: Program, width: int) -> str:
 
     `width` is the number of doubles in a register. It writes `out` to the end whatever it returns.
     """
+    return "\n".join((function_text(program, width, "i32 @state"), *_declarations()))
+
+
+def iterated_text(program: Program, iteration: Iteration, width: int) -> str:
+    """As `state_text` for a program with a step: this is repeated until it changes nothing.
+
+    States that are refused leave `out` as it is.
+    """
+    assert program.step is not None
+    parts = (
+        function_text(program.step, width, "internal i32 @step", "noinline"),
+        function_text(program, width, "internal i32 @answer", "noinline"),
+    )
+    return "\n".join((*parts, repetition(iteration, len(program.widths) - 1, REFUSED), *_declarations()))
+
+
+def function_text(program: Program, width: int, head: str, attributes: str = "") -> str:
+    """A function of a program's arguments and `out` that returns its status."""
     writer = _StateWriter(program, min(width, _ANGLES))
     writer.write()
     arguments = "".join(f"ptr noalias readonly %a{k}, " for k in range(len(program.widths)))
-    head = f"define i32 @state({arguments}ptr noalias %out) nounwind {{"
-    return "\n".join((head, *writer.lines.text, "}", *_declarations()))
+    return "\n".join((f"define {head}({arguments}ptr noalias %out) {attributes} nounwind {{", *writer.lines.text, "}"))
 
 
 def rows_text(widths: Sequence[int], results: int) -> str:
@@ -179,5 +198,6 @@ def _declarations() -> list[str]:
     for width in (1, 2, 4):
         kind, suffix = ("double", "f64") if width == 1 else (f"<{width} x double>", f"v{width}f64")
         found += [f"declare {kind} @llvm.{name}.{suffix}({kind})" for name in ("fabs", "sqrt")]
+        found.append(f"declare {kind} @llvm.copysign.{suffix}({kind}, {kind})")
         found.append(f"declare {kind} @llvm.fma.{suffix}({kind}, {kind}, {kind})")
     return found

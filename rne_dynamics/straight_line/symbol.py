@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -83,8 +84,8 @@ def node_of(graph: Graph, x: Any) -> int:
     return x.node if isinstance(x, Symbol) else graph.constant(float(x))
 
 
-def symbolic_kernels(graph: Graph) -> PlainKernels:
-    """Converter of kernels to functions of symbols."""
+def symbolic_kernels(graph: Graph, instead: Mapping[Any, Any] | None = None) -> PlainKernels:
+    """Converter of kernels to functions of symbols; `instead` as of `PlainKernels`."""
 
     def function(name: str) -> Any:
         def call(x: Any) -> Symbol:
@@ -92,8 +93,10 @@ def symbolic_kernels(graph: Graph) -> PlainKernels:
 
         return call
 
-    def extreme(name: str) -> Any:
-        def call(first: Any, *others: Any) -> Symbol:
+    def extreme(name: str, plain: Callable[..., Any]) -> Any:
+        def call(first: Any, *others: Any) -> Any:
+            if not any(isinstance(x, Symbol) for x in (first, *others)):  # indices too
+                return plain(first, *others)
             least = Symbol(graph, node_of(graph, first))
             for other in others:
                 least = least.of(name, other)
@@ -102,7 +105,10 @@ def symbolic_kernels(graph: Graph) -> PlainKernels:
         return call
 
     functions = {name: function(name) for name in ("sqrt", "sin", "cos", "abs")}
-    return PlainKernels({**functions, "min": extreme("min"), "max": extreme("max")}, zeros)
+    functions |= {"min": extreme("min", min), "max": extreme("max", max)}
+    functions |= {"copysign": lambda size, sign: Symbol(graph, node_of(graph, size)).of("copysign", sign)}
+    functions |= {"float": lambda x: x if isinstance(x, Symbol) else float(x)}
+    return PlainKernels(functions, zeros, instead)
 
 
 def zeros(shape: tuple[int, ...]) -> Any:

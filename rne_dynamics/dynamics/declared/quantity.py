@@ -7,7 +7,7 @@ From the declaration come the compiled forms (`forms`), the checked function tha
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, PUBLIC_FOR
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, kept_code, recipe_of
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 #: (robot, base, *inputs, wrenches), all checked and with a row for each state, to the outputs of all states.
 Engine = Callable[..., Array]
+#: (robot, quantity, long way) to the quick function of a robot of another kind, if there is one.
+Others = Callable[[Any, str, Callable[..., Any]], "Callable[..., Any] | None"]
 
 
 class Declared:
@@ -126,7 +129,7 @@ class Declared:
         out, refused = code.rows(inputs, self.shape(robot))
         return None if refused.any() else out
 
-    def shape(self, robot: RobotModel) -> tuple[int, ...]:
+    def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""
         return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
 
@@ -253,22 +256,28 @@ class Quantity(Declared):
             out[chosen] = np.moveaxis(some, axis, 0)
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
 
-    def public(self, function: F) -> F:
+    def public(self, function: F, others: Others | None = None) -> F:
         """Make a public function quick: one state in contiguous arrays, no options, goes to compiled code at once.
 
-        All other calls go to `function`, which has the same arguments and returns `answer`.
+        All other calls go to `function`, which has the same arguments and returns `answer`. `others` makes the quick
+        function of another kind of robot and keeps it with this in `own_code`; None for what has none.
         """
-        made = update_wrapper(PUBLIC_FORMS[len(self.inputs)](self.name, function, self.first_call), function)
+        first_call = partial(self.first_call, others=others)
+        made = update_wrapper(PUBLIC_FORMS[len(self.inputs)](self.name, function, first_call), function)
         if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
             self.plain = made
         return cast(F, made)
 
-    def first_call(self, robot: RobotModel, function: Callable[..., Any]) -> Callable[..., Any]:
+    def first_call(
+        self, robot: RobotModel, function: Callable[..., Any], others: Others | None = None
+    ) -> Callable[..., Any]:
         """The function of the vectors alone for a robot, which is kept with it."""
 
         def long_way(*vectors: Any) -> Any:
             return function(robot, *given(*vectors))
 
+        if type(robot) is not RobotModel:
+            return long_way if others is None else others(robot, self.name, long_way) or long_way
         general = GENERAL_FORMS[len(self.inputs)]
         call = self.own_call(robot, long_way) or general(
             self.function(robot), robot, self.shape(robot), self.parts, long_way

@@ -11,6 +11,7 @@ import numpy as np
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import ROTATION
+from rne_dynamics.model.on_tree import OnTree
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
@@ -64,22 +65,30 @@ def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | N
     return Recipe(output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis)
 
 
-def kept_code(robot: RobotModel, key: tuple[Any, ...], recipe: Callable[[], Recipe]) -> StateCode | None:
+def kept_code(
+    robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None]
+) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none."""
     if key not in robot.own_code:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
         with _COMPILING:
             if key not in robot.own_code:
-                robot.own_code[key] = state_code(recipe())
+                made = recipe()
+                robot.own_code[key] = None if made is None else state_code(made)
     found: StateCode | None = robot.own_code[key]
     return found
 
 
 def rounded(parameters: Array) -> Array:
     """The model's parameters; entries of rotations within round-off of 0 or ±1 are rounded."""
-    rounded: Array = parameters.copy()
-    turns = rounded[:, ROTATION : ROTATION + 9]
+    return rounded_turns(parameters, ROTATION)
+
+
+def rounded_turns(rows: Array, first: int) -> Array:
+    """Rows with rotations from column `first` on, their entries within round-off of 0 or ±1 rounded."""
+    changed: Array = rows.copy()
+    turns = changed[:, first : first + 9]
     whole = np.rint(turns)
     turns[:] = np.where(np.abs(turns - whole) < np.finfo(float).eps, whole, turns)
-    return rounded
+    return changed

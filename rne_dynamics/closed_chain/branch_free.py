@@ -1,0 +1,174 @@
+"""Loop closure and answers of a mechanism as operations without decisions, for straight-line code.
+
+`assemble_kernel` decides how to go on after every trial. Here a fixed step is repeated until it changes nothing, and
+what the general kernel would decide otherwise is refused: the caller then computes the state by the general kernel.
+Both follow the branch of a posture on a straight line of the actuated joints, in steps of the same length, shorter
+near singular postures.
+
+Why both find the same posture: after a Newton step the next one's length is η. With L the Lipschitz constant of the
+constraints' Jacobian and σ its smallest singular value, a solution lies within 2 η if η L / σ ≤ ½ (Kantorovich), and no
+other one nearby. Steps with η > σ / 4 are refused, and postures in which branches may meet.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.closed_chain.closing import (
+    BRANCHES_MEET,
+    DONE,
+    MISFIT,
+    NOT_CLOSED,
+    SINGULAR,
+    STRIDE,
+    clusters_distance,
+    drift_helper,
+    factor_clusters,
+    largest_change,
+    merit,
+    motion_map_helper,
+    passive_answer,
+    tangent,
+)
+from rne_dynamics.closed_chain.constraints import constraints_kernel
+from rne_dynamics.closed_chain.packed import Packed, Work
+from rne_dynamics.closed_chain.terms import closed_mass_matrix_helper, open_torque, projected
+from rne_dynamics.compiling.jit import helper
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.arrays import copy_into
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
+
+#: Change of a joint, rad or lengths of the mechanism, after which a posture is closed to round-off: the next would be
+#: its square.
+SETTLED = 1e-7
+#: Part of the smallest singular value that a Newton step may have.
+_CERTAIN = 0.25
+
+
+@helper
+def advance(packed: Packed, work: Work, straight: bool, target: Array, q: Array, out: Array) -> int:
+    """One step along the branch: a Newton step of the passive joints while the actuated ones go to `target`, or a part.
+
+    Parameters
+    ----------
+    straight
+        The passive joints move in proportion to the actuated ones: one step is enough, however long.
+    target
+        Positions of the actuated joints, shape (n,).
+    q
+        The posture from which to go, shape (tree n,).
+    out
+        Filled: the next posture, then by how much it may change still, rad or lengths of the mechanism; (tree n + 1,).
+
+    Returns
+    -------
+    int
+        DONE, NOT_CLOSED or SINGULAR.
+    """
+    n = q.shape[0]
+    constraints_kernel(packed, work, q, work.rest)
+    factor_clusters(packed, work)
+    passive_answer(packed, work, work.residual, work.step)
+    correction = largest_change(packed, work.step)
+    distance = clusters_distance(packed, work)
+    if not distance > BRANCHES_MEET:
+        return SINGULAR
+    if not correction < _CERTAIN * distance:
+        return NOT_CLOSED
+    speed = tangent(packed, work, target, q)
+    stride = min(STRIDE, distance)
+    part = 1.0 if straight else stride / max(speed, stride)
+    for j in range(n):
+        out[j] = q[j] + work.step[j] + part * work.way[j]
+    out[n] = max(correction, speed)
+    return DONE
+
+
+@helper
+def _settle(packed: Packed, work: Work, T: Array, q: Array, posture: Array) -> int:
+    """The motion map at a posture that `advance` found, the actuated joints at q."""
+    for k in range(q.shape[0]):
+        posture[packed.actuated[k]] = q[k]
+    constraints_kernel(packed, work, posture, work.rest)
+    if not merit(packed, work) < MISFIT * MISFIT:
+        return NOT_CLOSED
+    factor_clusters(packed, work)
+    status, distance = motion_map_helper(packed, work, T)
+    return SINGULAR if status == DONE and not distance > BRANCHES_MEET else status
+
+
+@helper
+def closed_posture(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+    """Positions of all joints of the tree, (tree n,)."""
+    status = _settle(packed, work, np.zeros((posture.shape[0], q.shape[0])), q, posture)
+    copy_into(out, posture)
+    return status
+
+
+@helper
+def closed_inverse(
+    packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, qdd: Array, out: Array
+) -> int:
+    """Efforts of the actuated joints: those of the open tree by virtual work, Tᵀ τ.
+
+    They are equal to the efforts with the forces at the cuts, K_aᵀ λ less, since K_pᵀ λ = τ_p and T_p = −K_p⁺ K_a.
+    """
+    T = np.zeros((posture.shape[0], q.shape[0]))
+    status = _settle(packed, work, T, q, posture)
+    drift_helper(packed, work, T, posture, qd)
+    for i in range(posture.shape[0]):
+        for k in range(q.shape[0]):
+            work.qdd[i] += T[i, k] * qdd[k]
+    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
+    projected(T, work.tau, out)
+    return status
+
+
+@helper
+def closed_bias(packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, out: Array) -> int:
+    """Coriolis, centrifugal and gravity efforts of the actuated joints."""
+    T = np.zeros((posture.shape[0], q.shape[0]))
+    status = _settle(packed, work, T, q, posture)
+    drift_helper(packed, work, T, posture, qd)
+    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
+    projected(T, work.tau, out)
+    return status
+
+
+@helper
+def closed_gravity(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+    """Efforts of the actuated joints at rest."""
+    return closed_bias(packed, work, base, posture, q, np.zeros(q.shape[0]), out)
+
+
+@helper
+def closed_mass(packed: Packed, work: Work, base: Array, posture: Array, q: Array, out: Array) -> int:
+    """The mass matrix of the actuated coordinates, (n, n)."""
+    T = np.zeros((posture.shape[0], q.shape[0]))
+    status = _settle(packed, work, T, q, posture)
+    closed_mass_matrix_helper(packed, work, posture, T, out)
+    return status
+
+
+@helper
+def closed_forward(
+    packed: Packed, work: Work, base: Array, posture: Array, q: Array, qd: Array, tau: Array, out: Array
+) -> int:
+    """Accelerations of the actuated joints."""
+    tree, n = posture.shape[0], q.shape[0]
+    T, M, scale = np.zeros((tree, n)), np.zeros((n, n)), np.zeros(n)
+    status = _settle(packed, work, T, q, posture)
+    drift_helper(packed, work, T, posture, qd)
+    open_torque(packed, work, base, posture, work.qdd, np.zeros((0, 6)))
+    closed_mass_matrix_helper(packed, work, posture, T, M)
+    projected(T, work.tau, out)
+    inertia_scale_kernel(packed.topology, packed.parameters, posture, work.masses, work.tau)
+    for k in range(n):
+        out[k] = tau[k] - out[k]
+        for i in range(tree):
+            scale[k] += work.tau[i] * T[i, k] * T[i, k]
+    singular = scaled_cholesky_solve(M, out, scale, out)
+    return SINGULAR if status == DONE and singular >= 0 else status
+
+

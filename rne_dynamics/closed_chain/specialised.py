@@ -1,0 +1,203 @@
+"""Machine code of a quantity for one mechanism alone: the recipe, and what the plain functions do with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rne_dynamics.closed_chain.branch_free import (
+    SETTLED,
+    advance,
+    closed_bias,
+    closed_forward,
+    closed_gravity,
+    closed_inverse,
+    closed_mass,
+    closed_posture,
+)
+from rne_dynamics.closed_chain.closing import BRANCHES_MEET, DONE, assemble_kernel, motion_map_helper
+from rne_dynamics.closed_chain.ordering import sparse_order
+from rne_dynamics.closed_chain.packed import Packed, pack, workspace
+from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.dynamics.declared.arguments import state_arrays
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import ROTATION
+from rne_dynamics.model.mechanism import ROTATION_A, ROTATION_B, Mechanism
+from rne_dynamics.spatial.householder import to_front
+from rne_dynamics.straight_line.recipe import Iteration, Recipe
+
+if TYPE_CHECKING:  # with LLVM
+    from rne_dynamics.straight_line.state_code import StateCode
+
+F = TypeVar("F", bound=Callable[..., Any])
+#: Distance of the samples from the mechanism's posture, rad or lengths of the mechanism, and how many are tried.
+_AWAY, _TRIALS = 0.1, 8
+#: Difference of motion maps up to which passive joints count as moving in proportion to the actuated ones.
+_STRAIGHT = 1e-12
+#: Steps along the branch after which a state is refused; a full turn takes about 35.
+_STEPS = 400
+
+
+class _Quantity(NamedTuple):
+    """A function of `branch_free`, its inputs besides the posture, and the shape of its output."""
+
+    function: Callable[..., int]
+    inputs: tuple[str, ...]
+    shape: Callable[[Mechanism], tuple[int, ...]]
+
+
+def _joints(mechanism: Mechanism) -> tuple[int, ...]:
+    return (mechanism.n,)
+
+
+_QUANTITIES = {
+    "inverse_dynamics": _Quantity(closed_inverse, ("q", "qd", "qdd"), _joints),
+    "forward_dynamics": _Quantity(closed_forward, ("q", "qd", "tau"), _joints),
+    "bias_torque": _Quantity(closed_bias, ("q", "qd"), _joints),
+    "gravity_torque": _Quantity(closed_gravity, ("q",), _joints),
+    "mass_matrix": _Quantity(closed_mass, ("q",), lambda mechanism: (mechanism.n, mechanism.n)),
+    "assemble": _Quantity(closed_posture, ("q",), lambda mechanism: (mechanism.robot.n,)),
+}
+
+
+def code_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> StateCode | None:
+    """Machine code for one state, made at the first call and kept with the mechanism; None where there is none.
+
+    There is none for actuated joints that are no coordinates, and for a mechanism that is singular at its posture.
+
+    Parameters
+    ----------
+    mechanism, quantity
+        What to compute, and of what; without loads.
+    base
+        Motion of the base (12,), as `BaseMotion.packed`; at rest by default.
+    """
+    if quantity not in _QUANTITIES:
+        return None
+    key = quantity, b"" if base is None else base.tobytes()
+    return kept_code(mechanism, key, lambda: recipe_of(mechanism, quantity, base))
+
+
+def own_call(mechanism: Mechanism, quantity: str, otherwise: Callable[..., Any]) -> Callable[..., Any]:
+    """The mechanism's own checked function of the inputs, kept with it; `otherwise` where there is no machine code.
+
+    `otherwise` is called with inputs that are not one state in contiguous arrays of finite numbers, and for states that
+    the code refuses.
+    """
+    code = code_of(mechanism, quantity) if mechanism.specialised else None
+    call = otherwise if code is None else code.checked(quantity, "", otherwise)
+    mechanism.own_code[quantity] = call
+    return call
+
+
+def by_own_code(quantity: str) -> Callable[[F], F]:
+    """Decorator of a function of a mechanism and states: with no option, machine code computes them where there is any.
+
+    The function itself, which is ``__wrapped__``, computes states that the code refuses.
+    """
+    declared = _QUANTITIES[quantity]
+
+    def decorate(general: F) -> F:
+        defaults: dict[str, Any] = general.__kwdefaults__ or {}
+
+        @wraps(general)
+        def function(mechanism: Mechanism, *vectors: ArrayLike, **options: Any) -> Array:
+            plain = all(value is None or isinstance(value, str) for value in options.values())
+            code = None
+            if plain and defaults | options == defaults and mechanism.specialised:
+                code = code_of(mechanism, quantity)
+            if code is None or len(vectors) != len(declared.inputs):
+                return cast("Array", general(mechanism, *vectors, **options))
+            lead, rows = state_arrays(mechanism, **dict(zip(declared.inputs, vectors, strict=True)))
+            shape = declared.shape(mechanism)
+            out, refused = code.rows(tuple(rows), shape)
+            if refused.any():
+                chosen = np.flatnonzero(refused)
+                out[chosen] = general(mechanism, *(row[chosen] for row in rows))
+            return out.reshape((*lead, *shape))
+
+        return cast("F", function)
+
+    return decorate
+
+
+def recipe_of(mechanism: Mechanism, quantity: str, base: Array | None = None) -> Recipe | None:
+    """What straight-line code of a quantity is made from; None without regular postures near the mechanism's own."""
+    found = _samples(mechanism)
+    if found is None:
+        return None
+    start, here, there, straight = found
+    declared, rng, actuated = _QUANTITIES[quantity], np.random.default_rng(2), mechanism.actuated
+    on_the_way = there + 1e-3 * pack(mechanism).column_scale * rng.normal(size=len(there))
+    packed = sparse_order(_rounded(pack(mechanism)), on_the_way)
+    return Recipe(
+        quantity,
+        mechanism.name,
+        _rows(declared.function),
+        (packed, mechanism.robot.base_at_rest if base is None else base, straight),
+        (),
+        tuple(here[actuated] if name == "q" else rng.normal(size=mechanism.n) for name in declared.inputs),
+        declared.shape(mechanism),
+        iteration=Iteration(_step_rows, start, on_the_way, here, SETTLED, _STEPS),
+        instead={to_front: _in_order},
+    )
+
+
+@lru_cache(maxsize=16)
+def _samples(mechanism: Mechanism) -> tuple[Array, Array, Array, bool] | None:
+    """The closed posture, two regular ones nearby, and whether passive joints move in proportion to the actuated ones.
+
+    In plain Python: the general kernels, which take seconds to compile, may never be needed.
+    """
+    packed, rng, found, maps = pack(mechanism), np.random.default_rng(1), [], []
+    work, python, q = workspace(packed), PlainKernels({}, np.zeros), mechanism.posture[mechanism.actuated]
+    start = np.array(mechanism.posture)
+    if python(assemble_kernel)(packed, work, q, start) != DONE:
+        return None
+    for _ in range(_TRIALS):
+        posture, T = start.copy(), np.zeros((len(start), len(q)))
+        target = q + _AWAY * packed.column_scale[mechanism.actuated] * rng.normal(size=len(q))
+        if python(assemble_kernel)(packed, work, target, posture) == DONE:
+            status, distance = python(motion_map_helper)(packed, work, T)
+            if status == DONE and distance > BRANCHES_MEET:
+                found.append(posture)
+                maps.append(T)
+    if len(found) < 2:
+        return None
+    return start, found[0], found[1], all(np.abs(T - maps[0]).max() < _STRAIGHT for T in maps)
+
+
+def _rows(function: Callable[..., int]) -> Callable[..., int]:
+    """A function of `branch_free` as a kernel over rows, of which there is one."""
+
+    def rows(packed: Packed, base: Array, straight: bool, *arrays: Any) -> int:
+        status = function(packed, workspace(packed), base, *(array[0] for array in arrays))
+        return -1 if status == DONE else status
+
+    return rows
+
+
+def _step_rows(packed: Packed, base: Array, straight: bool, target: Any, q: Any, out: Any) -> int:
+    status = advance(packed, workspace(packed), straight, target[0], q[0], out[0])
+    return -1 if status == DONE else status
+
+
+def _rounded(packed: Packed) -> Packed:
+    """With entries of rotations within round-off of 0 or ±1 rounded."""
+    frames = packed.loop_frames
+    for first in (ROTATION_A, ROTATION_B):
+        frames = rounded_turns(frames, first)
+    return packed._replace(parameters=rounded_turns(packed.parameters, ROTATION), loop_frames=frames)
+
+
+def _in_order(A: Array, top: int, m: int, n: int, j: int, pivots: NDArray[np.int64], place: int) -> float:
+    """As `to_front` without exchanging columns, which the factorization of a full rank does not need."""
+    square = 0.0
+    for i in range(top + j, top + m):
+        square += A[i, j] * A[i, j]
+    return square

@@ -1,0 +1,188 @@
+"""Machine code of a quantity for one flexible arm alone: the recipe, and what the plain functions do with it.
+
+All answers of a quantity are rows of one array, since machine code fills one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
+from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
+from rne_dynamics.flexible.arguments import check_flexible, coordinates
+from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
+from rne_dynamics.flexible.motion import motion_kernel
+from rne_dynamics.flexible.packed import Packed, pack, workspace
+from rne_dynamics.flexible.remaining import bias_kernel
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.spatial.cholesky import cholesky_solve, scaled_cholesky_solve
+from rne_dynamics.straight_line.recipe import Recipe
+
+if TYPE_CHECKING:  # with LLVM
+    from rne_dynamics.straight_line.state_code import StateCode
+
+F = TypeVar("F", bound=Callable[..., Any])
+_STATE = ("q", "delta", "qd", "deltad")
+#: Size of sample amplitudes: small, as the theory has them, but no zeros.
+_AMPLITUDE = 1e-2
+
+
+class Rigid(NamedTuple):
+    """The rigid arm, whose inertia is what round-off is measured by."""
+
+    topology: Any
+    parameters: Array
+
+
+def equations_rows(
+    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, out: Any
+) -> None:
+    """J, and the bias forces in one row more; out (1, n + modes + 1, n + modes)."""
+    nz = out.shape[2]
+    _terms(packed, base, q, delta, qd, deltad, out[0, :nz], out[0, nz])
+
+
+def inverse_rows(
+    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, qdd: Any, out: Any
+) -> int:
+    """Joint efforts, then accelerations of the modes; out (1, n + modes)."""
+    n, nz = q.shape[1], out.shape[1]
+    J, bias, zdd = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
+    _terms(packed, base, q, delta, qd, deltad, J, bias)
+    for k in range(nz):
+        zdd[k] = -bias[k]
+        for j in range(n):
+            zdd[k] -= J[k, j] * qdd[0, j]
+    singular = cholesky_solve(J[n:, n:].copy(), zdd[n:], zdd[n:])
+    zdd[:n] = qdd[0]
+    for k in range(n):
+        out[0, k] = bias[k]
+        for j in range(nz):
+            out[0, k] += J[k, j] * zdd[j]
+    out[0, n:] = zdd[n:]
+    return singular
+
+
+def forward_rows(
+    packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, tau: Any, out: Any
+) -> int:
+    """Accelerations of the joints, then of the modes; out (1, n + modes)."""
+    n, nz = q.shape[1], out.shape[1]
+    J, rest, scale = np.zeros((nz, nz)), np.zeros(nz), np.zeros(nz)
+    _terms(packed, base, q, delta, qd, deltad, J, rest)
+    for k in range(nz):
+        rest[k] = (tau[0, k] if k < n else 0.0) - rest[k]
+    work = np.zeros((rigid.topology.shape[0], 2))
+    inertia_scale_kernel(rigid.topology, rigid.parameters, q[0], work, scale[:n])
+    return scaled_cholesky_solve(J, rest, scale, out[0])
+
+
+def _terms(packed: Packed, base: Array, q: Any, delta: Any, qd: Any, deltad: Any, J: Any, bias: Any) -> None:
+    n = q.shape[1]
+    z, zd = np.zeros(bias.shape[0]), np.zeros(bias.shape[0])
+    z[:n], z[n:], zd[:n], zd[n:] = q[0], delta[0], qd[0], deltad[0]
+    work = workspace(packed)
+    motion_kernel(packed, work, base, z, zd, None)
+    modal_terms_kernel(packed, work, z)
+    bias_kernel(packed, work, z, zd, None, np.zeros((0, 6)), bias)
+    inertia_kernel(packed, work, J)
+
+
+def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Callable[[F], F]:
+    """Decorator of a function of an arm and its state: without options, machine code computes it where there is any.
+
+    The function itself, which is ``__wrapped__``, computes what the code refuses.
+
+    Parameters
+    ----------
+    kernel
+        One of the functions above.
+    parts
+        The named tuple of the two parts that the function returns.
+    more
+        What the function takes besides the state.
+    """
+    name, inputs = kernel.__name__, (*_STATE, *more)
+    split, joined = (_rows_apart, _rows_joined) if kernel is equations_rows else (_numbers_apart, _numbers_joined)
+
+    def decorate(general: F) -> F:
+        def own_call(arm: FlexibleArm) -> Callable[..., Any] | None:
+            code = _code_of(arm, kernel, inputs) if getattr(arm, "specialised", False) else None
+            if code is None:
+                return None
+
+            def otherwise(*vectors: ArrayLike) -> Array:
+                lead, rows = coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
+                out, refused = code.rows(tuple(rows), _shape(arm, kernel))
+                if refused.any():
+                    chosen = np.flatnonzero(refused)
+                    out[chosen] = joined(*general(arm, *(row[chosen] for row in rows)))
+                return out.reshape((*lead, *out.shape[1:]))
+
+            call = code.checked(general.__name__, "", otherwise)
+
+            def own(*vectors: ArrayLike) -> Any:
+                return parts(*split(arm, call(*vectors)))
+
+            return own
+
+        @wraps(general)
+        def function(arm: FlexibleArm, *vectors: ArrayLike, **options: Any) -> Any:
+            if options or len(vectors) != len(inputs):
+                return general(arm, *vectors, **options)
+            try:
+                own = arm.own_code[name]
+            except (AttributeError, KeyError):
+                check_flexible(arm)
+                own = arm.own_code[name] = own_call(arm)
+            return general(arm, *vectors) if own is None else own(*vectors)
+
+        return cast("F", function)
+
+    return decorate
+
+
+def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
+    nz = arm.nz
+    if out.ndim == 2:
+        return out[:nz], out[nz]
+    return np.ascontiguousarray(out[..., :nz, :]), np.ascontiguousarray(out[..., nz, :])
+
+
+def _rows_joined(J: Array, bias: Array) -> Array:
+    return np.concatenate([J, bias[:, None]], axis=1)
+
+
+def _numbers_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
+    return np.ascontiguousarray(out[..., : arm.n]), np.ascontiguousarray(out[..., arm.n :])
+
+
+def _numbers_joined(joints: Array, modes: Array) -> Array:
+    return np.concatenate([joints, modes], axis=1)
+
+
+def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
+    return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
+
+
+def _code_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> StateCode | None:
+    return kept_code(arm, (kernel,), lambda: recipe_of(arm, kernel, inputs))
+
+
+def recipe_of(arm: FlexibleArm, kernel: Callable[..., Any], inputs: tuple[str, ...]) -> Recipe:
+    """What straight-line code is made from; without loads and with the base at rest."""
+    packed, rng = pack(arm), np.random.default_rng(1)
+    sample = tuple(
+        _AMPLITUDE * rng.normal(size=arm.modes) if name.startswith("delta") else rng.normal(size=arm.n)
+        for name in inputs
+    )
+    rigid = Rigid(arm.robot.topology, arm.robot.parameters)
+    rounded = packed._replace(rotation=rounded_turns(packed.rotation.reshape(-1, 9), 0).reshape(-1, 3, 3))
+    model = (rounded, rigid, arm.body_model.base_at_rest)
+    return Recipe(kernel.__name__, arm.name, kernel, model, (), sample, _shape(arm, kernel))

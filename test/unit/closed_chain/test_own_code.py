@@ -1,0 +1,217 @@
+"""Straight-line code of mechanisms against the general kernels, which compute what it refuses."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.errors import relative_error
+from support.mechanisms import MECHANISMS, SHIPPED, four_bar, rod_between_balls, stewart_platform, two_legs
+
+import rne_dynamics as rne
+from rne_dynamics.closed_chain.assembly import assemble, assembled
+from rne_dynamics.closed_chain.coordinates import motion_map
+from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.specialised import code_of
+from rne_dynamics.errors import ArgumentError, AssemblyError, RneDynamicsError
+from rne_dynamics.model.generated import ladder
+from rne_dynamics.model.mechanism import Mechanism
+from rne_dynamics.straight_line.machine_code import processor
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+FUNCTIONS = {**CLOSED_QUANTITIES, "assemble": assemble}
+INPUTS = {"inverse_dynamics": 3, "forward_dynamics": 3, "bias_torque": 2}
+ROBOTS = {**MECHANISMS, **{name: lambda name=name: rne.load_model(name) for name in SHIPPED}}
+#: Smallest distance to a singular posture for which states must be accepted.
+REGULAR = 0.1
+
+with_code = pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
+
+
+@cache
+def robot(name: str) -> Mechanism:
+    return ROBOTS[name]().with_own_code()
+
+
+def states(mechanism: Mechanism, count: int, away: float = 0.6, seed: int = 0) -> list[np.ndarray]:
+    """Positions within limits, velocities, and accelerations or efforts; (count, n) each."""
+    rng = np.random.default_rng(seed)
+    q = mechanism.neutral + away * rng.uniform(-1.0, 1.0, (count, mechanism.n))
+    return [np.clip(q, mechanism.lower, mechanism.upper), *rng.normal(size=(2, count, mechanism.n))]
+
+
+def general(name: str, mechanism: Mechanism, *vectors: np.ndarray) -> np.ndarray:
+    """By the general kernel."""
+    return FUNCTIONS[name].__wrapped__(mechanism, *vectors)
+
+
+def rows(name: str, mechanism: Mechanism, vectors: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """What the machine code answers, and which states it refuses."""
+    code = code_of(mechanism, name)
+    assert code is not None
+    shape = {"mass_matrix": (mechanism.n, mechanism.n), "assemble": (mechanism.robot.n,)}.get(name, (mechanism.n,))
+    return code.rows(tuple(vectors), shape)
+
+
+@with_code
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("which", [k if k != "delta" else pytest.param(k, marks=pytest.mark.slow) for k in ROBOTS])
+def test_answers_are_those_of_the_general_kernel(which: str, name: str) -> None:
+    mechanism = robot(which)
+    vectors = states(mechanism, 60)[: INPUTS.get(name, 1)]
+    out, refused = rows(name, mechanism, vectors)
+    accepted = 0
+    for b, state in enumerate(zip(*vectors, strict=True)):
+        try:
+            expected = general(name, mechanism, *state)
+        except RneDynamicsError:
+            assert refused[b]
+            continue
+        accepted += not refused[b]
+        if motion_map(mechanism, assemble(mechanism, state[0])).smallest > REGULAR:
+            assert not refused[b] or which == "two_parallelograms"  # it lies flat on the way
+        if not refused[b]:
+            assert relative_error(out[b], expected) < 1e-10
+    assert accepted > 40
+
+
+@with_code
+@pytest.mark.parametrize("which", SHIPPED)
+def test_shipped_mechanisms_accept_all_states_within_their_limits(which: str) -> None:
+    mechanism = robot(which)
+    rng = np.random.default_rng(2)
+    lower, upper = (np.where(np.isfinite(x), x, y) for x, y in ((mechanism.lower, -6.0), (mechanism.upper, 6.0)))
+    q = rng.uniform(lower, upper, (500, mechanism.n))
+    out, refused = rows("assemble", mechanism, [q])
+    assert refused.mean() < 0.01
+    expected = general("assemble", mechanism, q)
+    assert np.abs(out - expected)[~refused].max() < 1e-11  # another assembly would be 0.1 and more away
+
+
+@with_code
+def test_singular_postures_are_left_to_the_general_kernel() -> None:
+    """The parallelograms of the pantograph with its pins pass flat within its limits."""
+    mechanism = assembled(rne.load_model(EXAMPLES / "pantograph_pins.yaml"))
+    rng = np.random.default_rng(3)
+    q = rng.uniform(mechanism.lower - 0.5, mechanism.upper + 0.5, (150, mechanism.n))
+    qd, qdd = rng.normal(size=(2, *q.shape))
+    _, refused = rows("inverse_dynamics", mechanism, [q, qd, qdd])
+    assert 0.02 < refused.mean() < 0.4
+    expected = general("inverse_dynamics", mechanism, q, qd, qdd)
+    assert relative_error(rne.inverse_dynamics(mechanism, q, qd, qdd), expected) < 1e-9
+    for b in np.flatnonzero(refused)[:5]:
+        assert relative_error(rne.inverse_dynamics(mechanism, q[b], qd[b], qdd[b]), expected[b]) < 1e-9
+
+
+@with_code
+def test_postures_near_a_singular_one_are_refused_or_right() -> None:
+    mechanism = robot("five_bar")  # stretched where the cranks are far apart
+    q = mechanism.neutral + np.linspace(0.0, 1.6, 400)[:, None] * np.array([1.0, -1.0])
+    zeros = np.zeros_like(q)
+    out, refused = rows("inverse_dynamics", mechanism, [q, zeros + 1.0, zeros])
+    assert refused.any()
+    assert not refused.all()
+    for b in range(len(q)):
+        if not refused[b]:
+            expected = general("inverse_dynamics", mechanism, q[b], zeros[b] + 1.0, zeros[b])
+            assert relative_error(out[b], expected) < 1e-9
+
+
+@with_code
+@pytest.mark.parametrize("which", ["four_bar", "slider_crank"])
+def test_many_turns_of_a_crank_keep_the_assembly(which: str) -> None:
+    mechanism = robot(which)
+    turns = np.linspace(-20.0, 20.0, 801)[:, None]
+    postures, refused = rows("assemble", mechanism, [turns])
+    assert not refused.any()
+    assert np.abs(np.diff(postures, axis=0)).max() < 0.2
+    assert np.abs(postures - assemble(mechanism, turns, start="previous")).max() < 1e-11
+
+
+@with_code
+def test_positions_that_do_not_close_are_refused_with_the_same_words() -> None:
+    mechanism = robot("geared_five_bar")
+    closed, out_of_reach = mechanism.neutral, mechanism.neutral + 1.2
+    with pytest.raises(AssemblyError) as plain:
+        rne.gravity_torque(mechanism, out_of_reach)
+    with pytest.raises(AssemblyError) as expected:
+        general("gravity_torque", mechanism, out_of_reach)
+    assert str(plain.value) == str(expected.value)
+    with pytest.raises(AssemblyError) as in_rows:
+        rne.gravity_torque(mechanism, np.array([closed, out_of_reach, closed]))
+    assert str(in_rows.value) == str(expected.value)
+
+
+@pytest.mark.parametrize("make", [rod_between_balls, two_legs, stewart_platform])
+def test_mechanisms_without_coordinates_have_no_code(make: object) -> None:
+    mechanism = make().with_own_code()  # type: ignore[operator]
+    assert code_of(mechanism, "inverse_dynamics") is None
+    q = mechanism.neutral
+    answer = rne.inverse_dynamics(mechanism, q, np.zeros_like(q), np.zeros_like(q))
+    assert np.array_equal(answer, general("inverse_dynamics", mechanism, q, np.zeros_like(q), np.zeros_like(q)))
+
+
+@pytest.mark.slow
+def test_mechanisms_beyond_the_limit_have_no_code() -> None:
+    mechanism = ladder(60).with_own_code()
+    assert code_of(mechanism, "forward_dynamics") is None
+    q, zeros = mechanism.neutral, np.zeros(mechanism.n)
+    assert np.isfinite(rne.forward_dynamics(mechanism, q, zeros, zeros)).all()
+
+
+@with_code
+def test_models_made_of_others_share_the_general_kernels() -> None:
+    mechanism = rne.load_model("four_bar")
+    assert mechanism.specialised
+    assert not mechanism.with_payload(rne.Payload("coupler", 0.5)).specialised
+    assert not mechanism.with_own_code(False).specialised
+    assert not four_bar().specialised
+    assert replace(mechanism).own_code is not mechanism.own_code
+
+
+@with_code
+@pytest.mark.parametrize("name", CLOSED_QUANTITIES)
+def test_bound_functions(name: str) -> None:
+    mechanism = robot("pantograph")
+    vectors = [v[0] for v in states(mechanism, 1)[: INPUTS.get(name, 1)]]
+    expected = general(name, mechanism, *vectors)
+    f, out = rne.bind(mechanism, name), np.empty_like(expected)
+    assert f(*vectors, out=out) is out
+    for answer in (out, f(*vectors), f(*(v.tolist() for v in vectors)), getattr(rne, name)(mechanism, *vectors)):
+        assert relative_error(answer, expected) < 1e-12
+    with pytest.raises(ArgumentError):
+        f(*(np.append(v, 0.0) for v in vectors))
+    with pytest.raises(ArgumentError, match="must be finite"):
+        f(np.full_like(vectors[0], np.nan), *vectors[1:])
+
+
+@with_code
+@pytest.mark.parametrize("name", ["inverse_dynamics", "forward_dynamics"])
+def test_a_bound_base_motion(name: str) -> None:
+    mechanism = robot("five_bar")
+    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
+    vectors = [v[0] for v in states(mechanism, 1)]
+    expected = getattr(rne, name)(mechanism, *vectors, base_motion=motion)
+    assert relative_error(rne.bind(mechanism, name, base_motion=motion)(*vectors), expected) < 1e-12
+
+
+def test_a_bound_function_without_machine_code() -> None:
+    mechanism = two_legs()
+    zeros = np.zeros(mechanism.n)
+    f = rne.bind(mechanism, "inverse_dynamics")
+    expected = general("inverse_dynamics", mechanism, mechanism.neutral, zeros, zeros)
+    assert np.array_equal(f(mechanism.neutral, zeros, zeros), expected)
+
+
+@with_code
+def test_options_go_to_the_general_kernel() -> None:
+    mechanism = robot("four_bar")
+    q, qd, qdd = (v[0] for v in states(mechanism, 1))
+    loads = {"coupler": np.array([1.0, 2.0, 0.0, 0.0, 0.0, 0.3])}
+    loaded = rne.inverse_dynamics(mechanism, q, qd, qdd, wrenches=loads)
+    assert relative_error(rne.inverse_dynamics(mechanism, q, qd, qdd), loaded) > 1e-3
+    columns = rne.mass_matrix(mechanism, q, method="columns")
+    assert relative_error(rne.mass_matrix(mechanism, q), columns) < 1e-10

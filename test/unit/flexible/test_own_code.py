@@ -1,0 +1,119 @@
+"""Straight-line code of arms with flexible links against the general kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from support.errors import relative_error
+
+import rne_dynamics as rne
+from rne_dynamics import flexible
+from rne_dynamics.errors import ArgumentError, ModelError
+from rne_dynamics.model.flexible.arm import FlexibleArm
+from rne_dynamics.straight_line.machine_code import processor
+
+ARMS = ("flexible_arm", "flexible_arm6", "flexible_beam")
+FUNCTIONS = {
+    "equations": flexible.equations_of_motion,
+    "inverse": flexible.flexible_inverse_dynamics,
+    "forward": flexible.flexible_forward_dynamics,
+}
+
+with_code = pytest.mark.skipif(processor() is None, reason="no straight-line code on this processor")
+
+
+@cache
+def arm(name: str) -> FlexibleArm:
+    return rne.load_model(name)
+
+
+def states(robot: FlexibleArm, function: str, lead: tuple[int, ...], seed: int = 0) -> list[np.ndarray]:
+    """q, δ, q̇, δ̇, and q̈ or τ."""
+    rng = np.random.default_rng(seed)
+    joints, modes = (*lead, robot.n), (*lead, robot.modes)
+    drawn = [rng.uniform(-3.0, 3.0, joints), 0.05 * rng.normal(size=modes), rng.normal(size=joints),
+             rng.normal(size=modes), 5.0 * rng.normal(size=joints)]  # fmt: skip
+    return drawn[: 4 if function == "equations" else 5]
+
+
+def general(function: str, robot: FlexibleArm, vectors: list[np.ndarray]) -> Any:
+    return FUNCTIONS[function].__wrapped__(robot, *vectors)  # type: ignore[attr-defined]
+
+
+@with_code
+@pytest.mark.parametrize("function", FUNCTIONS)
+@pytest.mark.parametrize("name", ARMS)
+def test_answers_are_those_of_the_general_kernel(name: str, function: str) -> None:
+    vectors = states(arm(name), function, (40,))
+    expected = general(function, arm(name), vectors)
+    answers = FUNCTIONS[function](arm(name), *vectors)
+    assert type(answers) is type(expected)
+    for answer, wanted in zip(answers, expected, strict=True):
+        assert relative_error(answer, wanted) < 1e-11
+    for b in range(40):
+        one = FUNCTIONS[function](arm(name), *(v[b] for v in vectors))
+        assert type(one) is type(expected)
+        for answer, wanted in zip(one, expected, strict=True):
+            assert relative_error(answer, wanted[b]) < 1e-9
+
+
+@with_code
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_leading_shapes_lists_and_other_arrays(function: str) -> None:
+    robot = arm("flexible_arm")
+    vectors = states(robot, function, (2, 3))
+    expected = general(function, robot, vectors)
+    for changed in (vectors, [v.tolist() for v in vectors], [np.asfortranarray(v) for v in vectors]):
+        for answer, wanted in zip(FUNCTIONS[function](robot, *changed), expected, strict=True):
+            assert relative_error(answer, wanted) < 1e-11
+            assert answer.flags.c_contiguous
+
+
+@with_code
+def test_states_that_the_code_refuses_go_to_the_general_kernel() -> None:
+    robot = arm("flexible_arm")
+    vectors = states(robot, "forward", (3,))
+    vectors[0][1] = 1e12  # larger than the sines take
+    answers, expected = flexible.flexible_forward_dynamics(robot, *vectors), general("forward", robot, vectors)
+    for answer, wanted in zip(answers, expected, strict=True):
+        assert relative_error(answer, wanted) < 1e-9
+    one = flexible.flexible_forward_dynamics(robot, *(v[1] for v in vectors))
+    assert relative_error(one.qdd, expected.qdd[1]) < 1e-12
+
+
+@with_code
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_errors_are_those_of_the_general_function(function: str) -> None:
+    robot = arm("flexible_arm6")
+    vectors = states(robot, function, ())
+    for k, value in enumerate(vectors):
+        for wrong in (np.append(value, 0.0), np.where(np.arange(value.size) == 1, np.nan, value)):
+            changed = [*vectors[:k], wrong, *vectors[k + 1 :]]
+            with pytest.raises(ArgumentError) as expected:
+                general(function, robot, changed)
+            with pytest.raises(ArgumentError) as found:
+                FUNCTIONS[function](robot, *changed)
+            assert str(found.value) == str(expected.value)
+    with pytest.raises(ModelError, match="has no flexible links"):
+        FUNCTIONS[function](rne.load_urdf("puma560"), *vectors)
+
+
+@with_code
+def test_loads_and_base_motions_go_to_the_general_kernel() -> None:
+    robot = arm("flexible_arm")
+    vectors = states(robot, "equations", ())
+    motion = rne.BaseMotion(linear_acceleration=(3.0, 2.0, 1.0))
+    free, still = (flexible.equations_of_motion(robot, *vectors, base_motion=x) for x in (motion, None))
+    assert relative_error(free.bias, still.bias) > 1e-3
+    assert relative_error(flexible.equations_of_motion(robot, *vectors).bias, still.bias) < 1e-12
+
+
+@with_code
+def test_models_made_of_others_share_the_general_kernels() -> None:
+    robot = arm("flexible_arm")
+    assert robot.specialised
+    assert not robot.with_gravity((0.0, 0.0, -1.6)).specialised
+    assert not robot.with_own_code(False).specialised
