@@ -13,6 +13,13 @@ from rne_dynamics.compiling.jit import COMPILED
 #: has the memory, and so the number, of its parent.
 PROCESS = secrets.randbits(62) | 1
 
+
+def call_from_python(address: int, arrays: tuple[Any, ...]) -> int:
+    """`call` outside compiled code."""
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(address)
+    return int(function(*(array.ctypes.data for array in arrays)))
+
+
 if COMPILED:
     import llvmlite.binding as llvm
     from llvmlite import ir
@@ -57,7 +64,4 @@ else:
         """The `PROCESS` of the process that runs it."""
         return PROCESS
 
-    def call(address: int, arrays: tuple[Any, ...]) -> int:
-        """The status that a function of pointers to the arrays' memory returns."""
-        function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(address)
-        return int(function(*(array.ctypes.data for array in arrays)))
+    call = call_from_python

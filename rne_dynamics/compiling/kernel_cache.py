@@ -148,6 +148,11 @@ class KernelCache(_Cache):
                 self._release(name)
         return found
 
+    def has(self, sig: Any, target_context: Any) -> bool:
+        """Whether the compiled kernel for argument types is on disk."""
+        name = self._name(sig, target_context.codegen())
+        return self._enabled and any((folder / name).exists() for folder in folders())
+
     def save_overload(self, sig: Any, data: Any) -> None:
         """Write a compiled kernel to disk."""
         if not self._enabled:

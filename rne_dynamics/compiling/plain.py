@@ -68,6 +68,8 @@ class PlainKernels:
         """Replacement of a value that a kernel's source reads; the value itself if it is no kernel or module."""
         if id(value) in self._modules:
             return self._modules[id(value)]
+        if id(value) in self._plain:
+            return self._plain[id(value)]
         ours = isinstance(value, FunctionType) and value.__module__.partition(".")[0] == _PACKAGE
         # where numba is missing, kernels are ordinary functions
         return self(value) if ours or (callable(value) and hasattr(value, "py_func")) else value
