@@ -160,8 +160,8 @@ def test_before_the_loop_is_compiled_plain_python_runs_it(name, monkeypatch):
     expected = rollout.run()
     monkeypatch.setattr(loop_tier, "is_ready", lambda *_: False)
     monkeypatch.setattr(loop_tier, "MOST_STEPS", 399)
-    used = []
-    monkeypatch.setattr(loop_tier, "_in_python", lambda made=loop_tier._in_python(): used.append(1) or made)
+    made, used = loop_tier._in_python(), []
+    monkeypatch.setattr(loop_tier, "_in_python", lambda: used.append(1) or made)
     found = rollout.run()
     for name_of in ("q", "qd", "effort", "kinetic", "potential"):
         there = getattr(expected, name_of)
