@@ -215,3 +215,15 @@ def test_options_go_to_the_general_kernel() -> None:
     assert relative_error(rne.inverse_dynamics(mechanism, q, qd, qdd), loaded) > 1e-3
     columns = rne.mass_matrix(mechanism, q, method="columns")
     assert relative_error(rne.mass_matrix(mechanism, q), columns) < 1e-10
+
+
+@with_code
+@pytest.mark.parametrize("which", ["four_bar", "five_bar", "pantograph"])
+def test_energies_and_poses(which: str) -> None:
+    own, other = robot(which), robot(which).with_own_code(False)
+    q, qd, _ = states(own, 6)
+    assert relative_error(rne.kinetic_energy(own, q, qd), rne.kinetic_energy(other, q, qd)) < 1e-11
+    assert relative_error(rne.kinetic_energy(own, q[0], qd), rne.kinetic_energy(other, q[0], qd)) < 1e-11
+    assert relative_error(rne.potential_energy(own, q), rne.potential_energy(other, q)) < 1e-11
+    found, expected = (rne.forward_kinematics(x, q).position for x in (own, other))
+    assert relative_error(found, expected) < 1e-11
