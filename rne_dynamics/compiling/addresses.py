@@ -9,8 +9,8 @@ from typing import Any
 
 from rne_dynamics.compiling.jit import COMPILED
 
-#: A number that no other process has: addresses beside another number are not of this process. A forked process has
-#: the memory, and so the number, of its parent.
+#: A number that no other process has: addresses that come with another number are of another process. A forked process
+#: has the memory, and so the number, of its parent.
 PROCESS = secrets.randbits(62) | 1
 
 if COMPILED:

@@ -1,7 +1,7 @@
 """A function that Python calls, as LLVM assembly: ``f(a0, …, out=None)`` in front of a function of one state.
 
 CPython's protocol METH_FASTCALL | METH_KEYWORDS: (self, arguments, their number, names of the last ones). The entry
-reads NumPy's array objects itself, which takes a tenth of what NumPy's and Python's own functions take. It accepts one
+reads NumPy's array objects itself, which takes 10 % of the time of NumPy's and Python's own functions. It accepts one
 state in C-contiguous aligned arrays of float64 of exactly the right shape, and an `out` of that kind that is writable
 and apart from them in memory. `self` is a Python function that is called with everything else, and for states that the
 code refuses. Where fields lie in the objects is checked by `entry.array_layout`.

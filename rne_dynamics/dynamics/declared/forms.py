@@ -271,15 +271,9 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         return -1
 
     def batch(
-        topology: NDArray[Any],
-        parameters: Array,
-        base: Array,
-        q: Array,
-        qd: Array,
-        x: Array,
-        wrenches: Array,
+        topology: NDArray[Any], parameters: Array, base: Array, q: Array, qd: Array, x: Array, wrenches: Array,
         out: Array,
-    ) -> int:
+    ) -> int:  # fmt: skip
         fault: int = rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, qd, x, out)
         return fault
 

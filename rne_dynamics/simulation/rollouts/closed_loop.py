@@ -120,6 +120,16 @@ class Course(NamedTuple):
     terms: Array
 
 
+class Room(NamedTuple):
+    """Memory of a step: no loads, the new state, and what `smooth_step` takes."""
+
+    none: Array
+    q_new: Array
+    qd_new: Array
+    memory: Memory
+    piece: Piece
+
+
 @in_place_helper
 def _row(rows: Array, s: int) -> int:
     return s if rows.shape[0] > 1 else 0
@@ -175,31 +185,30 @@ def _taken_over(q: Array, qd: Array, q_new: Array, qd_new: Array) -> int:
 
 @in_place_routine
 def smooth_plant_step(
-    plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
-    qd_new: Array, code: OwnCode, memory: Memory, piece: Piece,
-) -> int:  # fmt: skip
+    plants: PlantRows, s: int, q: Array, qd: Array, effort: Array, clock: Clock, code: OwnCode, room: Room
+) -> int:
     """`plant_step` where there is nothing but smooth motion; −1 where there is more, and nothing has changed."""
     plant = PlantArrays(
         plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
+        plants.joints[_row(plants.joints, s)], plants.positions, room.none, None, None, code,
     )  # fmt: skip
-    if clock.semi_implicit or not smooth_step(plant, memory, piece, q, qd, effort, clock.dt, q_new, qd_new):
+    q_new, qd_new = room.q_new, room.qd_new
+    if clock.semi_implicit or not smooth_step(plant, room.memory, room.piece, q, qd, effort, clock.dt, q_new, qd_new):
         return -1
     return _taken_over(q, qd, q_new, qd_new)
 
 
 @routine
 def plant_step(
-    plants: PlantRows, s: int, none: Array, q: Array, qd: Array, effort: Array, clock: Clock, q_new: Array,
-    qd_new: Array, code: OwnCode,
-) -> int:  # fmt: skip
+    plants: PlantRows, s: int, q: Array, qd: Array, effort: Array, clock: Clock, code: OwnCode, room: Room
+) -> int:
     """One step of sample s as by `unchecked_step`, in place; where it fails q and q̇ are unchanged."""
     # not by a function of both: one that counts no references must not return arrays to one that does
     plant = PlantArrays(
         plants.topology, plants.parameters[_row(plants.parameters, s)], plants.mimic, plants.base[_row(plants.base, s)],
-        plants.joints[_row(plants.joints, s)], plants.positions, none, None, None, code,
+        plants.joints[_row(plants.joints, s)], plants.positions, room.none, None, None, code,
     )  # fmt: skip
-    left = clock.dt
+    left, q_new, qd_new = clock.dt, room.q_new, room.qd_new
     if clock.semi_implicit:
         copy_into(q_new, q)
         copy_into(qd_new, qd)
@@ -223,12 +232,12 @@ def closed_loops(
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
     n = references.shape[2]
-    none, passive = np.zeros((0, 6)), np.zeros(n)
+    passive = np.zeros(n)
     terms, table, error, effort = np.empty((6, n)), np.empty((rows.TABLE_ROWS, n)), np.empty(n), np.empty(n)
     cut = np.empty(n, dtype=np.bool_)
     nq = course.q.shape[1]
-    q_new, qd_new = np.empty(nq), np.empty(n)
     memory, piece = memory_of(plants.topology.shape[0], nq, n), piece_of(nq, n)
+    room = Room(np.zeros((0, 6)), np.empty(nq), np.empty(n), memory, piece)
     for s in range(samples_from, samples_to):
         q, qd, integral = course.q[s], course.qd[s], course.integral[s]
         asked, sums = course.asked[s], course.sums[s]
@@ -263,11 +272,9 @@ def closed_loops(
             if cycle == clock.cycles:
                 break
             for step in range(clock.substeps):
-                status = smooth_plant_step(
-                    plants, s, none, q, qd, effort, clock, q_new, qd_new, code, memory, piece
-                )  # fmt: skip
+                status = smooth_plant_step(plants, s, q, qd, effort, clock, code, room)
                 if status < 0:
-                    status = plant_step(plants, s, none, q, qd, effort, clock, q_new, qd_new, code)
+                    status = plant_step(plants, s, q, qd, effort, clock, code, room)
                 if status != DONE:
                     course.status[s], course.at[s, 0], course.at[s, 1] = status, cycle, step
                     break

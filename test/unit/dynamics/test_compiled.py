@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 from support.errors import relative_error
@@ -9,7 +11,9 @@ from support.wheel import wheel_urdf
 
 import rne_dynamics as rne
 from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model import packed_arm
 
 if not COMPILED:
     pytest.skip("numba is not installed", allow_module_level=True)
@@ -132,3 +136,71 @@ def test_only_open_rigid_arms_are_packed():
         c.pack(PANDA, base_motion=rne.BaseMotion())
     with pytest.raises(ArgumentError, match="does not broadcast"):
         c.pack(PUMA, base_motion=rne.BaseMotion(linear_velocity=np.zeros((2, 3))))
+
+
+OWN = ["inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_torque", "inverse_dynamics_derivatives"]
+
+
+def answers(arm: np.ndarray, robot: rne.RobotModel, seed: int = 0) -> list[np.ndarray]:
+    """What each function of `OWN` fills for one state."""
+    rng = np.random.default_rng(seed)
+    q = rne.random_configuration(robot, rng)
+    given = [q, rng.normal(size=robot.n), rng.normal(size=robot.n)]
+    found = []
+    for name in OWN:
+        quantity = QUANTITIES[name]
+        out = np.full(quantity.shape(robot), np.nan)
+        assert getattr(rne.compiled, name)(arm, *given[: len(quantity.inputs)], out) == rne.compiled.OK
+        found.append(out)
+    return found
+
+
+@pytest.mark.parametrize("base", ["fixed", "floating"])
+def test_own_code_computes_the_same(base):
+    robot = rne.load_urdf("puma560", base=base)
+    plain, own = rne.compiled.pack(robot), rne.compiled.pack(robot, own_code=OWN)
+    copy = np.tile(own, (2, 1))[1]
+    for seed in range(5):
+        for found, again, expected in zip(*(answers(x, robot, seed) for x in (own, copy, plain)), strict=True):
+            assert relative_error(found, expected) < 1e-13
+            assert np.array_equal(found, again)
+
+
+def test_own_code_is_called_and_only_in_the_process_that_it_belongs_to(monkeypatch):
+    robot = rne.load_urdf("puma560")
+    other = rne.load_urdf("puma560", gravity=(0.0, 0.0, -1.0))
+    arm, q, tau = rne.compiled.pack(robot), np.full(6, 0.3), np.empty(6)
+    code = QUANTITIES["gravity_torque"].code(other)
+    packed_arm.put_own_code(arm, {"gravity_torque": code.address})
+    assert rne.compiled.gravity_torque(arm, q, tau) == rne.compiled.OK
+    assert relative_error(tau, rne.gravity_torque(other, q)) < 1e-13, "the address was not called"
+    monkeypatch.setattr(packed_arm, "PROCESS", packed_arm.PROCESS ^ 2)  # as in an array from another process
+    packed_arm.put_own_code(arm, {"gravity_torque": 8})
+    assert rne.compiled.gravity_torque(arm, q, tau) == rne.compiled.OK
+    assert relative_error(tau, rne.gravity_torque(robot, q)) < 1e-13
+
+
+def test_own_code_outlives_the_robot_and_leaves_what_it_cannot_do_to_the_kernel():
+    robot = rne.load_urdf("puma560")
+    arm, q = rne.compiled.pack(robot, own_code=["inverse_dynamics"]), np.full(6, 3e9)
+    expected = rne.inverse_dynamics(robot.with_own_code(False), q, q, q)
+    del robot
+    gc.collect()
+    tau = np.empty(6)
+    assert rne.compiled.inverse_dynamics(arm, q, q, q, tau) == rne.compiled.OK
+    assert relative_error(tau, expected) < 1e-12
+    assert rne.compiled.inverse_dynamics(arm, q, q, q[:5], tau) == rne.compiled.WRONG_SHAPE
+    assert rne.compiled.inverse_dynamics(arm, q, q, q, q) == rne.compiled.OVERLAPPING
+
+
+def test_own_code_knows_the_bases_motion():
+    robot, q = rne.load_urdf("puma560"), np.full(6, 0.4)
+    motion = rne.BaseMotion(angular_velocity=(0.1, 0.2, 0.3), linear_acceleration=(1.0, 0.0, -2.0))
+    arm, tau = rne.compiled.pack(robot, base_motion=motion, own_code=["inverse_dynamics"]), np.empty(6)
+    assert rne.compiled.inverse_dynamics(arm, q, q, q, tau) == rne.compiled.OK
+    assert relative_error(tau, rne.inverse_dynamics(robot, q, q, q, base_motion=motion)) < 1e-13
+
+
+def test_own_code_of_functions_that_have_none_is_refused():
+    with pytest.raises(ArgumentError, match="own_code has no function named 'jacobian'"):
+        rne.compiled.pack(rne.load_urdf("puma560"), own_code=["jacobian"])
