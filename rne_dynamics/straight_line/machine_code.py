@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rne_dynamics.compiling.fingerprint import fingerprint
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.straight_line import store
 from rne_dynamics.straight_line.graph import TooLargeError
@@ -30,8 +31,8 @@ except ImportError:  # it comes with numba
 
 #: Oldest LLVM that checks relocations and has the type `ptr`.
 _OLDEST_LLVM = 20
-#: Packages whose sources the machine code depends on.
-_PACKAGES = ("straight_line", "dynamics", "closed_chain", "flexible", "spatial", "model", "compiling")
+#: What all machine code depends on besides the kernels: how they are traced and written.
+_WRITERS = ("straight_line/*.py", "compiling/plain.py")
 #: Largest relative error of the check: far above round-off, far below the error of damaged code.
 _GROSS = 1e-6
 
@@ -181,7 +182,7 @@ def key(recipe: Recipe, form: Form, target: Processor) -> str:
     digest = hashlib.sha256()
     kernel = f"{recipe.kernel.__module__}.{recipe.kernel.__qualname__}"
     named = (recipe.quantity, kernel, form.name, recipe.shape, recipe.axis, target, llvmlite.__version__)
-    for part in (_sources(), repr(named)):
+    for part in (_sources(), repr(named), *map(fingerprint, _kernels(recipe))):
         digest.update(part.encode())
     _add((*recipe.model, *recipe.loads, *recipe.sample), digest.update)
     if recipe.iteration is not None:
@@ -200,19 +201,19 @@ def _add(value: Any, update: Callable[[bytes], None]) -> None:
         update(repr(value).encode())
 
 
+def _kernels(recipe: Recipe) -> list[Callable[..., Any]]:
+    """What is traced, with all that it calls (`fingerprint`)."""
+    again = [] if recipe.iteration is None else [recipe.iteration.kernel]
+    return [recipe.kernel, *again, *recipe.instead, *recipe.instead.values()]
+
+
 @cache
 def _sources() -> str:
     package = Path(__file__).resolve().parents[1]
     digest = hashlib.sha256()
-    for path in source_files():
+    for path in sorted(path for pattern in _WRITERS for path in package.glob(pattern)):
         digest.update(str(path.relative_to(package)).encode() + path.read_bytes())
     return digest.hexdigest()
-
-
-def source_files() -> list[Path]:
-    """Files whose content is part of the key, those in subpackages included."""
-    package = Path(__file__).resolve().parents[1]
-    return [path for name in _PACKAGES for path in sorted((package / name).rglob("*.py"))]
 
 
 @cache
