@@ -20,7 +20,6 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.verification.states import Rows
 
 SECTION = "batch"
-#: The goals are about the inverse dynamics.
 STATES: dict[str, int] = {"inverse_dynamics": 100_000, "forward_dynamics": 20_000}
 QUICK_STATES = 1_000
 STRAIGHT, GENERAL, PLAIN = "straight line", "general", "plain"
@@ -58,7 +57,7 @@ def _on_one_core(
     if peer is not None:
         contenders += [_pool(peer, quantity, rows, 1), *_one_by_one(peer, quantity, rows)]
         compared = [
-            Comparison(STRAIGHT, (POOL, CALL), "batch" if inverse else None, "pin"),
+            Comparison(STRAIGHT, (POOL, CALL), "batch", "pin"),
             Comparison(GENERAL, (POOL, CALL), None, "pin"),
         ]
     try:

@@ -48,34 +48,34 @@ class Function:
         return QUANTITIES[self.name]
 
 
-DRIVEN = ("plain", "bound")
-DERIVED = ("derivatives", "derivatives")
 FUNCTIONS = (
     Function(
-        "inverse_dynamics", "rnea(model, data, q, qd, qdd)", lambda p, tau: p.effort(tau), DRIVEN
+        "inverse_dynamics", "rnea(model, data, q, qd, qdd)", lambda p, tau: p.effort(tau), ("plain", "bound")
     ),
     Function(
-        "forward_dynamics", "aba(model, data, q, qd, tau)", lambda p, qdd: p.effort(qdd), DRIVEN
+        "forward_dynamics", "aba(model, data, q, qd, tau)", lambda p, qdd: p.effort(qdd), ("plain", "bound")
     ),
-    Function("mass_matrix", "crba(model, data, q)", lambda p, M: p.matrix(M, upper=True), DRIVEN),
+    Function("mass_matrix", "crba(model, data, q)", lambda p, M: p.matrix(M, upper=True), ("plain", "bound-mass")),
     Function(
-        "gravity_torque", "computeGeneralizedGravity(model, data, q)", lambda p, tau: p.effort(tau), DRIVEN
+        "gravity_torque", "computeGeneralizedGravity(model, data, q)", lambda p, tau: p.effort(tau),
+        ("plain", "bound-gravity"),
     ),
     Function("bias_torque", "nonLinearEffects(model, data, q, qd)", lambda p, tau: p.effort(tau)),
     Function(
-        "jacobian", "computeFrameJacobian(model, data, q, frame, axes)", lambda p, J: np.asarray(J @ p.G)
+        "jacobian", "computeFrameJacobian(model, data, q, frame, axes)", lambda p, J: np.asarray(J @ p.G),
+        (None, "jacobian"),
     ),
     Function(
         "regressor", "computeJointTorqueRegressor(model, data, q, qd, qdd)", lambda p, Y: p.regressor(Y),
-        DERIVED,
+        (None, "derivatives"),
     ),
     Function(
         "inverse_dynamics_derivatives", "computeRNEADerivatives(model, data, q, qd, qdd)",
-        lambda p, _: np.stack([p.matrix(p.data.dtau_dq), p.matrix(p.data.dtau_dv)]), DERIVED,
+        lambda p, _: np.stack([p.matrix(p.data.dtau_dq), p.matrix(p.data.dtau_dv)]), (None, "derivatives"),
     ),
     Function(
         "forward_dynamics_derivatives", "computeABADerivatives(model, data, q, qd, tau)",
-        lambda p, _: np.stack([p.matrix(p.data.ddq_dq), p.matrix(p.data.ddq_dv)]), DERIVED,
+        lambda p, _: np.stack([p.matrix(p.data.ddq_dq), p.matrix(p.data.ddq_dv)]), (None, "forward-derivatives"),
     ),
 )  # fmt: skip
 

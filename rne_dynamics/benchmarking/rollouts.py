@@ -38,8 +38,8 @@ QUANTITIES = {
     "0.2 s move, friction and limits": Variant(200, 50, bare=False),
 }
 STEP = 1e-3
-#: The robot of the goal.
-JUDGED = "panda"
+#: The robots of the goals.
+JUDGED = ("panda", "baxter", "talos")
 #: MuJoCo's integrators, its default first.
 INTEGRATORS = ("Euler", "RK4")
 
@@ -61,7 +61,7 @@ def cases(plan: Plan) -> Iterator[Case | LeftOut]:
                 except ModelError as error:
                     yield LeftOut(f"mujoco on {robot.name} in {SECTION}", str(error))
             ours, *theirs = (contender.name for contender in contenders)
-            goals = ("rollout" if robot.name == JUDGED and number == 0 else None, None)
+            goals = ("rollout", "rollout-rk4") if robot.name in JUDGED and number == 0 else (None, None)
             compared = tuple(Comparison(ours, (name,), goal) for name, goal in zip(theirs, goals, strict=False))
             yield Case(SECTION, robot.name, quantity, tuple(contenders), compared, tolerance=1e-6)
 
