@@ -36,7 +36,7 @@ def bind(
 
 
 @overload
-def bind(robot: RobotModel, quantity: str, *, batch: Engine, threads: int | None = None) -> BatchFunction: ...
+def bind(robot: RigidRobot, quantity: str, *, batch: Engine, threads: int | None = None) -> BatchFunction: ...
 
 
 def bind(
@@ -64,8 +64,7 @@ def bind(
     Parameters
     ----------
     robot
-        An open arm, or a mechanism, for the first five quantities and one state: loops are closed from its posture on
-        in every call.
+        An open arm, or a mechanism, for the first five quantities: loops are closed from its posture on in every call.
     quantity
         ``"inverse_dynamics"``, ``"forward_dynamics"``, ``"mass_matrix"``, ``"bias_torque"``, ``"gravity_torque"``,
         ``"coriolis_matrix"``, ``"jacobian"``, ``"jacobian_rate"``, ``"regressor"``,
@@ -101,7 +100,7 @@ def bind(
     Raises
     ------
     ArgumentError
-        An arm with flexible links, of a mechanism another quantity or batches, an unknown quantity or engine, an option
+        An arm with flexible links, of a mechanism another quantity, an unknown quantity or engine, an option
         that the quantity does not have or lacks, a number of threads that is not a positive integer; a base motion as
         for `inverse_dynamics`. The function itself raises what the plain one raises, and `ArgumentError` for an `out`
         that cannot be used.
@@ -113,7 +112,7 @@ def bind(
             raise ArgumentError("link or base_motion is given, but batches have no such option; leave it out")
         from rne_dynamics.bound_batch import bind_batch
 
-        return bind_batch(cast("RobotModel", robot), quantity, threads=threads, engine=batch)
+        return bind_batch(robot, quantity, threads=threads, engine=batch)
     if threads is not None:
         raise ArgumentError(f"threads is {threads!r}, but one state has no threads; give batch='straight_line' too")
     if quantity not in QUANTITIES:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from collections.abc import Callable
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rne_dynamics.closed_chain.quantities import CLOSED_QUANTITIES
+from rne_dynamics.closed_chain.specialised import recipe_of
+from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arguments import as_floats, state_arrays
 from rne_dynamics.dynamics.quantities import batched
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import Mechanism, RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.batch_code import BatchCode, batch_code
+from rne_dynamics.straight_line.recipe import Recipe
 from rne_dynamics.straight_line.threads import Crew, available
 
 Engine = Literal["straight_line", "general"]
@@ -31,20 +37,32 @@ class BatchFunction:
         How many threads share a large batch.
     """
 
-    def __init__(self, robot: RobotModel, quantity: str, threads: int | None, engine: Engine) -> None:
+    def __init__(self, robot: RigidRobot, quantity: str, threads: int | None, engine: Engine) -> None:
         self.robot = robot
         self.quantity = quantity
         self.threads = available() if threads is None else threads
         self._declared = batched()[quantity]
         self._names = self._declared.inputs
         self._widths, self._shape = self._declared.widths(robot), self._declared.shape(robot)
-        self._base, self._no_loads = robot.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
         self._crew = Crew(self.threads)
-        recipe = self._declared.recipe(robot) if engine == "straight_line" else None
-        self._code: BatchCode | None = None if recipe is None else batch_code(recipe)
+        recipe, self._fill = self._of_mechanism(quantity) if mechanism_of(robot) else self._of_arm()
+        self._code: BatchCode | None = None
+        if engine == "straight_line":
+            made = recipe()
+            self._code = None if made is None else batch_code(made)
         self.engine: Engine = "general" if self._code is None else "straight_line"
         if self._code is None:
             self._general(tuple(np.empty((0, width)) for width in self._widths), np.empty((0, *self._shape)))
+
+    def _of_arm(self) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
+        """What makes the recipe, and what fills the last of checked rows from the others by the general kernel."""
+        arm, declared = cast("RobotModel", self.robot), self._declared
+        base, no_loads = arm.base_at_rest.reshape(1, 12), np.empty((1, 0, 6))
+        return lambda: declared.recipe(arm), lambda *rows: declared.fill(arm, base, *rows[:-1], no_loads, rows[-1])
+
+    def _of_mechanism(self, quantity: str) -> tuple[Callable[[], Recipe | None], Callable[..., None]]:
+        mechanism, general = cast("Mechanism", self.robot), CLOSED_QUANTITIES[quantity].__wrapped__  # type: ignore[attr-defined]
+        return lambda: recipe_of(mechanism, quantity), lambda *rows: np.copyto(rows[-1], general(mechanism, *rows[:-1]))
 
     def __call__(self, *arguments: ArrayLike, out: Array | None = None) -> Array:
         """The quantity for every row.
@@ -88,7 +106,7 @@ class BatchFunction:
             answer[chosen] = some
 
     def _general(self, rows: tuple[Array, ...], answer: Array) -> None:
-        self._declared.fill(self.robot, self._base, *rows, self._no_loads, answer)
+        self._fill(*rows, answer)
 
     def _check_finite(self, rows: tuple[Array, ...]) -> None:
         """As the plain functions check, and with their words."""
@@ -126,13 +144,17 @@ def _plain(array: Array) -> Array:
 
 
 def bind_batch(
-    robot: RobotModel, quantity: str, *, threads: int | None = None, engine: Engine = "straight_line"
+    robot: RigidRobot, quantity: str, *, threads: int | None = None, engine: Engine = "straight_line"
 ) -> BatchFunction:
     """The same as ``bind(robot, quantity, batch=engine, threads=threads)``, which see."""
-    if not isinstance(robot, RobotModel):
-        raise ArgumentError(f"robot is a {type(robot).__name__}; batches are computed for a RobotModel, an open arm")
-    if quantity not in batched():
-        raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, batched()))}")
+    is_mechanism = mechanism_of(robot) is not None
+    if not is_mechanism and not isinstance(robot, RobotModel):
+        raise ArgumentError(
+            f"robot is a {type(robot).__name__}; batches are computed for an open arm (RobotModel) or a mechanism"
+        )
+    quantities = CLOSED_QUANTITIES if is_mechanism else batched()
+    if quantity not in quantities:
+        raise ArgumentError(f"quantity is {quantity!r}; it must be one of {', '.join(map(repr, quantities))}")
     if engine not in get_args(Engine):
         raise ArgumentError(f"engine is {engine!r}; it must be one of {', '.join(map(repr, get_args(Engine)))}")
     if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):

@@ -21,7 +21,8 @@ SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
     ("cli", "faults"), ("faults", "ros"), ("model", "errors"),
-    ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"), ("dynamics", "straight_line"),
+    ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
+    ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),
 }  # fmt: skip
 WITHOUT_DESCRIPTION = {package for package, layer in LAYER.items() if layer in (3, 4)}

@@ -12,7 +12,7 @@ from rne_dynamics.closed_chain.assembly import assemble
 from rne_dynamics.closed_chain.coordinates import tree_velocity
 from rne_dynamics.closed_chain.generic_rank import generic_rank
 from rne_dynamics.closed_chain.rows import ASSEMBLE, INVERSE, TERMS, run
-from rne_dynamics.closed_chain.specialised import by_own_code
+from rne_dynamics.closed_chain.specialised import by_own_code, code_of
 from rne_dynamics.closed_chain.tree_dynamics import tree_terms
 from rne_dynamics.closed_chain.tree_motion import least_velocity, starting_velocity
 from rne_dynamics.dynamics.composite import energy
@@ -103,6 +103,10 @@ def closed_kinetic_energy(mechanism: Mechanism, q: ArrayLike, qd: ArrayLike, *, 
 
     Freedoms that the actuated joints leave open have the velocities of least energy.
     """
+    if start is None and mechanism.specialised and code_of(mechanism, "mass_matrix") is not None:
+        lead, (positions, velocities) = state_arrays(mechanism, q=q, qd=qd)
+        M = closed_mass_matrix(mechanism, positions)
+        return np.asarray(0.5 * np.einsum("bi,bij,bj->b", velocities, M, velocities)).reshape(lead)
     posture = assemble(mechanism, q, start=start)
     if generic_rank(mechanism).coordinates:
         return energy.kinetic_energy(mechanism.robot, posture, tree_velocity(mechanism, posture, qd))

@@ -100,26 +100,36 @@ def by_own_code(quantity: str) -> Callable[[F], F]:
 
     The function itself, which is ``__wrapped__``, computes states that the code refuses.
     """
-    declared = _QUANTITIES[quantity]
+    declared, kept = _QUANTITIES[quantity], f"closed {quantity}"
 
     def decorate(general: F) -> F:
         defaults: dict[str, Any] = general.__kwdefaults__ or {}
 
+        def own(mechanism: Mechanism) -> Callable[..., Array] | None:
+            code = code_of(mechanism, quantity) if mechanism.specialised else None
+            if code is None:
+                return None
+
+            def otherwise(*vectors: ArrayLike) -> Array:
+                lead, rows = state_arrays(mechanism, **dict(zip(declared.inputs, vectors, strict=True)))
+                shape = declared.shape(mechanism)
+                out, refused = code.rows(tuple(rows), shape)
+                if refused.any():
+                    chosen = np.flatnonzero(refused)
+                    out[chosen] = general(mechanism, *(row[chosen] for row in rows))
+                return out.reshape((*lead, *shape))
+
+            return cast("Callable[..., Array]", code.checked(quantity, "", otherwise))
+
         @wraps(general)
         def function(mechanism: Mechanism, *vectors: ArrayLike, **options: Any) -> Array:
             plain = all(value is None or isinstance(value, str) for value in options.values())
-            code = None
-            if plain and defaults | options == defaults and mechanism.specialised:
-                code = code_of(mechanism, quantity)
-            if code is None or len(vectors) != len(declared.inputs):
-                return cast("Array", general(mechanism, *vectors, **options))
-            lead, rows = state_arrays(mechanism, **dict(zip(declared.inputs, vectors, strict=True)))
-            shape = declared.shape(mechanism)
-            out, refused = code.rows(tuple(rows), shape)
-            if refused.any():
-                chosen = np.flatnonzero(refused)
-                out[chosen] = general(mechanism, *(row[chosen] for row in rows))
-            return out.reshape((*lead, *shape))
+            call = None
+            if plain and len(vectors) == len(declared.inputs) and defaults | options == defaults:
+                if kept not in mechanism.own_code:
+                    mechanism.own_code[kept] = own(mechanism)
+                call = mechanism.own_code[kept]
+            return cast("Array", general(mechanism, *vectors, **options) if call is None else call(*vectors))
 
         return cast("F", function)
 

@@ -8,9 +8,10 @@ from numpy.typing import ArrayLike
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.equations import equations_of_motion
-from rne_dynamics.flexible.inertia import modal_terms_kernel
+from rne_dynamics.flexible.inertia import first_moment, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import COORDINATE, FIRST_MODE, MODES, Packed, Work, pack, workspace
+from rne_dynamics.flexible.specialised import moment_rows, of_posture
 from rne_dynamics.flexible.stiffness import elastic_energy
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -23,11 +24,7 @@ def first_moments_batch(packed: Packed, work: Work, z: Array, moments: Array) ->
     for b in range(z.shape[0]):
         motion_kernel(packed, work, base, z[b], rest, None)
         modal_terms_kernel(packed, work, z[b])
-        for x in range(3):
-            moments[b, x] = 0.0
-            for i in range(packed.topology.shape[0]):
-                for r in range(4):  # the top row of G is r of (51)
-                    moments[b, x] += work.G[i, 0, r] * work.W[i, r, x]
+        first_moment(packed, work, moments[b])
 
 
 @kernel
@@ -95,9 +92,13 @@ def flexible_moving_base_energies(
 
 def _first_moment(arm: FlexibleArm, q: Array, delta: Array) -> Array:
     """Mass times mass centre of everything (50); shape (rows, 3)."""
-    packed, moments = pack(arm), np.empty((len(q), 3))
-    first_moments_batch(packed, workspace(packed), np.hstack([q, delta]), moments)
-    whole: Array = moments + arm.body_model.root_inertia.first_moment
+
+    def general(positions: Array, amplitudes: Array) -> Array:
+        packed, moments = pack(arm), np.empty((len(positions), 3))
+        first_moments_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), moments)
+        return moments
+
+    whole: Array = of_posture(arm, moment_rows, (q, delta), general) + arm.body_model.root_inertia.first_moment
     return whole
 
 

@@ -50,6 +50,16 @@ def modal_terms_kernel(packed: Packed, work: Work, z: Array) -> None:
                     G[s + 1, r] += half
 
 
+@in_place_helper
+def first_moment(packed: Packed, work: Work, out: Array) -> None:
+    """Σ W_i r_i (50), the sum of mass times mass centre of all bodies, shape (3,)."""
+    for x in range(3):
+        out[x] = 0.0
+        for i in range(packed.topology.shape[0]):
+            for r in range(4):  # the top row of G is r of (51)
+                out[x] += work.G[i, 0, r] * work.W[i, r, x]
+
+
 @in_place_kernel
 def inertia_kernel(packed: Packed, work: Work, J: Array) -> None:
     """Fill J (n + modes, n + modes), both halves, and sum `work.G` inwards."""

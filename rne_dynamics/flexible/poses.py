@@ -10,6 +10,7 @@ from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
 from rne_dynamics.flexible.arguments import coordinates
 from rne_dynamics.flexible.motion import motion_kernel
 from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
+from rne_dynamics.flexible.specialised import bodies_rows, of_posture
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -46,9 +47,14 @@ def flexible_forward_kinematics(arm: FlexibleArm, q: ArrayLike, delta: ArrayLike
         A wrong shape, NaN or infinity.
     """
     lead, (positions, amplitudes) = coordinates(arm, q=q, delta=delta)
-    packed, count = pack(arm), len(positions)
-    W = np.empty((count, arm.body_model.bodies, 4, 3))
-    transformations_batch(packed, workspace(packed), np.hstack([positions, amplitudes]), W)
+    count = len(positions)
+
+    def general(q: Array, delta: Array) -> Array:
+        packed, W = pack(arm), np.empty((len(q), arm.body_model.bodies, 4, 3))
+        transformations_batch(packed, workspace(packed), np.hstack([q, delta]), W)
+        return W
+
+    W = of_posture(arm, bodies_rows, (positions, amplitudes), general)
     # a body −1 at the end stands for the world, which python's indexing finds by itself
     R = np.concatenate([np.swapaxes(W[:, :, 1:], -1, -2), np.broadcast_to(np.eye(3), (count, 1, 3, 3))], axis=1)
     p = np.concatenate([W[:, :, 0], np.zeros((count, 1, 3))], axis=1)

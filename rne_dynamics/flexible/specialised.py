@@ -5,7 +5,7 @@ All answers of a quantity are rows of one array, since machine code fills one.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -15,9 +15,9 @@ from numpy.typing import ArrayLike
 from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.declared.specialised import kept_code, rounded_turns
 from rne_dynamics.flexible.arguments import check_flexible, coordinates
-from rne_dynamics.flexible.inertia import inertia_kernel, modal_terms_kernel
+from rne_dynamics.flexible.inertia import first_moment, inertia_kernel, modal_terms_kernel
 from rne_dynamics.flexible.motion import motion_kernel
-from rne_dynamics.flexible.packed import Packed, pack, workspace
+from rne_dynamics.flexible.packed import Packed, Work, pack, workspace
 from rne_dynamics.flexible.remaining import bias_kernel
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -94,8 +94,27 @@ def _terms(packed: Packed, base: Array, q: Any, delta: Any, qd: Any, deltad: Any
     inertia_kernel(packed, work, J)
 
 
+def bodies_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
+    """W_i of every body as `packed.py` says; out (1, bodies, 4, 3)."""
+    out[0] = _moved(packed, q, delta).W
+
+
+def moment_rows(packed: Packed, rigid: Rigid, base: Array, q: Any, delta: Any, out: Any) -> None:
+    """Σ W_i r_i (50); out (1, 3)."""
+    first_moment(packed, _moved(packed, q, delta), out[0])
+
+
+def _moved(packed: Packed, q: Any, delta: Any) -> Work:
+    n, work = q.shape[1], workspace(packed)
+    z = np.zeros(n + delta.shape[1])
+    z[:n], z[n:] = q[0], delta[0]
+    motion_kernel(packed, work, np.zeros(12), z, np.zeros(z.shape[0]), None)
+    modal_terms_kernel(packed, work, z)
+    return work
+
+
 def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Callable[[F], F]:
-    """Decorator of a function of an arm and its state: without options, machine code computes it where there is any.
+    """Decorator of a function of an arm and its state: without an option, machine code computes it where there is any.
 
     The function itself, which is ``__wrapped__``, computes what the code refuses.
 
@@ -119,10 +138,7 @@ def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Cal
 
             def otherwise(*vectors: ArrayLike) -> Array:
                 lead, rows = coordinates(arm, **dict(zip(inputs, vectors, strict=True)))
-                out, refused = code.rows(tuple(rows), _shape(arm, kernel))
-                if refused.any():
-                    chosen = np.flatnonzero(refused)
-                    out[chosen] = joined(*general(arm, *(row[chosen] for row in rows)))
+                out = _filled(code, _shape(arm, kernel), rows, lambda *some: joined(*general(arm, *some)))
                 return out.reshape((*lead, *out.shape[1:]))
 
             call = code.checked(general.__name__, "", otherwise)
@@ -134,7 +150,7 @@ def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Cal
 
         @wraps(general)
         def function(arm: FlexibleArm, *vectors: ArrayLike, **options: Any) -> Any:
-            if options or len(vectors) != len(inputs):
+            if len(vectors) != len(inputs) or any(value is not None for value in options.values()):
                 return general(arm, *vectors, **options)
             try:
                 own = arm.own_code[name]
@@ -146,6 +162,25 @@ def by_own_code(kernel: Callable[..., Any], parts: type[Any], *more: str) -> Cal
         return cast("F", function)
 
     return decorate
+
+
+def of_posture(
+    arm: FlexibleArm, kernel: Callable[..., Any], rows: Sequence[Array], general: Callable[..., Array]
+) -> Array:
+    """What `bodies_rows` or `moment_rows` fills, for checked rows of q and δ; by `general` where there is no code."""
+    code = _code_of(arm, kernel, _STATE[:2]) if arm.specialised else None
+    return general(*rows) if code is None else _filled(code, _shape(arm, kernel), rows, general)
+
+
+def _filled(
+    code: StateCode, shape: tuple[int, ...], rows: Sequence[Array], general: Callable[..., Array]
+) -> Array:
+    """The code's outputs of rows of states, and those of `general` for the states that it refuses."""
+    out, refused = code.rows(tuple(rows), shape)
+    if refused.any():
+        chosen = np.flatnonzero(refused)
+        out[chosen] = general(*(row[chosen] for row in rows))
+    return out
 
 
 def _rows_apart(arm: FlexibleArm, out: Array) -> tuple[Array, Array]:
@@ -168,6 +203,10 @@ def _numbers_joined(joints: Array, modes: Array) -> Array:
 
 
 def _shape(arm: FlexibleArm, kernel: Callable[..., Any]) -> tuple[int, ...]:
+    if kernel is bodies_rows:
+        return arm.body_model.bodies, 4, 3
+    if kernel is moment_rows:
+        return (3,)
     return (arm.nz + 1, arm.nz) if kernel is equations_rows else (arm.nz,)
 
 

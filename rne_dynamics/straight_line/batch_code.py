@@ -21,7 +21,7 @@ from rne_dynamics.straight_line.machine_code import (
 )
 from rne_dynamics.straight_line.recipe import Recipe
 
-BATCH = Form("batch", lambda program, _, width: module_text(program, width), ("run",))
+BATCH = Form("batch", lambda program, recipe, width: module_text(program, width, recipe.iteration), ("run",))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import accumulate
 
+from rne_dynamics.straight_line.batch_repetition import repeated_block
 from rne_dynamics.straight_line.lines import Lines
 from rne_dynamics.straight_line.node_writer import NodeWriter
+from rne_dynamics.straight_line.recipe import Iteration
 from rne_dynamics.straight_line.sin_cos import LARGEST_ANGLE, sin_cos
 from rne_dynamics.straight_line.trace import Program
 from rne_dynamics.straight_line.transpose import load_columns, store_columns
 
 
-def module_text(program: Program, width: int) -> str:
+def module_text(program: Program, width: int, iteration: Iteration | None = None) -> str:
     """The module; its function `run` is described in `batch_code`."""
-    return "\n".join((_block(program, width), _RUN.format(**_loop_parts(program, width)), _declarations(width)))
+    widths = program.widths
+    if iteration is None or program.step is None:
+        blocks = [_block(program, width, "block")]
+    else:
+        widths = widths[1:]
+        blocks = [_block(program.step, width, "step"), _block(program, width, "answer")]
+        blocks.append(repeated_block(iteration, len(widths), width))
+    loop = _RUN.format(**_loop_parts(widths, len(program.results), width))
+    return "\n".join((*blocks, loop, _declarations(width)))
 
 
-def _block(program: Program, width: int) -> str:
-    """The function for one block of rows."""
+def _block(program: Program, width: int, name: str) -> str:
+    """A function for one block of rows."""
     writer = _BlockWriter(program, width)
     writer.write()
     parameters = ", ".join([*(f"ptr noalias %a{k}" for k in range(len(program.widths))), "ptr noalias %out"])
-    head = f"define internal void @block({parameters}, ptr noalias %refused) noinline nounwind {{"
+    head = f"define internal void @{name}({parameters}, ptr noalias %refused) noinline nounwind {{"
     return "\n".join((head, *writer.lines.text, "  ret void", "}"))
 
 
@@ -91,15 +102,14 @@ def _declarations(width: int) -> str:
             f"declare {vector} @llvm.masked.load.v{width}f64.p0(ptr, i32, <{width} x i1>, {vector})",
             f"declare void @llvm.masked.store.v{width}f64.p0({vector}, ptr, i32, <{width} x i1>)",
             "declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)",
-            "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)",
         )
     )
 
 
-def _loop_parts(program: Program, width: int) -> dict[str, object]:
+def _loop_parts(widths: Sequence[int], results: int, width: int) -> dict[str, object]:
     """The parts of the loop over blocks that depend on the program."""
-    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(program.widths)]
-    arrays += [("%out", 8 * len(program.results)), ("%refused", 1)]
+    arrays = [(f"%a{k}", 8 * columns) for k, columns in enumerate(widths)]
+    arrays += [("%out", 8 * results), ("%refused", 1)]
     here, scratch, copies_in, copies_out, passed, rest = [], [], [], [], [], []
     for k, (name, size) in enumerate(arrays):
         here += [f"  %o{k} = mul i64 %row, {size}", f"  %p{k} = getelementptr i8, ptr {name}, i64 %o{k}"]
@@ -108,7 +118,10 @@ def _loop_parts(program: Program, width: int) -> dict[str, object]:
         rest += [f"  %e{k} = mul i64 %done, {size}", f"  %t{k} = getelementptr i8, ptr {name}, i64 %e{k}"]
         rest += [f"  %l{k} = mul i64 %left, {size}"]
         if name.startswith("%a"):
-            copies_in += [f"  call void @llvm.memset.p0.i64(ptr %s{k}, i8 0, i64 {width * size}, i1 false)"]
+            for lane in range(width):  # what is missing in the block is its first row, as good as any
+                place = f"%f{k}_{lane}"
+                copies_in += [f"  {place} = getelementptr i8, ptr %s{k}, i64 {lane * size}"]
+                copies_in += [f"  call void @llvm.memcpy.p0.p0.i64(ptr {place}, ptr %t{k}, i64 {size}, i1 false)"]
             copies_in += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %s{k}, ptr %t{k}, i64 %l{k}, i1 false)"]
         else:
             copies_out += [f"  call void @llvm.memcpy.p0.p0.i64(ptr %t{k}, ptr %s{k}, i64 %l{k}, i1 false)"]

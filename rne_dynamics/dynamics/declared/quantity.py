@@ -133,7 +133,7 @@ class Declared:
         """Shape of the output for one state of a robot."""
         return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
 
-    def widths(self, robot: RobotModel) -> tuple[int, ...]:
+    def widths(self, robot: RigidRobot) -> tuple[int, ...]:
         """Numbers in a row of each input."""
         return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
 

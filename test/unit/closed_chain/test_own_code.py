@@ -215,3 +215,53 @@ def test_options_go_to_the_general_kernel() -> None:
     assert relative_error(rne.inverse_dynamics(mechanism, q, qd, qdd), loaded) > 1e-3
     columns = rne.mass_matrix(mechanism, q, method="columns")
     assert relative_error(rne.mass_matrix(mechanism, q), columns) < 1e-10
+
+
+@with_code
+@pytest.mark.parametrize("which", ["four_bar", "five_bar", "pantograph"])
+def test_energies_and_poses(which: str) -> None:
+    own, other = robot(which), robot(which).with_own_code(False)
+    q, qd, _ = states(own, 6)
+    assert relative_error(rne.kinetic_energy(own, q, qd), rne.kinetic_energy(other, q, qd)) < 1e-11
+    assert relative_error(rne.kinetic_energy(own, q[0], qd), rne.kinetic_energy(other, q[0], qd)) < 1e-11
+    assert relative_error(rne.potential_energy(own, q), rne.potential_energy(other, q)) < 1e-11
+    found, expected = (rne.forward_kinematics(x, q).position for x in (own, other))
+    assert relative_error(found, expected) < 1e-11
+
+
+@with_code
+@pytest.mark.parametrize("count", [1, 3, 8, 2001])
+@pytest.mark.parametrize("name", CLOSED_QUANTITIES)
+def test_batches(name: str, count: int) -> None:
+    """Lanes that settle wait for others; states that are refused do not change the answers of those beside them."""
+    mechanism = robot("five_bar")
+    vectors = states(mechanism, count)[: INPUTS.get(name, 1)]
+    expected = general(name, mechanism, *vectors)
+    f = rne.bind(mechanism, name, batch="straight_line", threads=2)
+    assert f.engine == "straight_line"
+    assert relative_error(f(*vectors), expected) < 1e-10
+    assert relative_error(rne.bind(mechanism, name, batch="general", threads=2)(*vectors), expected) < 1e-12
+    alone = rne.bind(mechanism, name, batch="straight_line", threads=1)
+    out = np.empty(expected.shape)
+    assert alone(*vectors, out=out) is out
+    assert np.array_equal(out, f(*vectors))
+    code = code_of(mechanism, name)
+    assert code is not None
+    assert np.array_equal(out, code.rows(tuple(vectors), out.shape[1:])[0])
+
+
+@with_code
+def test_batches_with_states_that_are_refused() -> None:
+    mechanism = assembled(rne.load_model(EXAMPLES / "pantograph_pins.yaml"))
+    rng = np.random.default_rng(5)
+    q = rng.uniform(mechanism.lower - 0.5, mechanism.upper + 0.5, (203, mechanism.n))
+    f = rne.bind(mechanism, "gravity_torque", batch="straight_line")
+    assert relative_error(f(q), general("gravity_torque", mechanism, q)) < 1e-9
+    q[17, 0] = np.nan
+    with pytest.raises(ArgumentError, match=r"q\[17, 0\] is nan"):
+        f(q)
+    crank = robot("geared_five_bar")
+    with pytest.raises(AssemblyError):
+        rne.bind(crank, "gravity_torque", batch="straight_line")(crank.neutral + np.array([[0.0], [1.2]]))
+    with pytest.raises(ArgumentError, match="it must be one of 'inverse_dynamics'"):
+        rne.bind(crank, "regressor", batch="straight_line")

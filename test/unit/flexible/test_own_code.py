@@ -117,3 +117,27 @@ def test_models_made_of_others_share_the_general_kernels() -> None:
     assert robot.specialised
     assert not robot.with_gravity((0.0, 0.0, -1.6)).specialised
     assert not robot.with_own_code(False).specialised
+
+
+@with_code
+@pytest.mark.parametrize("name", ARMS)
+def test_positions_and_energies_are_those_of_the_general_kernels(name: str) -> None:
+    own, other = arm(name), arm(name).with_own_code(False)
+    q, delta, qd, deltad = states(own, "equations", (2, 3))
+    q[0, 1] += 1e12  # refused
+    for function, vectors in (
+        (flexible.flexible_center_of_mass, (q, delta)), (flexible.flexible_potential_energy, (q, delta)),
+        (flexible.flexible_kinetic_energy, (q, delta, qd, deltad)),
+    ):  # fmt: skip
+        assert relative_error(function(own, *vectors), function(other, *vectors)) < 1e-12
+    found, expected = (flexible.flexible_forward_kinematics(x, q, delta) for x in (own, other))
+    assert relative_error(found.rotation, expected.rotation) < 1e-12
+    assert relative_error(found.position, expected.position) < 1e-12
+
+
+@with_code
+def test_an_option_that_is_none_is_no_option() -> None:
+    robot = arm("flexible_arm")
+    q = states(robot, "equations", ())[0]
+    with_none = flexible.static_deflection(robot, q, wrenches=None)
+    assert relative_error(with_none, flexible.static_deflection(robot.with_own_code(False), q), 1e-6) < 1e-9
