@@ -19,7 +19,7 @@ from rne_dynamics.dynamics.declared.arm import Workspace
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms, either_form
-from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, PUBLIC_FORMS, given
+from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, public_form
 from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, kept_code, recipe_of
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
@@ -185,6 +185,7 @@ class Quantity(Declared):
         if mimic is not None:  # `sealed` is a half of it: each takes seconds to compile
             self.packed = either_form(name, kernel, packed, mimic.packed)
         self._fault, self.mimic = fault, mimic
+        self._checked: Callable[..., Any] = self.answer
         if parts is not None:
             form, named = self.bound, parts
             self.bound = lambda made_of: in_parts(form(made_of), named)
@@ -263,9 +264,9 @@ class Quantity(Declared):
         function of another kind of robot and keeps it with this in `own_code`; None for what has none.
         """
         first_call = partial(self.first_call, others=others)
-        made = update_wrapper(PUBLIC_FORMS[len(self.inputs)](self.name, function, first_call), function)
+        made = update_wrapper(public_form(self.name, function, first_call), function)
         if self.plain == self.answer:  # a second one, which takes other robots too, is of a higher layer
-            self.plain = made
+            self.plain, self._checked = made, function
         return cast(F, made)
 
     def first_call(
@@ -273,11 +274,10 @@ class Quantity(Declared):
     ) -> Callable[..., Any]:
         """The function of the vectors alone for a robot, which is kept with it."""
 
-        def long_way(*vectors: Any) -> Any:
-            return function(robot, *given(*vectors))
-
         if type(robot) is not RobotModel:
-            return long_way if others is None else others(robot, self.name, long_way) or long_way
+            other_way = partial(function, robot)
+            return other_way if others is None else others(robot, self.name, other_way) or other_way
+        long_way = partial(self._checked, robot)  # not `function`, which may call the quick one again
         general = GENERAL_FORMS[len(self.inputs)]
         call = self.own_call(robot, long_way) or general(
             self.function(robot), robot, self.shape(robot), self.parts, long_way
