@@ -20,7 +20,14 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size, compiled_forms, either_form
 from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, public_form
-from rne_dynamics.dynamics.declared.specialised import Output, RowsForm, kept_code, recipe_of
+from rne_dynamics.dynamics.declared.specialised import (
+    Output,
+    RowsForm,
+    kept_code,
+    loaded_recipe,
+    recipe_of,
+    with_base_and_loads,
+)
 from rne_dynamics.errors import no_inertia
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -104,6 +111,14 @@ class Declared:
         key = self.name, link, b"" if base is None else base.tobytes()
         return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)))
 
+    def loaded_code(self, robot: RobotModel) -> StateCode | None:
+        """As `code`, of the inputs, the base's motion (12,) and loads at the bodies (6 bodies,); None without one."""
+
+        def made() -> Recipe:
+            return loaded_recipe(cast("Recipe", self.recipe(robot)), robot.bodies)
+
+        return kept_code(robot, (self.name, "loaded"), made) if "base_motion" in self.options else None
+
     def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
         """The checked function of the vectors by machine code for this robot alone; None where there is none.
 
@@ -121,9 +136,18 @@ class Declared:
         robot.own_code[self.name, link] = call
         return call
 
-    def own_rows(self, robot: RobotModel, inputs: tuple[Array, ...], link: str = "") -> Array | None:
-        """The outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all."""
-        code = self.code(robot, link) if robot.specialised else None
+    def own_rows(
+        self, robot: RobotModel, inputs: tuple[Array, ...], link: str = "", more: tuple[Array, Array] | None = None
+    ) -> Array | None:
+        """The outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all.
+
+        `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
+        """
+        if not robot.specialised:
+            return None
+        code = self.code(robot, link) if more is None else self.loaded_code(robot)
+        if more is not None:
+            inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)
         if code is None:
             return None
         out, refused = code.rows(inputs, self.shape(robot))
@@ -237,24 +261,29 @@ class Quantity(Declared):
         check_open_arm(robot)
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
-        own = engine in (None, self.compute) and not wrenches and base_motion is None and robot.specialised
-        code = self.code(robot) if own else None
+        code, inputs = None, rows
+        if engine in (None, self.compute) and robot.specialised:
+            if not wrenches and base_motion is None:
+                code = self.code(robot)
+            else:
+                code, inputs = self.loaded_code(robot), [*rows, *with_base_and_loads(robot, len(rows[0]), base, loads)]
         if code is None:
             out = (engine or self.compute)(robot, base, *rows, loads)
         else:
-            out = self._by_own_code(code, robot, base, *rows, loads)
+            out = self._by_own_code(code, robot, tuple(inputs), base, *rows, loads)
         first = 0 if self.parts is None else 1
         return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
 
-    def _by_own_code(self, code: StateCode, robot: RobotModel, base: Array, *rows: Array) -> Array:
-        """As `compute`, by machine code for the robot alone, but for the states that this leaves to the kernel."""
-        *inputs, loads = rows
-        out, refused = code.rows(tuple(inputs), self.shape(robot))
+    def _by_own_code(
+        self, code: StateCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
+    ) -> Array:
+        """As `compute`, by machine code of these inputs, but for the states that it leaves to the kernel."""
+        out, refused = code.rows(inputs, self.shape(robot))
         if refused.any():
             chosen = np.flatnonzero(refused)
-            axis = 0 if self.parts is None else 1
-            some = self.compute(robot, base, *(row[chosen] for row in inputs), loads)
-            out[chosen] = np.moveaxis(some, axis, 0)
+            given = (x if len(x) == 1 else x[chosen] for x in (base, *rows))
+            some = self.compute(robot, *given)
+            out[chosen] = np.moveaxis(some, 0 if self.parts is None else 1, 0)
         return out if self.parts is None else np.ascontiguousarray(np.moveaxis(out, 0, 1))
 
     def public(self, function: F, others: Others | None = None) -> F:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -63,6 +64,27 @@ def recipe_of(output: Output, form: RowsForm, robot: RobotModel, base: Array | N
     q = random_configuration(robot, rng)
     sample = tuple(q if name == "q" else rng.normal(size=robot.n) for name in output.inputs)
     return Recipe(output.name, robot.name, form.kernel, tuple(model), form.loads, sample, output.shape, output.axis)
+
+
+def loaded_recipe(plain: Recipe, bodies: int) -> Recipe:
+    """The recipe of a quantity, with the base's motion (12,) and loads at the bodies (6 bodies,) as further inputs."""
+    topology, parameters, _ = plain.model
+    kernel, rng = plain.kernel, np.random.default_rng(2)
+
+    def rows(topology: Array, parameters: Array, *arrays: Array) -> Any:
+        *inputs, base, loads, out = arrays
+        return kernel(topology, parameters, base, *inputs, loads.reshape((1, bodies, 6)), out)
+
+    sample = *plain.sample, rng.normal(size=12), rng.normal(size=6 * bodies)
+    return replace(plain, kernel=rows, model=(topology, parameters), loads=(), sample=sample)
+
+
+def with_base_and_loads(robot: RobotModel, count: int, base: Array, loads: Array) -> tuple[Array, Array]:
+    """Rows for the two further inputs of `loaded_recipe`, (B, 12) and (B, 6 bodies), one for each of `count` states."""
+    if not loads.size:
+        loads = np.zeros((1, robot.bodies, 6))
+    flat = loads.reshape(len(loads), -1)
+    return tuple(np.ascontiguousarray(np.broadcast_to(x, (count, x.shape[1]))) for x in (base, flat))  # type: ignore[return-value]
 
 
 def kept_code(

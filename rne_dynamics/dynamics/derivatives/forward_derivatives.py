@@ -166,11 +166,12 @@ def _checked(
         if found and quick(DERIVATIVES_AT_ACCELERATION, arm, q, qd, qdd, out):
             return ForwardDynamicsDerivatives(out[0], out[1], out[2])
     lead, (positions, velocities, efforts) = state_arrays(robot, q=q, qd=qd, tau=tau)
-    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, (positions, velocities, efforts)) if simple else None
-    if own is not None:
-        return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
     base = packed_base(robot, base_motion, lead)
     loads = bodies_wrenches(robot, wrenches, lead)
+    rows = positions, velocities, efforts
+    own = FORWARD_DYNAMICS_DERIVATIVES.own_rows(robot, rows, more=None if simple else (base, loads))
+    if own is not None:
+        return ForwardDynamicsDerivatives(*np.moveaxis(own, 1, 0).reshape((3, *lead, robot.n, robot.n)))
     accelerations = FORWARD_DYNAMICS.compute(robot, base, positions, velocities, efforts, loads)
     out = INVERSE_DYNAMICS_DERIVATIVES.compute(robot, base, positions, velocities, accelerations, loads)
     coordinate = accelerations_from_efforts(robot.topology, out)
