@@ -233,7 +233,7 @@ def test_energies_and_poses(which: str) -> None:
 @pytest.mark.parametrize("count", [1, 3, 8, 2001])
 @pytest.mark.parametrize("name", CLOSED_QUANTITIES)
 def test_batches(name: str, count: int) -> None:
-    """Lanes that settle wait for others; states that are refused do not change the answers of those beside them."""
+    """Lanes that settle wait for others; states that are refused do not change the answers of the others."""
     mechanism = robot("five_bar")
     vectors = states(mechanism, count)[: INPUTS.get(name, 1)]
     expected = general(name, mechanism, *vectors)
