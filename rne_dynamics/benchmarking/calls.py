@@ -13,7 +13,7 @@ from rne_dynamics.benchmarking.peers.pinocchio import PinocchioModel, library
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.bound import bind
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.model.inertia import Array
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from rne_dynamics.dynamics.composite.mass_matrix import MASS_MATRIX
-from rne_dynamics.dynamics.declared.quantity import Declared, Quantity
+from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.quantity import Quantity
 from rne_dynamics.dynamics.derivatives.coriolis import CORIOLIS_MATRIX
 from rne_dynamics.dynamics.derivatives.forward_derivatives import FORWARD_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES

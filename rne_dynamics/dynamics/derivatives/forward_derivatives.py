@@ -21,8 +21,8 @@ from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import Wrenches, bodies_wrenches, check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, named_parts
+from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.derivatives.inverse_derivatives import INVERSE_DYNAMICS_DERIVATIVES
 from rne_dynamics.dynamics.derivatives.mass_factor import elimination_tree, factor, solve_rows

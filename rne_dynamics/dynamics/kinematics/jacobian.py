@@ -15,8 +15,8 @@ from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel,
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, N
-from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.kinematics.joint_motion import joint_placement
 from rne_dynamics.dynamics.kinematics.kinematics import POSE_COLUMNS, POSITION, ROTATION

@@ -12,8 +12,8 @@ from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
+from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import N
-from rne_dynamics.dynamics.declared.quantity import Declared
 from rne_dynamics.dynamics.kinematics.jacobian import add_column, refusal_of_link, rows_form
 from rne_dynamics.dynamics.kinematics.kinematics import POSITION, ROTATION
 from rne_dynamics.dynamics.kinematics.world_motion import VELOCITY, WORK_COLUMNS, body_motions_kernel

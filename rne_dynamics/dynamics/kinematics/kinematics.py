@@ -12,7 +12,7 @@ from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
 from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
-from rne_dynamics.dynamics.declared.quantity import Declared
+from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array

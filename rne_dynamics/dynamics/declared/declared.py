@@ -1,0 +1,153 @@
+"""What is known of a quantity, however it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+from rne_dynamics.compiling.sealed import Sealed
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts
+from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
+from rne_dynamics.dynamics.declared.specialised import (
+    Output,
+    RowsForm,
+    kept_code,
+    loaded_recipe,
+    recipe_of,
+    with_base_and_loads,
+)
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Recipe
+
+if TYPE_CHECKING:
+    from rne_dynamics.straight_line.state_code import StateCode
+
+
+class Declared:
+    """A quantity whose compiled form for one state is given.
+
+    Parameters
+    ----------
+    name
+        Of its public function.
+    inputs
+        Names of the vectors that it takes: ``"q"``, then up to two of shape (n,).
+    output
+        Shape of its output, of `Size` and numbers.
+    packed
+        ``packed(array, *inputs, out)`` computes it for one state of an array of `pack`, see `compiled_forms`.
+    plain
+        Its checked function.
+    options
+        The options of `bind` that it has: ``"base_motion"``, ``"link"``.
+    parts
+        The named tuple of the output's three parts; None for an output that is one array.
+    sealed
+        `packed` to be called from Python, if not all its arrays but `out` are vectors.
+    bound
+        Makes the function that `bind` returns, if that is none of `BOUND_FORMS`.
+    rows
+        Its form for rows of states, as `rows_form` says.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        inputs: tuple[str, ...],
+        output: Shape,
+        packed: Compiled,
+        plain: Callable[..., Any],
+        options: tuple[str, ...] = (),
+        parts: Callable[..., Any] | None = None,
+        sealed: Sealed | None = None,
+        bound: Callable[[BoundParts], Bound] | None = None,
+        rows: Callable[[RobotModel, str], RowsForm] | None = None,
+    ) -> None:
+        self.name, self.inputs, self.output, self.packed, self.plain = name, inputs, output, packed, plain
+        self.parts, self._rows = parts, rows
+        self.options = options
+        self.sealed = sealed or Sealed(packed, 1, *(1 for _ in inputs), len(output))
+        self.bound = bound or BOUND_FORMS[len(inputs)]
+
+    def function(self, robot: RobotModel) -> Sealed:
+        """The form for one state of a robot, to be called from Python."""
+        return self.sealed
+
+    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm | None:
+        """A kernel for rows of states of a robot, or of one of its links; None for a quantity without one."""
+        return None if self._rows is None else self._rows(robot, link)
+
+    def recipe(self, robot: RobotModel, link: str = "", base: Array | None = None) -> Recipe | None:
+        """What straight-line code is made from; None for a quantity without a kernel for rows of states."""
+        form = self.rows_form(robot, link)
+        output = Output(self.name, self.inputs, self.shape(robot), 0 if self.parts is None else 1)
+        return None if form is None else recipe_of(output, form, robot, base)
+
+    def code(self, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
+        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
+        if self.rows_form(robot, link) is None:
+            return None
+        key = self.name, link, b"" if base is None else base.tobytes()
+        return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)))
+
+    def loaded_code(self, robot: RobotModel) -> StateCode | None:
+        """As `code`, of the inputs, the base's motion (12,) and loads at the bodies (6 bodies,); None without one."""
+
+        def made() -> Recipe:
+            return loaded_recipe(cast("Recipe", self.recipe(robot)), robot.bodies)
+
+        return kept_code(robot, (self.name, "loaded"), made) if "base_motion" in self.options else None
+
+    def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
+        """The checked function of the vectors by machine code for this robot alone; None where there is none.
+
+        The long way is taken with vectors that are not one state in contiguous arrays of finite numbers.
+        """
+        code = self.code(robot, link) if robot.specialised else None
+        if code is None:
+            return None
+        call = code.checked(self.name, "", long_way)
+        return call if self.parts is None else _in_parts(call, self.parts)
+
+    def kept_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any]:
+        """`own_call`, or else the long way itself, kept with the robot by the quantity's name and the link."""
+        call = self.own_call(robot, long_way, link) or long_way
+        robot.own_code[self.name, link] = call
+        return call
+
+    def own_rows(
+        self, robot: RobotModel, inputs: tuple[Array, ...], link: str = "", more: tuple[Array, Array] | None = None
+    ) -> Array | None:
+        """The outputs of checked rows by machine code for the robot alone, (B, …); None where there is none for all.
+
+        `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
+        """
+        if not robot.specialised:
+            return None
+        code = self.code(robot, link) if more is None else self.loaded_code(robot)
+        if more is not None:
+            inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)
+        if code is None:
+            return None
+        out, refused = code.rows(inputs, self.shape(robot))
+        return None if refused.any() else out
+
+    def shape(self, robot: RigidRobot) -> tuple[int, ...]:
+        """Shape of the output for one state of a robot."""
+        return tuple(k.of(robot) if isinstance(k, Size) else k for k in self.output)
+
+    def widths(self, robot: RigidRobot) -> tuple[int, ...]:
+        """Numbers in a row of each input."""
+        return tuple(robot.nq if name == "q" else robot.n for name in self.inputs)
+
+
+def _in_parts(call: Callable[..., Any], parts: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of three inputs that names the three parts of its output."""
+
+    def named(q: Any, qd: Any, x: Any) -> Any:
+        answer = call(q, qd, x)
+        return parts(answer[0], answer[1], answer[2])  # to take it apart by unpacking would take twice as long
+
+    return named
