@@ -224,6 +224,20 @@ def test_a_robot_too_large_has_none_and_works():
     assert rne.bind(robot, "mass_matrix")(*given).shape == (60, 60)
 
 
+@pytest.mark.parametrize("quantity", ["jacobian", "jacobian_rate"])
+def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
+    robot = named("talos_reduced.urdf").with_own_code()
+    general, given = robot.with_own_code(False), vectors(robot, quantity)
+    links = [link.name for link in robot.tree.links if robot.link(link.name).body >= 0][:10]
+    for _ in range(2):
+        for name in links:
+            found, expected = (getattr(rne, quantity)(x, *given, name) for x in (robot, general))
+            assert relative_error(found, expected) < 1e-12
+            again = getattr(rne, quantity)(robot, *(x.tolist() for x in given), name)
+            assert np.array_equal(found, again)
+    assert [QUANTITIES[quantity].has_code(robot, name) for name in links] == [True] * 8 + [False] * 2
+
+
 def test_models_made_from_others_share_the_general_kernels():
     robot = named("puma560")
     assert robot.specialised
