@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
@@ -148,6 +148,10 @@ class Declared:
             return None
         out, refused = code.rows(inputs, self.shape(robot))
         return None if refused.any() else out
+
+    def finished(self, fill: Bound, robot: RobotModel) -> Bound:
+        """The function that `bind` returns, made of one that fills or makes the output as machine code has it."""
+        return fill if self.parts is None else in_parts(fill, self.parts)
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""

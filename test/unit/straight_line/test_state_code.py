@@ -18,12 +18,12 @@ from support.robots import robot as named
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.straight_line import entry, machine_code, state_code
 from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None or entry.addresses() is None, reason="no machine code here")
-TRACED = sorted(name for name, quantity in QUANTITIES.items() if name != "forward_kinematics")
+TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
 PUMA = named("puma560")
 
 
@@ -236,6 +236,23 @@ def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
             again = getattr(rne, quantity)(robot, *(x.tolist() for x in given), name)
             assert np.array_equal(found, again)
     assert [QUANTITIES[quantity].has_code(robot, name) for name in links] == [True] * 8 + [False] * 2
+
+
+def test_poses_of_links_are_filled_whatever_was_given():
+    robot, general = PUMA, rne.bind(named("scara"), "forward_kinematics")
+    f, rng = rne.bind(robot, "forward_kinematics"), np.random.default_rng(0)
+    ours, theirs = f(np.zeros(6)), rne.forward_kinematics(robot.with_own_code(False), np.zeros(6))
+    for out in (ours, theirs):
+        for q in (rng.normal(size=6), rng.normal(size=6).tolist(), np.full(6, 3e9)):
+            expected = rne.forward_kinematics(robot.with_own_code(False), q)
+            assert f(q, out=out) is out
+            for found, there in ((out.rotation, expected.rotation), (out.position, expected.position)):
+                assert relative_error(found, there) < 1e-12
+    with pytest.raises(ArgumentError, match="out is a ndarray"):
+        f(np.zeros(6), out=np.zeros(96))
+    with pytest.raises(ArgumentError, match="of shape"):
+        f(np.zeros(6), out=general(np.zeros(4)))
+    assert f(np.zeros((2, 6))).rotation.shape == (2, len(robot.links), 3, 3)
 
 
 def test_models_made_from_others_share_the_general_kernels():
