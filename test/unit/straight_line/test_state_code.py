@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import re
 import subprocess
 import sys
 import weakref
@@ -14,7 +15,8 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper, slider
 from support.errors import relative_error
-from support.robots import robot as named
+from support.robots import with_own_code as named
+from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.quantities import QUANTITIES
@@ -354,3 +356,29 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
         env={**os.environ, **cold},
     )  # fmt: skip
     assert done.stdout.strip() in ("[]", "['dynamics.declared.arguments._all_finite']")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
+def test_robots_of_the_wheel_with_and_without_code_of_their_own(path):
+    robot = rne.load_urdf(path)
+    if robot.n == 0:
+        pytest.skip("no joint moves")
+    general = robot.with_own_code(False)
+    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_torque", "jacobian"):
+        options = [link(robot, quantity)] if "jacobian" in quantity else []
+        for seed in range(3):
+            given = vectors(robot, quantity, seed)
+            try:
+                expected = getattr(rne, quantity)(general, *given, *options)
+            except SingularInertiaError as error:
+                with pytest.raises(SingularInertiaError, match=re.escape(str(error))):
+                    getattr(rne, quantity)(robot, *given, *options)
+                continue
+            found = getattr(rne, quantity)(robot, *given, *options)
+            scale = np.abs(expected).max()
+            if quantity == "forward_dynamics":  # round-off of the efforts, through the inverse of the mass matrix
+                M = rne.mass_matrix(general, given[0])
+                size = np.abs(given[2]).max() + np.abs(rne.bias_torque(general, *given[:2])).max()
+                scale += np.linalg.norm(np.linalg.inv(M), 2) * size
+            assert np.abs(found - expected).max() <= 1e-12 * scale, quantity
