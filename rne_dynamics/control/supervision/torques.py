@@ -123,7 +123,7 @@ class Torques:
 
     def own(self, effort: Array) -> Array:
         """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `JointInertia.felt` I_j."""
-        own: Array = self._own_part @ effort
+        own: Array = self._own_part.dot(effort)  # half the time of `@`
         return own
 
     def gravity(self, q: Array) -> Array:
