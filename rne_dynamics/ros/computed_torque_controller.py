@@ -83,7 +83,6 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
-        self._warm_up(robot)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -169,15 +168,16 @@ class ComputedTorqueController(EffortNode):
         self.log("info" if good else "warning", f"trajectory {ending.value}: {text}")
         self._followed.pop(following)(ending, text)
 
-    def _warm_up(self, robot: RigidRobot) -> None:
+    def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
-        zero = np.zeros(robot.n)
-        rest = Reference(np.clip(np.array(robot.neutral), self._limits.lower, self._limits.upper), zero, zero)
+        zero, values = np.zeros(robot.n), self.parameters.values
+        limits = motion_limits(robot, values)
+        rest = Reference(np.clip(np.array(robot.neutral), limits.lower, limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits without an allowed posture: the kernels are compiled all the same
             accept(
                 JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
-                CurrentMotion(0, lambda at: rest), Rules(self._limits, self._blend_time, self._demand()),
+                CurrentMotion(0, lambda at: rest), Rules(limits, number(values, "constraints.blend_time"), self._demand()),
             )
 
     def _demand(self) -> EffortDemand | None:

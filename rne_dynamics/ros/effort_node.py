@@ -78,6 +78,9 @@ class EffortNode(ArmNode):
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Settings of the controller for a robot; raises `RneDynamicsError` to refuse."""
 
+    def warm_up(self, robot: RigidRobot) -> None:
+        """Compile or load what this process will need with the settings in force."""
+
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def build(self, robot: RigidRobot) -> None:
@@ -92,7 +95,10 @@ class EffortNode(ArmNode):
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
-        self.control.call("build", self._setup(robot, settings), seconds=math.inf)
+        setup = self._setup(robot, settings)
+        self.control.send("prepare", settings)
+        self.warm_up(robot)  # in this process, meanwhile
+        self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
         self._newest: Throttle[Settings] = Throttle(lambda newest: self.control.send("adopt", newest), SETTINGS_PERIOD)
         self._mode_topic.open()
