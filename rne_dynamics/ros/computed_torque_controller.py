@@ -171,13 +171,14 @@ class ComputedTorqueController(EffortNode):
     def warm_up(self, robot: RigidRobot) -> None:
         """Check one trajectory, which compiles the kernels of the check."""
         zero, values = np.zeros(robot.n), self.parameters.values
-        limits = motion_limits(robot, values)
+        rules = Rules(motion_limits(robot, values), number(values, "constraints.blend_time"), self._demand())
+        limits = rules.limits
         rest = Reference(np.clip(np.array(robot.neutral), limits.lower, limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits without an allowed posture: the kernels are compiled all the same
             accept(
                 JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
-                CurrentMotion(0, lambda at: rest), Rules(limits, number(values, "constraints.blend_time"), self._demand()),
+                CurrentMotion(0, lambda at: rest), rules,
             )
 
     def _demand(self) -> EffortDemand | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
-from rne_dynamics.control.motion.path import ORDER, Path, evaluate, evaluate_path
+from rne_dynamics.control.motion.path import ORDER, Path, distinct, evaluate, evaluate_path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 
@@ -75,7 +75,7 @@ class BlendedPath:
     def knots(self) -> Array:
         """Path times between which it is one polynomial, s; from `begin` on."""
         own = self.base.knots
-        return np.unique(np.concatenate([[self.begin], self.until, own[own > self.begin]]))
+        return distinct(np.concatenate([[self.begin], self.until, own[own > self.begin]]))
 
     def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
         """As `Path.sample`."""
