@@ -188,6 +188,12 @@ class Torques:
             effort = effort - (bias_torque(robot, q, qd) - gravity)
         return effort - gravity if "gravity" in compensated else effort
 
+    def warm_up(self, q: Array) -> None:
+        """Make ready what only rare states need: `explaining`, whatever `compensated` will be."""
+        self.explaining(q, self._zero, self._zero)
+        if self.loops is None:
+            bias_torque(self._settings.robot, q, self._zero)
+
     def along(self, reference: Reference) -> TorqueTerms:
         """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""
         self.follow(reference.q, reference.qd)
