@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import sys
 import traceback
@@ -114,12 +113,8 @@ def pause_garbage_collection() -> None:
     """Keep garbage collection out of the control loop.
 
     All present objects are frozen; later garbage is collected by the node's diagnostics timer, once a second, right
-    after an effort was sent. What start-up has freed goes back to the system.
+    after an effort was sent.
     """
     gc.collect()
     gc.freeze()
     gc.disable()
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # of glibc
-        if trim is not None:
-            trim(0)

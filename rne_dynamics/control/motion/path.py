@@ -72,7 +72,7 @@ class Path(Rebuilt):
 
 
 def distinct(times: Array) -> Array:
-    """Times in order, each once; `np.unique` would import NumPy's masked arrays: 20 ms and 3 MB of a start."""
+    """Times in order, each once; `np.unique` would import NumPy's masked arrays: 20 ms of a start."""
     ordered = np.sort(times)
     once: Array = ordered[np.append(True, ordered[1:] != ordered[:-1])]
     return once
