@@ -76,6 +76,8 @@ def nodes(machine: str, model: bool) -> None:
         from rne_dynamics.ros.warm_up import configure_nodes
 
         configure_nodes(machine, model=model)
+        if not model:  # with all its joints an arm has machine code of its own, else general kernels
+            configure_nodes(machine, model=model, joints=load_urdf(machine).joint_names[:-1])
 
 
 _VERIFY = ("verify", "--states", "2")

@@ -24,9 +24,9 @@ class Expected(NamedTuple):
 
 #: By the name of a node or command, and the kind of robot.
 EXPECTED: Mapping[tuple[str, str], Expected] = {
-    ("computed_torque_controller", "arm"): Expected(26, 20.0),
-    ("gravity_compensation", "arm"): Expected(17, 14.0),
-    ("effort_gate", "arm"): Expected(7, 6.0),
+    ("computed_torque_controller", "arm"): Expected(18, 14.0),
+    ("gravity_compensation", "arm"): Expected(14, 14.0),
+    ("effort_gate", "arm"): Expected(3, 4.0),
     ("simulator", "arm"): Expected(14, 15.0),
     ("info", "arm"): Expected(3, 3.0),
     ("simulate", "arm"): Expected(34, 39.0),

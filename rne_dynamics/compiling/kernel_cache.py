@@ -266,7 +266,12 @@ def _short(*parts: object) -> str:
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
 
 
-def _log(what: str, path: Path) -> None:
+def show_file(what: str, path: Path) -> None:
+    """Print what was done with a file of machine code where NUMBA_DEBUG_CACHE is set."""
     if config.DEBUG_CACHE:
         print(f"[cache] {what} {path}")
+
+
+def _log(what: str, path: Path) -> None:
+    show_file(what, path)
     announce_file(path, what == "saved")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -15,14 +16,14 @@ from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import rigid_terms_kernel
+from rne_dynamics.control.rigid_terms import OwnTerms, own_terms, rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
-from rne_dynamics.straight_line.status import REFUSED
+from rne_dynamics.straight_line.status import REFUSED, VALID
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
@@ -94,6 +95,24 @@ def computed_torque_kernel(
     )
 
 
+@kernel
+def own_computed_torque_kernel(
+    code: int, inertia: Array, base: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array,
+    aim_qdd: Array, integral: Array, terms: Array,
+) -> None:
+    """As `computed_torque_kernel`, by the machine code of `OwnTerms`; NaN for a state that it refuses.
+
+    It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
+    """
+    reference, correction = Reference(aim, aim_qd, aim_qdd), np.empty(qd.shape[0])
+    put_correction(table, q, qd, reference, integral, correction)
+    if call(code, (q, qd, aim_qdd, correction, base, inertia, terms)) != VALID:
+        for j in range(qd.shape[0]):
+            for row in range(4):
+                terms[row, j] = np.nan
+    put_friction(table, qd, reference, terms)
+
+
 @dataclass(frozen=True, eq=False)
 class ComputedTorque(TrackingLaw):
     """τ = M(q)(q̈_d + Kd ė + Kp e + Ki ∫e) + c(q, q̇) + g(q) + friction, e = q_d − q.
@@ -127,6 +146,11 @@ class ComputedTorque(TrackingLaw):
         arm = tree.pack(tree.base_at_rest, checked=False)
         for name, value in (("arm", arm), ("table", table), ("_nothing", np.zeros(self.robot.n))):
             object.__setattr__(self, name, value)
+
+    @cached_property
+    def own_terms(self) -> OwnTerms | None:
+        """Machine code of the rigid-body terms; None for models that do not share code, and where there is none."""
+        return None if self.robot.loops else own_terms(self.robot.open_tree)
 
     def law(
         self, q: Array, qd: Array, reference: Reference, integral: Array | None = None, *,
@@ -167,13 +191,16 @@ class ComputedTorque(TrackingLaw):
             )
             return TorqueTerms(inertia, coriolis, gravity, self.friction_torque(qd, reference.qd, passive), answer)
         terms = np.empty((5, n))
-        arm = self.arm
+        aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
+        summed = self._nothing if integral is None else measured(integral, n, "integral")
+        arm, own = self.arm, self.own_terms
         if base_motion is not None:
             arm = arm.copy()
             base_view(arm)[:] = base_motion.packed(self.robot.gravity)
-        computed_torque_kernel(
-            arm, self.table, q, qd,
-            measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd"), desired,
-            self._nothing if integral is None else measured(integral, n, "integral"), terms,
-        )
+        if own is None:
+            computed_torque_kernel(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
+        else:
+            own_computed_torque_kernel(
+                own.address, own.inertia, base_view(arm), self.table, q, qd, aim, aim_qd, desired, summed, terms
+            )
         return TorqueTerms(*terms)

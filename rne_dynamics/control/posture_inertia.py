@@ -104,7 +104,8 @@ def _remembered(key: _Key) -> PostureInertia:
         moved = dice.normal(0.0, step, (_STEP_POSTURES, *best.shape)) * (upper - lower)
         near = np.clip((best + moved).reshape(-1, robot.n), lower, upper)
         postures, inverse = np.vstack((postures, near)), np.concatenate((inverse, _inverses(robot, near)))
-    kept = np.union1d(np.arange(min(_KEPT, len(postures))), _least(inverse, _KEPT_LEAST))
+    kept = np.zeros(len(postures), dtype=np.bool_)  # not `np.union1d`, which imports masked arrays for 20 ms
+    kept[:_KEPT] = kept[_least(inverse, _KEPT_LEAST)] = True
     return PostureInertia(postures[kept], inverse[kept])
 
 

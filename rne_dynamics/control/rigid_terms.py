@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,12 +12,20 @@ from rne_dynamics.control.closed_terms import closed_holding_terms
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
+from rne_dynamics.dynamics.declared.inertia_code import inertia_of, shared_code
+from rne_dynamics.dynamics.declared.specialised import rounded
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import WORK_COLUMNS as _GRAVITY_COLUMNS
-from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque_kernel
+from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque, gravity_torque_kernel
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics, inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Recipe
+
+if TYPE_CHECKING:
+    from rne_dynamics.straight_line.state_code import StateCode
 
 
 @kernel
@@ -52,6 +62,49 @@ def rigid_terms_kernel(
     inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
+class OwnTerms(NamedTuple):
+    """Machine code of the rigid-body terms of models that differ in their payload, and the inertia of one of them.
+
+    Parameters
+    ----------
+    address
+        Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (n,), base motion (12,),
+        (10 bodies,) and (4, n).
+    inertia
+        As `inertia_of` gives it.
+    code
+        What the memory belongs to.
+    """
+
+    address: int
+    inertia: Array
+    code: StateCode
+
+
+def own_terms(robot: RobotModel) -> OwnTerms | None:
+    """The terms' machine code for a model that shares it (`RobotModel.with_shared_code`); None where there is none."""
+    if not robot.shares_code:
+        return None
+
+    def recipe() -> Recipe:
+        rng = np.random.default_rng(1)
+        sample = random_configuration(robot, rng), *rng.normal(size=(3, robot.n)), rng.normal(size=12)
+        model = robot.topology, rounded(robot.parameters)
+        return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
+
+    code = shared_code(robot, "control terms", recipe)
+    return None if code is None else OwnTerms(code.address, inertia_of(robot), code)
+
+
+def _terms_rows(
+    topology: NDArray[np.int64], parameters: Array, q: Array, qd: Array, desired: Array, correction: Array,
+    base: Array, out: Array,
+) -> None:  # fmt: skip
+    """The rows of `rigid_terms_kernel` of each state, (B, 4, n); base motions (B, 12)."""
+    for b in range(q.shape[0]):
+        rigid_terms_kernel(topology, parameters, base[b], q[b], qd[b], desired[b], correction[b], out[b])
+
+
 @kernel
 def gravity_only_kernel(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, tau: Array) -> None:
     """g(q) into `tau`, shape (n,)."""
@@ -76,5 +129,8 @@ def holding_terms(
             return np.full((2, robot.n), np.nan)
         return np.array([inverse_dynamics(arm, q, still, still, base_motion=base_motion), still])
     terms = np.zeros((2, robot.n))
+    if arm.shares_code:
+        terms[0] = gravity_torque(arm, q) if np.isfinite(q).all() else np.nan
+        return terms
     gravity_only_kernel(arm.topology, arm.parameters, arm.base_at_rest, q, terms[0])
     return terms

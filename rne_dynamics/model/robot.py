@@ -56,6 +56,8 @@ class RobotModel(Bodies, RobotTable):
     specialised
         Whether the plain functions have machine code of this robot alone, compiled at the first call of each; see
         `with_own_code`.
+    shares_code
+        Whether they have machine code that models with other payloads share; see `with_shared_code`.
     own_code
         Functions and machine code for this model, by what they compute; `dynamics/` fills it.
     """
@@ -65,6 +67,7 @@ class RobotModel(Bodies, RobotTable):
     base: Base
     gravity: Array
     specialised: bool = False
+    shares_code: bool = False
     own_code: dict[Any, Any] = field(default_factory=dict, init=False)
 
     kind: ClassVar[Literal["arm"]] = "arm"
@@ -215,7 +218,10 @@ class RobotModel(Bodies, RobotTable):
 
     def with_payload(self, payload: Payload | None) -> RobotModel:
         """The model with `payload` as part of its link, itself for `None`; `ModelError` for an unknown link."""
-        return self if payload is None else self._with_tree(self.tree.with_payload(payload))
+        if payload is None:
+            return self
+        made = self._with_tree(self.tree.with_payload(payload))
+        return made.with_shared_code() if self.shares_code else made
 
     def with_lock(self, lock: Mapping[str, float]) -> RobotModel:
         """The model with the named joints fixed at the given values, rad or m.
@@ -226,7 +232,7 @@ class RobotModel(Bodies, RobotTable):
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """The model in another gravity, in world axes, m/s², shape (3,); `ModelError` where it is not finite."""
-        return replace(self, gravity=frozen_array(gravity, (3,), "gravity"), specialised=False)
+        return replace(self, gravity=frozen_array(gravity, (3,), "gravity"), specialised=False, shares_code=False)
 
     def with_effort_limit(self, limit: ArrayLike) -> RobotModel:
         """The model with other effort limits, N·m or N, shape (n,); `ModelError` for NaN and limits below 0."""
@@ -238,7 +244,14 @@ class RobotModel(Bodies, RobotTable):
         A robot that was loaded from a file has such code. Models that are made by `assemble`, `with_payload` and their
         like do not: there may be thousands, and they share the general kernels. `bind` compiles for any robot.
         """
-        return replace(self, specialised=wanted)
+        return replace(self, specialised=wanted, shares_code=False)
+
+    def with_shared_code(self) -> RobotModel:
+        """The same model, whose plain functions have machine code that takes the bodies' inertia as an input.
+
+        It is compiled at the first call of each; models that are made of this one by `with_payload` use the same.
+        """
+        return replace(self, specialised=False, shares_code=True)
 
     def _with_tree(self, tree: KinematicTree) -> RobotModel:
         return RobotModel.of(tree, base=self.base, gravity=self.gravity)

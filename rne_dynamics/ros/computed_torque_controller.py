@@ -22,6 +22,7 @@ from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dispatch import mechanism_of
@@ -83,7 +84,6 @@ class ComputedTorqueController(EffortNode):
         if self._action is not None:
             self._action.server.destroy()
         self._action = follow_action(self, robot.joint_names)
-        self._warm_up(robot)
 
     # -- parameters ---------------------------------------------------------------------------------------------------
 
@@ -169,16 +169,19 @@ class ComputedTorqueController(EffortNode):
         self.log("info" if good else "warning", f"trajectory {ending.value}: {text}")
         self._followed.pop(following)(ending, text)
 
-    def _warm_up(self, robot: RigidRobot) -> None:
-        """Check one trajectory, which compiles the kernels of the check."""
-        zero = np.zeros(robot.n)
-        rest = Reference(np.clip(np.array(robot.neutral), self._limits.lower, self._limits.upper), zero, zero)
+    def warm_up(self, robot: RigidRobot) -> None:
+        """Check one trajectory, which compiles the kernels of the check, and what the loop's process needs last."""
+        zero, values = np.zeros(robot.n), self.parameters.values
+        rules = Rules(motion_limits(robot, values), number(values, "constraints.blend_time"), self._demand())
+        limits = rules.limits
+        rest = Reference(np.clip(np.array(robot.neutral), limits.lower, limits.upper), zero, zero)
         point = JointTrajectoryPoint(positions=rest.q.tolist(), time_from_start=duration_message(1.0))
         with suppress(RneDynamicsError):  # limits without an allowed posture: the kernels are compiled all the same
             accept(
                 JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
-                CurrentMotion(0, lambda at: rest), Rules(self._limits, self._blend_time, self._demand()),
+                CurrentMotion(0, lambda at: rest), rules,
             )
+        warm_up_setpoints(robot.n)  # the loop's process would compile it after all else: it finds it on disk
 
     def _demand(self) -> EffortDemand | None:
         settings = self.in_force

@@ -7,6 +7,7 @@ from the controller's own node in the other process, checked, one command at a t
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import numpy as np
 from rne_dynamics.compiling.progress import Compiling, watch_compiling
 from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.control.supervision.motion_queue import Ending
+from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
 from rne_dynamics.errors import ControlError, RneDynamicsError
@@ -71,6 +73,11 @@ class ControlLoop:
         return self.active_cycle.clock
 
     # -- commands: its life -------------------------------------------------------------------------------------------
+
+    def prepare(self, settings: Settings) -> None:
+        """Compile or load what `build` will need, while the controller's own node does so too."""
+        with watch_compiling(self._compiling), contextlib.suppress(RneDynamicsError):  # `build` will report it
+            Supervisor(settings).warm_up()
 
     def build(self, setup: Setup) -> None:
         """Do everything that can be done before the first state."""

@@ -21,7 +21,7 @@ from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
 from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.common_parameters import payload
@@ -78,6 +78,9 @@ class EffortNode(ArmNode):
     def settings(self, robot: RigidRobot, values: Values) -> Settings:
         """Settings of the controller for a robot; raises `RneDynamicsError` to refuse."""
 
+    def warm_up(self, robot: RigidRobot) -> None:
+        """Compile or load what this process will need with the settings in force."""
+
     # -- lifecycle ----------------------------------------------------------------------------------------------------
 
     def build(self, robot: RigidRobot) -> None:
@@ -88,11 +91,15 @@ class EffortNode(ArmNode):
         values.declare_joints(robot.joint_names, left_out=self.locked)
         settings = self.settings(robot, values.values)
         self._warn(settings)
+        self._predicts = settings.command_delay > 0.0  # its kernels must not be compiled while the arm is driven
         self.in_force, self._simulated = settings, bool(self.get_parameter(USE_SIM_TIME).value)
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
-        self.control.call("build", self._setup(robot, settings), seconds=math.inf)
+        setup = self._setup(robot, settings)
+        self.control.send("prepare", settings)
+        self.warm_up(robot)  # in this process, meanwhile
+        self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
         self._newest: Throttle[Settings] = Throttle(lambda newest: self.control.send("adopt", newest), SETTINGS_PERIOD)
         self._mode_topic.open()
@@ -256,6 +263,12 @@ class EffortNode(ArmNode):
         """Prepare a change at run time; only the payload changes the model."""
         robot, before = self.bare_robot.with_payload(payload(values)), self.parameters.values
         settings = self.settings(robot, values)
+        if settings.command_delay > 0.0 and not self._predicts:
+            raise ParameterError(
+                f"parameter command_delay is {settings.command_delay:g} s; it must stay 0 until the node is cleaned "
+                "up, since prediction was not prepared at configure: deactivate it and clean it up, set the parameter, "
+                "then configure and activate it again"
+            )
 
         def adopt() -> None:
             self._warn(settings)

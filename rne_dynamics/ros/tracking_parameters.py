@@ -46,7 +46,8 @@ SCHEMA: tuple[Parameter, ...] = (
               "the speed_scaling_state_broadcaster of ur_robot_driver publishes.", choices=tuple(FULL_SPEED),
               read_only=True),
     Parameter("command_delay", 0.0, "Time from a joint state's stamp until its effort acts; the law is evaluated at "
-              "the state predicted for that time. 0 for none; open arms only.", "s", 0.0, LONGEST_DELAY),
+              "the state predicted for that time. 0 for none, which stays so until the node is cleaned up; open arms "
+              "only.", "s", 0.0, LONGEST_DELAY),
     Parameter("allow_nonzero_velocity_at_trajectory_end", False, "Whether the last point of a trajectory may have a "
               "velocity; the arm then comes to rest beyond it, within constraints.blend_time."),
     Parameter("constraints.start", 0.05, "Largest distance of a trajectory's start from the arm.", "rad or m",

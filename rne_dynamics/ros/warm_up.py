@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import rclpy
 from rclpy.lifecycle import TransitionCallbackReturn
@@ -24,7 +24,7 @@ NODES: dict[str, Callable[[], ArmNode]] = {
 }
 
 
-def configure_nodes(robot: str, *, model: bool) -> None:
+def configure_nodes(robot: str, *, model: bool, joints: Sequence[str] = ()) -> None:
     """Configure controllers, gate and simulator as on a robot, in a namespace of their own, and activate none.
 
     Parameters
@@ -33,6 +33,8 @@ def configure_nodes(robot: str, *, model: bool) -> None:
         The robot's name or file.
     model
         Whether it is a model file rather than a URDF.
+    joints
+        The joints to drive; empty for all.
 
     Raises
     ------
@@ -40,7 +42,10 @@ def configure_nodes(robot: str, *, model: bool) -> None:
         A node has refused the robot.
     """
     parameter = "model" if model else "robot_description"
-    rclpy.init(args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={robot}"])
+    chosen = ["-p", f"joints:=[{', '.join(joints)}]"] if joints else []
+    rclpy.init(
+        args=["--ros-args", "--log-level", "error", "-r", "__ns:=/rne_warmup", "-p", f"{parameter}:={robot}", *chosen]
+    )
     for make in NODES.values():
         configure(make, robot)
     rclpy.shutdown()

@@ -44,6 +44,7 @@ def load(key: str) -> bytes | None:
         if content is not None and content.startswith(mark):
             with contextlib.suppress(OSError):  # a folder that can only be read
                 os.utime(path)
+            _show("loaded", path)
             return content[len(mark) :]
     return None
 
@@ -55,9 +56,16 @@ def save(key: str, payload: bytes) -> None:
         return
     try:
         write_whole(_path(place, key), key.encode() + payload)
+        _show("saved", _path(place, key))
         _sweep(place)
     except OSError as error:
         _warn_once(place, error.strerror)
+
+
+def _show(what: str, path: Path) -> None:
+    from rne_dynamics.compiling import kernel_cache
+
+    kernel_cache.show_file(what, path)
 
 
 def _sweep(place: Path) -> None:

@@ -65,8 +65,15 @@ def test_an_active_controller_compiles_nothing(module, namespace):
         stream(peer, 0.2)
         assert peer.set_parameters(module, payload__link="tool0", payload__mass=0.1).successful
         stream(peer, 0.2)
+        if module == "computed_torque_controller":  # its prediction has not been made ready
+            assert not peer.set_parameters(module, command_delay=0.002).successful
+        stream(peer, 0.2)
         peer.pass_time(1.0)  # the stream is lost: stopped without states
         stream(peer, 0.2)
+        peer.call(Trigger, f"{module}/recover", Trigger.Request())
+        stream(peer, 0.3)
+        stream(peer, 0.2, 10.0)  # faster than a joint can be: stopped, and the motors' work is compared with the model
+        wait_until(lambda: stream(peer, STEP) or peer.mode(module) == "fault", 20.0, "the end of the stop", [process])
         peer.call(Trigger, f"{module}/recover", Trigger.Request())
         stream(peer, 0.3)
         peer.call(Trigger, f"{module}/stop", Trigger.Request())
@@ -79,6 +86,7 @@ def test_an_active_controller_compiles_nothing(module, namespace):
         assert process.stop() == 0
         peer.close()
     said = text[ready:]
+    assert " moves at " in said, said
     seen = ("holding", "stopping", "released") + (("tracking", "floating") if module != "gravity_compensation" else ())
     assert all(f"{mode}: " in said for mode in seen), said
     assert "[cache]" in text[:ready], "numba no longer logs its cache"

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.control.bounds import ROWS
 from rne_dynamics.control.motion.limits import ALLOWANCE, ROUNDING, MotionLimits
-from rne_dynamics.control.motion.path import ORDER, Path
+from rne_dynamics.control.motion.path import ORDER, Path, distinct
 from rne_dynamics.model.inertia import Array
 
 #: The speed that replaced pieces keep, of the velocity limit: half of the allowance is left for rounding.
@@ -209,7 +209,7 @@ def _value(c: Array, x: float) -> float:
 
 def _divided(c: Array, joints: dict[int, Replacement]) -> tuple[Array, Array]:
     """A piece, (6, n), in parts: begins of the parts since its own begin, and their coefficients, (parts, 6, n)."""
-    begins = np.unique(np.concatenate([r.knots for r in joints.values()]))
+    begins = distinct(np.concatenate([r.knots for r in joints.values()]))
     rows = np.empty((len(begins), *c.shape))
     for row, x in zip(rows, begins.tolist(), strict=True):
         row[:] = _shifted(c, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rne_dynamics.control.motion.path import distinct
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.sampled import SampledTrajectory
 from rne_dynamics.model.inertia import Array
@@ -35,7 +36,7 @@ def rest(now: Reference, duration: float, lower: Array, upper: Array) -> Sampled
     for step in range(STEPS - 1, 0, -1):
         end = now.q + _way(now, times)
         times = np.where(end != _within(end, now.q, lower, upper), step * duration / STEPS, times)
-    knots = np.union1d(np.zeros(1), times)
+    knots = distinct(np.append(0.0, times))
     x = np.minimum(knots[:, None], times)
     slow = np.minimum(x / times, 1.0)
     u, a, T = now.qd, now.qdd, times

@@ -8,7 +8,7 @@ import numpy as np
 
 from rne_dynamics.compiling.jit import helper, kernel
 from rne_dynamics.control.bounds import HALVINGS, Departure, leaves
-from rne_dynamics.control.motion.path import ORDER, Path, evaluate, evaluate_path
+from rne_dynamics.control.motion.path import ORDER, Path, distinct, evaluate, evaluate_path
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
 
@@ -75,7 +75,7 @@ class BlendedPath:
     def knots(self) -> Array:
         """Path times between which it is one polynomial, s; from `begin` on."""
         own = self.base.knots
-        return np.unique(np.concatenate([[self.begin], self.until, own[own > self.begin]]))
+        return distinct(np.concatenate([[self.begin], self.until, own[own > self.begin]]))
 
     def sample(self, s: float, rate: float = 1.0, slope: float = 0.0) -> Reference:
         """As `Path.sample`."""
@@ -171,11 +171,11 @@ def _sample(
 ) -> None:
     """`BlendedPath.sample`."""
     evaluate_path(coefficients, knots, s, rate, slope, out)
-    offset = np.empty(out.shape)
+    offset = np.empty((3, out.shape[1]))
     for k in range(until.shape[0]):
         if s < until[k]:
             evaluate(offsets, k, s - begin, rate, slope, offset)
-            out += offset
+            _add(offset, out)
 
 
 @kernel
@@ -183,13 +183,21 @@ def _samples(
     coefficients: Array, knots: Array, begin: float, offsets: Array, until: Array, times: Array, out: Array
 ) -> None:
     """`BlendedPath.samples`."""
-    offset = np.empty(out.shape[1:])
+    offset = np.empty((3, out.shape[2]))
     for r in range(times.shape[0]):
         evaluate_path(coefficients, knots, times[r], 1.0, 0.0, out[r])
         for k in range(until.shape[0]):
             if times[r] < until[k]:
                 evaluate(offsets, k, times[r] - begin, 1.0, 0.0, offset)
-                out[r] += offset
+                _add(offset, out[r])
+
+
+@helper
+def _add(offset: Array, out: Array) -> None:
+    """``out += offset`` of two dimensions, which takes numba a second to compile."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] += offset[i, j]
 
 
 @helper
@@ -212,7 +220,7 @@ def _departure(
     for what in range(3):
         for p in range(first, last):
             a = max(knots[p], begin) if p >= 0 else begin
-            stop = knots[p + 1] if p < end else max(a, until.max())
+            stop = knots[p + 1] if p < end else max(a, until[0], until[1])
             while True:
                 b = stop
                 for k in range(until.shape[0]):  # an offset that ends within the piece divides it
@@ -220,16 +228,18 @@ def _departure(
                         b = until[k]
                 which = -1
                 for j in range(n):
-                    c[:] = 0.0
-                    c[0] = coefficients[max(p, 0), 0, j]
-                    if 0 <= p < end:
-                        c[:] = coefficients[p, :, j]
+                    inside = 0 <= p < end
+                    for i in range(ORDER):  # loops: numba compiles assignments of arrays for seconds
+                        c[i] = coefficients[max(p, 0), i, j] if inside or i == 0 else 0.0
+                    if inside:
                         _shift(c, a - knots[p])
                     for k in range(until.shape[0]):
                         if a < until[k]:
-                            part[:] = offsets[k, :, j]
+                            for i in range(ORDER):
+                                part[i] = offsets[k, i, j]
                             _shift(part, a - begin)
-                            c += part
+                            for i in range(ORDER):
+                                c[i] += part[i]
                     for d in range(what):
                         for k in range(ORDER - 1 - d):
                             c[k] = (k + 1) * c[k + 1]

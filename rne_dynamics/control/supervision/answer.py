@@ -11,8 +11,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import kernel
-from rne_dynamics.control.computed_torque import TABLE_ROWS, ComputedTorque, computed_torque_kernel
+from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.control.computed_torque import (
+    TABLE_ROWS,
+    ComputedTorque,
+    computed_torque_kernel,
+    own_computed_torque_kernel,
+)
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference
@@ -48,8 +53,28 @@ def answer_kernel(
     computed_torque_kernel(
         arm, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
     )
+    return _limited(law, place, speed, memory, dt, answer, flags)
+
+
+@kernel
+def own_answer_kernel(
+    code: int, inertia: Array, base: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array,
+    memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
+) -> int:  # fmt: skip
+    """As `answer_kernel`, by the machine code of `OwnTerms`."""
+    own_computed_torque_kernel(
+        code, inertia, base, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
+    )
+    return _limited(law, place, speed, memory, dt, answer, flags)
+
+
+@helper
+def _limited(
+    law: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8]
+) -> int:
+    """Weigh the terms, sum them up and limit the sum; all flags together."""
     fast = False
-    for j in range(qd.shape[0]):
+    for j in range(speed.shape[0]):
         for row in range(_COMMAND):
             weight = law[_WEIGHTS + row, j]
             if weight != 1.0:
@@ -94,7 +119,7 @@ class QuickAnswer:
     def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
         n = law.robot.n
         self._arm, self._law = law.arm.copy(), np.zeros((_LAW_ROWS, n))
-        self._base = base_view(self._arm)
+        self._base, self._own = base_view(self._arm), law.own_terms
         self._law[:_AIM_Q] = law.table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
@@ -143,7 +168,13 @@ class QuickAnswer:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        together = answer_kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
+        own = self._own
+        if own is None:
+            together = answer_kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
+        else:
+            together = own_answer_kernel(
+                own.address, own.inertia, self._base, law, q, qd, place, speed, limiter.memory, dt, answer, flags
+            )
         inertia, coriolis, gravity, friction, correction, command = answer
         terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)
         changed = together if together < 0 else together & ~RUNAWAY

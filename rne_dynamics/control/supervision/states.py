@@ -23,10 +23,10 @@ class Mode(Enum):
 #: The states by names of their own, for hot paths: in Python 3.11 reading a member off its class takes half a
 #: microsecond.
 UNCONFIGURED, INACTIVE, WAITING, HOLDING, TRACKING, FLOATING, STOPPING, RELEASED, FAULT = Mode
-#: States in which efforts are computed from measured joint states.
-DRIVING = frozenset({Mode.HOLDING, Mode.TRACKING, Mode.FLOATING})
+#: States in which efforts are computed from measured joint states; a tuple, since Python computes a member's hash.
+DRIVING = (HOLDING, TRACKING, FLOATING)
 #: States in which nothing is sent.
-SILENT = frozenset({Mode.UNCONFIGURED, Mode.INACTIVE, Mode.WAITING, Mode.RELEASED, Mode.FAULT})
+SILENT = (UNCONFIGURED, INACTIVE, WAITING, RELEASED, FAULT)
 
 MEANING: dict[Mode, str] = {
     Mode.UNCONFIGURED: "No model yet.",

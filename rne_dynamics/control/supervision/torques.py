@@ -123,7 +123,7 @@ class Torques:
 
     def own(self, effort: Array) -> Array:
         """The part of an effort that moves each joint itself, (n,): I_j (M⁻¹ effort)_j with `JointInertia.felt` I_j."""
-        own: Array = self._own_part @ effort
+        own: Array = self._own_part.dot(effort)  # half the time of `@`
         return own
 
     def gravity(self, q: Array) -> Array:
@@ -187,6 +187,12 @@ class Torques:
         if "coriolis" in compensated:
             effort = effort - (bias_torque(robot, q, qd) - gravity)
         return effort - gravity if "gravity" in compensated else effort
+
+    def warm_up(self, q: Array) -> None:
+        """Make ready what only rare states need: `explaining`, whatever `compensated` will be."""
+        self.explaining(q, self._zero, self._zero)
+        if self.loops is None:
+            bias_torque(self._settings.robot, q, self._zero)
 
     def along(self, reference: Reference) -> TorqueTerms:
         """Feedforward along the reference, as if the arm were on it: for an arm that is not measured."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from rne_dynamics.compiling.sealed import Sealed
 from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
+from rne_dynamics.dynamics.declared.inertia_code import InertiaCode, inertia_of, shared_code
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
     RowsForm,
@@ -115,12 +117,29 @@ class Declared:
 
         return kept_code(robot, (self.name, "loaded"), made) if "base_motion" in self.options else None
 
+    def call_code(
+        self, robot: RobotModel, link: str = "", *, loaded: bool = False
+    ) -> StateCode | InertiaCode | None:
+        """The code of a robot's plain functions: `code`, `loaded_code` or what models share; None without one."""
+        if not robot.shares_code:
+            exact = self.loaded_code if loaded else partial(self.code, link=link)
+            return exact(robot) if robot.specialised else None
+        if self.rows_form(robot, link) is None or (loaded and "base_motion" not in self.options):
+            return None
+
+        def made() -> Recipe:
+            plain = cast("Recipe", self.recipe(robot, link))
+            return loaded_recipe(plain, robot.bodies) if loaded else plain
+
+        code = shared_code(robot, (self.name, link, loaded), made)
+        return None if code is None else InertiaCode(code, inertia_of(robot))
+
     def own_call(self, robot: RobotModel, long_way: Callable[..., Any], link: str = "") -> Callable[..., Any] | None:
         """The checked function of the vectors by machine code for this robot alone; None where there is none.
 
         The long way is taken with vectors that are not one state in contiguous arrays of finite numbers.
         """
-        code = self.code(robot, link) if robot.specialised else None
+        code = self.call_code(robot, link)
         if code is None:
             return None
         call = code.checked(self.name, "", long_way)
@@ -139,9 +158,7 @@ class Declared:
 
         `more` is the base's motion and the loads, as kernels take them, where they are not rest and none.
         """
-        if not robot.specialised:
-            return None
-        code = self.code(robot, link) if more is None else self.loaded_code(robot)
+        code = self.call_code(robot, link, loaded=more is not None)
         if more is not None:
             inputs = *inputs, *with_base_and_loads(robot, len(inputs[0]), *more)
         if code is None:

@@ -20,6 +20,7 @@ from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
 from rne_dynamics.dynamics.declared.bound_forms import in_parts
 from rne_dynamics.dynamics.declared.declared import Declared
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, compiled_forms, either_form
+from rne_dynamics.dynamics.declared.inertia_code import InertiaCode
 from rne_dynamics.dynamics.declared.quick_forms import GENERAL_FORMS, public_form
 from rne_dynamics.dynamics.declared.specialised import (
     RowsForm,
@@ -139,11 +140,11 @@ class Quantity(Declared):
         lead, rows = state_arrays(robot, **dict(zip(self.inputs, vectors, strict=True)))
         base, loads = packed_base(robot, base_motion, lead), bodies_wrenches(robot, wrenches, lead)
         code, inputs = None, rows
-        if engine in (None, self.compute) and robot.specialised:
-            if not wrenches and base_motion is None:
-                code = self.code(robot)
-            else:
-                code, inputs = self.loaded_code(robot), [*rows, *with_base_and_loads(robot, len(rows[0]), base, loads)]
+        if engine in (None, self.compute):
+            loaded = bool(wrenches) or base_motion is not None
+            code = self.call_code(robot, loaded=loaded)
+            if loaded and code is not None:
+                inputs = [*rows, *with_base_and_loads(robot, len(rows[0]), base, loads)]
         if code is None:
             out = (engine or self.compute)(robot, base, *rows, loads)
         else:
@@ -152,7 +153,7 @@ class Quantity(Declared):
         return out.reshape((*out.shape[:first], *lead, *out.shape[first + 1 :]))
 
     def _by_own_code(
-        self, code: StateCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
+        self, code: StateCode | InertiaCode, robot: RobotModel, inputs: tuple[Array, ...], base: Array, *rows: Array
     ) -> Array:
         """As `compute`, by machine code of these inputs, but for the states that it leaves to the kernel."""
         out, refused = code.rows(inputs, self.shape(robot))

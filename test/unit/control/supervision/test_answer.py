@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -17,18 +18,21 @@ from rne_dynamics.control.supervision.answer import OVERSPEED
 from rne_dynamics.control.supervision.counters import Counters
 from rne_dynamics.control.supervision.output import Output
 from rne_dynamics.control.supervision.torques import Torques
+from rne_dynamics.dynamics.declared import inertia_code
 from rne_dynamics.errors import ControlError
 
-ROBOT = rne.load_urdf("panda")
+ROBOT = rne.load_urdf("panda").with_own_code(False)
+#: As nodes have it: machine code of its own, for all payloads.
+SHARED = ROBOT.with_shared_code()
 N = ROBOT.n
 STEP = 0.001
 
 
-def arm(compensated=(), *, integral=3.0):
+def arm(compensated=(), *, integral=3.0, robot=ROBOT):
     """Settings of an arm, everything in force that can be."""
     gains = Gains(np.full(N, 400.0), np.full(N, integral), np.full(N, 40.0))
-    law = ComputedTorque(ROBOT, gains, FrictionCompensation(0.8, 0.01))
-    return replace(settings(ROBOT), tracking=law, compensated=frozenset(compensated))
+    law = ComputedTorque(robot, gains, FrictionCompensation(0.8, 0.01))
+    return replace(settings(robot), tracking=law, compensated=frozenset(compensated))
 
 
 def state(rng, speed):
@@ -36,12 +40,13 @@ def state(rng, speed):
     return q, speed * rng.normal(size=N), Reference(q + 0.02 * rng.normal(size=N), *rng.normal(size=(2, N)))
 
 
+@pytest.mark.parametrize("robot", [ROBOT, SHARED], ids=["general", "own code"])
 @pytest.mark.parametrize("compensated", [(), ("gravity",), ("coriolis", "friction")])
 @pytest.mark.parametrize("speed", [0.1, 3.0])
-def test_both_ways_give_the_same(compensated, speed):
-    given = arm(compensated)
+def test_both_ways_give_the_same(compensated, speed, robot):
     both = []
     for quick in (False, True):
+        given = arm(compensated, robot=robot if quick else ROBOT)
         rng, counters = np.random.default_rng(3), Counters()
         torques, output, seen = Torques(given), Output(given), []
         output.start_from(np.zeros(N), np.zeros(N))
@@ -72,10 +77,11 @@ def test_both_ways_give_the_same(compensated, speed):
     assert any(row[-2] for row in plain) is (speed > 1.0)
 
 
+@pytest.mark.parametrize("robot", [ROBOT, SHARED], ids=["general", "own code"])
 @pytest.mark.parametrize("what", range(5))
 @pytest.mark.parametrize("value", [np.nan, np.inf, 1e200])
-def test_what_is_not_finite_is_refused_and_changes_nothing(what, value):
-    given = arm(integral=0.0)
+def test_what_is_not_finite_is_refused_and_changes_nothing(what, value, robot):
+    given = arm(integral=0.0, robot=robot)
     torques, output, counters = Torques(given), Output(given), Counters()
     output.start_from(np.zeros(N), np.zeros(N))
     rng = np.random.default_rng(1)
@@ -88,6 +94,43 @@ def test_what_is_not_finite_is_refused_and_changes_nothing(what, value):
         output.track(torques, torques.quick, bad[0], bad[1], Reference(*bad[2:]), 1.0, 2 * STEP, counters)
     assert counters.efforts == 1
     np.testing.assert_array_equal(output._limiter.last, before)
+
+
+def test_the_law_without_limits_is_that_of_the_general_kernels():
+    """As in dead reckoning, and on a moving base."""
+    rng = np.random.default_rng(5)
+    general, own = arm().tracking, arm(robot=SHARED).tracking
+    assert general.own_terms is None
+    assert own.own_terms is not None
+    for base in (None, rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5))):
+        q, qd, reference = state(rng, 1.0)
+        expected = general.law(q, qd, reference, 0.1 * q, base_motion=base)
+        for a, b in zip(expected, own.law(q, qd, reference, 0.1 * q, base_motion=base), strict=True):
+            np.testing.assert_allclose(b, a, rtol=1e-11, atol=1e-10)
+
+
+def test_another_payload_is_in_force_with_the_next_effort_and_makes_no_new_code():
+    """A controller takes it while it drives the arm: nothing may be compiled or loaded then."""
+    torques = Torques(arm(robot=SHARED))
+    payload = rne.Payload(SHARED.link_names[-1], 1.5, (0.02, -0.01, 0.1), 0.01 * np.eye(3))
+    q, qd, reference = state(np.random.default_rng(7), 0.5)
+
+    def everything(torques):
+        """All that a controller computes with a model while it is active."""
+        torques.update_inertia(q)
+        terms = torques.tracking(q, qd, reference, 1.0)
+        return [*terms, torques.damped(q, qd).total, torques.gravity(q), torques.explaining(q, qd, qd), torques.own(q)]
+
+    everything(torques)
+    torques.warm_up(q)
+    made = inertia_code._made.cache_info().misses
+    # as they come to the loop's process
+    torques.adopt(pickle.loads(pickle.dumps(arm(("coriolis",), robot=SHARED.with_payload(payload)))))
+    found = everything(torques)
+    assert inertia_code._made.cache_info().misses == made
+    general = arm(("coriolis",), robot=ROBOT.with_payload(payload))
+    for a, b in zip(everything(Torques(general)), found, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-10)
 
 
 def test_only_open_arms_that_follow_references_are_answered_in_one_call():

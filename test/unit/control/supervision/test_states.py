@@ -33,8 +33,8 @@ def test_every_state_can_be_reached_and_left():
 
 
 def test_states_are_driving_silent_or_stopping():
-    assert set(Mode) == DRIVING | SILENT | {Mode.STOPPING}
-    assert not DRIVING & SILENT
+    assert set(Mode) == {*DRIVING, *SILENT, Mode.STOPPING}
+    assert not set(DRIVING) & set(SILENT)
 
 
 @pytest.mark.parametrize("mode", sorted(DRIVING, key=lambda m: m.value))

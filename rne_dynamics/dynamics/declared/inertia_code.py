@@ -1,0 +1,109 @@
+"""Machine code that takes the bodies' inertia as an input: models that differ in their payload share it.
+
+A controller's payload changes while it drives the arm, and nothing may be compiled then. Topology, joint placements and
+gravity are constants of the code, as in code for one robot alone; mass, first moment and inertia of each body are not,
+which takes some 20 % more operations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import MASS, ROTOR
+from rne_dynamics.model.robot import RobotModel
+from rne_dynamics.straight_line.recipe import Recipe
+
+if TYPE_CHECKING:
+    from rne_dynamics.straight_line.state_code import StateCode
+
+Function = Callable[..., Any]
+
+
+def inertia_of(robot: RobotModel) -> Array:
+    """Mass, first moment and inertia of all bodies, the input of shared code; contiguous, shape (10 bodies,)."""
+    return np.ascontiguousarray(robot.parameters[:, MASS:ROTOR]).reshape(-1)
+
+
+def inertia_recipe(plain: Recipe) -> Recipe:
+    """The recipe of a quantity with the bodies' inertia as its last input; its model begins with the robot's arrays.
+
+    The sample is the robot's own inertia: bodies without mass stay such.
+    """
+    topology, parameters, *others = plain.model
+    kernel, count = plain.kernel, len(plain.sample)
+
+    def rows(topology: NDArray[np.int64], parameters: Array, *arrays: Any) -> Any:
+        inputs, inertia, rest = arrays[:count], arrays[count], arrays[count + 1 :]
+        changed = parameters.copy()
+        changed[:, MASS:ROTOR] = inertia[0].reshape(len(changed), -1)
+        return kernel(topology, changed, *others, *inputs, *rest)
+
+    sample = *plain.sample, np.ascontiguousarray(parameters[:, MASS:ROTOR]).reshape(-1)
+    return replace(plain, kernel=rows, model=(topology, parameters), sample=sample)
+
+
+def shared_code(robot: RobotModel, name: Hashable, recipe: Callable[[], Recipe]) -> StateCode | None:
+    """Machine code of `recipe` with the inertia as its last input, for all models with these joints; None without one.
+
+    Made at the first call for such a model in this process, and then found without making the recipe.
+    """
+    key = name, robot.topology.tobytes(), _without_inertia(robot.parameters).tobytes(), robot.gravity.tobytes()
+    return _made(_Key(key, recipe))
+
+
+@dataclass(frozen=True, eq=False)
+class InertiaCode:
+    """Shared code with a model's inertia, called as code for that model alone.
+
+    Parameters
+    ----------
+    code
+        As `shared_code` gives it.
+    inertia
+        As `inertia_of` gives it.
+    """
+
+    code: StateCode
+    inertia: Array
+
+    def checked(self, name: str, doc: str, otherwise: Function) -> Function:
+        """As of `StateCode`, without `out`."""
+        inertia = self.inertia
+        call = self.code.checked(name, doc, lambda *arguments: otherwise(*arguments[:-1]))
+        return lambda *vectors: call(*vectors, inertia)
+
+    def rows(self, inputs: tuple[Array, ...], shape: tuple[int, ...]) -> tuple[Array, NDArray[np.bool_]]:
+        """As of `StateCode`."""
+        repeated = np.ascontiguousarray(np.broadcast_to(self.inertia, (len(inputs[0]), self.inertia.size)))
+        return self.code.rows((*inputs, repeated), shape)
+
+
+class _Key:
+    """A recipe by the key that it is found by."""
+
+    def __init__(self, key: Hashable, recipe: Callable[[], Recipe]) -> None:
+        self._key, self.recipe = key, recipe
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Key) and self._key == other._key
+
+
+@cache
+def _made(key: _Key) -> StateCode | None:
+    from rne_dynamics.straight_line.state_code import state_code  # with LLVM
+
+    return state_code(inertia_recipe(key.recipe()))
+
+
+def _without_inertia(parameters: Array) -> Array:
+    return np.delete(parameters, np.s_[MASS:ROTOR], axis=1)

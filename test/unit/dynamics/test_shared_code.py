@@ -1,0 +1,86 @@
+"""Machine code that models with other payloads share computes what the general kernels do."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.dynamics.declared import inertia_code
+from rne_dynamics.errors import ArgumentError
+
+FUNCTIONS = {
+    "inverse_dynamics": 3, "forward_dynamics": 3, "mass_matrix": 1, "bias_torque": 2, "gravity_torque": 1,
+    "regressor": 3,
+}  # fmt: skip
+ROBOTS = {"arm": "puma560", "fingers": "panda"}
+
+
+def pair(kind):
+    """A robot by general kernels, and by shared code."""
+    robot = rne.load_urdf(ROBOTS[kind]).with_own_code(False)
+    return robot, robot.with_shared_code()
+
+
+def answers(robot, rows, **options):
+    """Of all functions, for one state and for several."""
+    rng = np.random.default_rng(2)
+    q = rne.random_configuration(robot, rng, rows)
+    more = rng.normal(size=(2, rows, robot.n))
+    found = []
+    for name, count in FUNCTIONS.items():
+        states = (q, *more)[:count]
+        given = options if name in ("inverse_dynamics", "forward_dynamics") else {}
+        function = getattr(rne, name)
+        found += [function(robot, *(x[0] for x in states), **given), function(robot, *states, **given)]
+    return found
+
+
+def agree(general, shared):
+    for a, b in zip(general, shared, strict=True):
+        np.testing.assert_allclose(b, a, rtol=0.0, atol=1e-12 * np.abs(a).max())
+
+
+@pytest.mark.parametrize("kind", ROBOTS)
+def test_payloads_share_the_code(kind):
+    general, shared = pair(kind)
+    agree(answers(general, 5), answers(shared, 5))
+    made = inertia_code._made.cache_info().misses
+    link = general.link_names[-1]
+    for mass in (0.3, 2.0):
+        payload = rne.Payload(link, mass, (0.1, 0.0, 0.05), 0.01 * mass * np.eye(3))
+        other = pickle.loads(pickle.dumps(shared.with_payload(payload)))  # as a controller sends it to its loop
+        agree(answers(general.with_payload(payload), 5), answers(other, 5))
+    assert inertia_code._made.cache_info().misses == made
+    assert made > 0
+
+
+def test_moving_bases_and_loads():
+    general, shared = pair("arm")
+    options = {
+        "base_motion": rne.BaseMotion(angular_velocity=(0.3, -0.2, 0.5), linear_acceleration=(1.0, 2.0, -0.5)),
+        "wrenches": {general.link_names[-1]: np.arange(6.0)},
+    }
+    payload = rne.Payload(general.link_names[-1], 1.0, (0.1, 0.0, 0.05), 0.01 * np.eye(3))
+    answers(shared, 4, **options)
+    made = inertia_code._made.cache_info().misses
+    agree(answers(general.with_payload(payload), 4, **options), answers(shared.with_payload(payload), 4, **options))
+    assert inertia_code._made.cache_info().misses == made
+
+
+def test_what_is_not_one_state_of_finite_numbers_is_refused_as_ever():
+    _, shared = pair("arm")
+    for bad in (np.full(6, np.nan), np.zeros(5), "q"):
+        with pytest.raises(ArgumentError):
+            rne.mass_matrix(shared, bad)
+    np.testing.assert_array_equal(rne.gravity_torque(shared, [0.0] * 6), rne.gravity_torque(shared, np.zeros(6)))
+
+
+def test_another_gravity_is_not_taken_for_the_same():
+    general, shared = pair("arm")
+    moon = shared.with_gravity((0.0, 0.0, -1.62))
+    assert not moon.shares_code
+    agree(answers(general.with_gravity((0.0, 0.0, -1.62)), 3), answers(moon.with_shared_code(), 3))
+    agree(answers(general, 3), answers(shared, 3))
