@@ -93,7 +93,7 @@ setup(
         "plot": PLOT,
         "xacro": XACRO,
         "mesh": MESH,
-        "bench": BENCH,
+        "bench": [*BENCH, "casadi>=3.6"],
         "sweep": SWEEP,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",

@@ -87,5 +87,6 @@ from rne_dynamics.simulation.runs.log import Log as Log
 from rne_dynamics.simulation.runs.simulator import Simulator as Simulator
 from rne_dynamics.simulation.stepping.adaptive import integrate as integrate
 from rne_dynamics.bound_batch import bind_batch as bind_batch
+from rne_dynamics.c_export.export import to_c as to_c
 
 __version__: str

@@ -18,7 +18,7 @@ from rne_dynamics.closed_chain.specialised import code_of
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.compiled import pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion, packed_base
-from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled, in_parts
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, BoundParts, filled
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import ArgumentError, unknown
 from rne_dynamics.model.inertia import Array
@@ -129,7 +129,9 @@ def bind(
 
     def long_way(out: Array | None, *inputs: ArrayLike) -> Any:
         answer = (closed or declared.plain)(robot, *inputs, **options)
-        return answer if out is None else filled(np.asarray(answer), out, inputs)
+        if out is None or not isinstance(answer, (np.ndarray, tuple)):  # poses, which `finished` takes apart
+            return answer
+        return filled(np.asarray(answer), out, inputs)
 
     name, open_arm = f"bound_{quantity}", cast("RobotModel", robot)  # `pack` refuses what else is no mechanism
     arm = pack(open_arm, base_motion=base_motion) if closed is None else np.empty(0)
@@ -143,7 +145,7 @@ def bind(
         made_of = BoundParts(_not_taken, arm, declared.shape(robot), long_way, open_arm)
         long = BOUND_FORMS[len(declared.inputs)](made_of)
         own = long if code is None else code.bound(name, signature, long)
-        return own if declared.parts is None else in_parts(own, declared.parts)
+        return declared.finished(own, open_arm)
     function = declared.function(open_arm)
     function.prepare()
     call = function.call if link is None else _of_link(function.call, open_arm.link_index(link))

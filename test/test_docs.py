@@ -34,6 +34,7 @@ PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").r
 NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
+    "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
 PARSED_ONLY = ("demo", "faults")
 #: Nodes that examples/mujoco_plant.py starts.

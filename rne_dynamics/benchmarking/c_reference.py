@@ -12,17 +12,18 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.benchmarking.contenders import Contender
+from rne_dynamics.c_export.statements import PRECISIONS, Statements
 from rne_dynamics.dynamics.quantities import QUANTITIES
 from rne_dynamics.errors import MissingDependencyError, RneDynamicsError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.straight_line.c_source import c_source
-from rne_dynamics.straight_line.trace import trace
+from rne_dynamics.straight_line.graph import Graph
+from rne_dynamics.straight_line.trace import Program, trace
 
 #: Name in reports.
 C = "scalar C"
 COMPILERS = ("gcc", "cc", "clang")
-FLAGS = ("-O3", "-march=native", "-shared", "-fPIC")
+FLAGS = ("-O3", "-march=native")
 #: Time-out of the compiler, s.
 _PATIENCE = 120.0
 
@@ -38,16 +39,20 @@ def compiler() -> str:
 
 def in_c(robot: RobotModel, quantity: str, arrays: Sequence[Array], folder: Path) -> Contender:
     """Contender that runs the C of a robot over all rows of `arrays`; raises as `compiled`."""
-    run = compiled(robot, quantity, folder)
+    return contender(C, compiled(robot, quantity, folder), arrays, robot.n, robot.n)
+
+
+def contender(name: str, run: Callable[..., None], arrays: Sequence[Array], n: int, results: int) -> Contender:
+    """Contender that calls a function as that of `c_source` for all rows of `arrays`."""
     given = [np.ascontiguousarray(array) for array in arrays]
-    out: Array = np.empty((len(given[0]), robot.n))
+    out: Array = np.empty((len(given[0]), results))
 
     def answer() -> Array:
         run(*pointers(*given, out))
         return np.array(out)
 
     names = {"run": run, "states": pointers(*given, out), "alive": (given, out)}
-    return Contender(C, "run(*states)", names, answer, robot.n, len(out))
+    return Contender(name, "run(*states)", names, answer, n, len(out))
 
 
 def compiled(robot: RobotModel, quantity: str, folder: Path) -> Callable[..., None]:
@@ -60,14 +65,48 @@ def compiled(robot: RobotModel, quantity: str, folder: Path) -> Callable[..., No
     RneDynamicsError
         The compiler fails or takes too long.
     """
-    stem = folder / f"{robot.name}_{quantity}"
-    source, library = stem.with_suffix(".c"), stem.with_suffix(".so")
+    library = folder / f"{robot.name}_{quantity}.so"
     if not library.exists():
-        recipe = QUANTITIES[quantity].recipe(robot)
-        if recipe is None:
-            raise RneDynamicsError(f"{quantity} has no straight-line code")
-        source.write_text(c_source(trace(recipe)), encoding="utf-8")
-        _compile([compiler(), *FLAGS, str(source), "-o", str(library), "-lm"])
+        build(c_source(traced(robot, quantity)), library, FLAGS)
+    return loaded(library)
+
+
+def traced(robot: RobotModel, quantity: str, recorder: Callable[[], Graph] = Graph) -> Program:
+    """The operations of a quantity; `RneDynamicsError` if it has no straight-line code."""
+    recipe = QUANTITIES[quantity].recipe(robot)
+    if recipe is None:
+        raise RneDynamicsError(f"{quantity} has no straight-line code")
+    return trace(recipe, recorder)
+
+
+def c_source(program: Program) -> str:
+    """A function ``void run(long long rows, const double *a0, …, double *out)`` over row-major arrays, without tests.
+
+    Its results are invalid for states that the kernel treats differently from the sample.
+    """
+    inputs = [f"a{k}[{column}]" for k, columns in enumerate(program.widths) for column in range(columns)]
+    values = Statements(program.graph, inputs, program.results, PRECISIONS["double"])
+    body = (*values.lines, *(f"out[{place}] = {values[x]};" for place, x in enumerate(program.results)))
+    return "\n".join(("#include <math.h>", *over_rows(program.widths, len(program.results), body, "restrict"), ""))
+
+
+def over_rows(widths: Sequence[int], results: int, body: Sequence[str], qualifier: str = "") -> list[str]:
+    """The function `run` of `c_source` with statements for one row, whose arrays are a0, …, and `out`."""
+    parameters = ", ".join(f"const double *{qualifier} a{k}" for k in range(len(widths)))
+    steps = ", ".join(["rows--", *(f"a{k} += {width}" for k, width in enumerate(widths)), f"out += {results}"])
+    head = f"void run(long long rows, {parameters}, double *{qualifier} out) {{"
+    return [head, f"for (; rows > 0; {steps}) {{", *body, "}", "}"]
+
+
+def build(text: str, library: Path, flags: Sequence[str]) -> None:
+    """Compile a source text, kept besides the library; raises as `compiled`."""
+    source = library.with_suffix(".c")
+    source.write_text(text, encoding="utf-8")
+    _compile([compiler(), *flags, "-shared", "-fPIC", str(source), "-o", str(library), "-lm"])
+
+
+def loaded(library: Path) -> Callable[..., None]:
+    """The function `run` of a library."""
     run: Callable[..., None] = ctypes.CDLL(str(library)).run
     run.restype = None  # type: ignore[attr-defined]  # a function of ctypes
     return run

@@ -74,6 +74,10 @@ GOALS = {
         f"{BATCH} pin: its pool or its call less call overhead, whichever is faster", "at least 25× faster", 25.0
     ),
     "batch-c": Goal(f"{BATCH} straight-line generated C, scalar", "at least 2× faster", 2.0),
+    "exported-c": Goal(
+        "C of `rne export`, tests of states included, against CasADi's C of the same algorithm, compiled alike",
+        "at least equal", 1.0,
+    ),
     "mechanism": Goal(
         "mechanisms from Python, machine code of one alone against the general kernels", "at least 10× faster", 10.0
     ),

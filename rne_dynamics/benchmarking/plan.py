@@ -12,7 +12,7 @@ from rne_dynamics.benchmarking.robots import BenchRobot
 from rne_dynamics.errors import ModelError
 
 #: Peers: import names and names for pip.
-PEERS = {"pinocchio": "pin", "mujoco": "mujoco"}
+PEERS = {"pinocchio": "pin", "mujoco": "mujoco", "casadi": "casadi"}
 
 
 @dataclass(frozen=True)

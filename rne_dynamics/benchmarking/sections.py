@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from rne_dynamics.benchmarking import batches, calls, compiled_loops, loading, other_robots, rollouts, scaling
+from rne_dynamics.benchmarking import (
+    batches,
+    calls,
+    compiled_loops,
+    exported_c,
+    loading,
+    other_robots,
+    rollouts,
+    scaling,
+)
 from rne_dynamics.benchmarking.contenders import Case
 from rne_dynamics.benchmarking.plan import LeftOut, Plan
 
@@ -34,6 +43,7 @@ SECTIONS = {
     compiled_loops.SECTION: Section("inside compiled code", compiled_loops.cases, compiled_loops.count),
     batches.SECTION: Section("batches, time for one state and core", batches.cases, batches.count),
     other_robots.SECTION: Section("mechanisms and flexible arms", other_robots.cases, other_robots.count),
+    exported_c.SECTION: Section("C of `rne export`", exported_c.cases, exported_c.count),
     rollouts.SECTION: Section("closed-loop simulation at 1 ms", rollouts.cases, rollouts.count),
     loading.SECTION: Section("from a URDF file to a model", loading.cases, loading.count),
     scaling.SECTION: Section("time over the number of joints", scaling.cases, scaling.count),

@@ -1,4 +1,4 @@
-"""`rne bench`: this package compared with Pinocchio and MuJoCo, in alternating rounds of one process."""
+"""`rne bench`: this package compared with Pinocchio, MuJoCo and CasADi, in alternating rounds of one process."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ examples:
   rne bench --out results.json --plot pictures
   python -m rne_dynamics.benchmarking.page results.json    the tables of docs/performance.md
 
-Peers are pin and mujoco from PyPI; one that is not installed is left out. Measurements that need ROS or several
+Peers are pin, mujoco and casadi from PyPI; one that is not installed is left out. Measurements that need ROS or several
 processes are in benchmarks/: reply_latency.py (control loop and an echo node), start_up.py (cold, warm, memory).
 
 exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) or, with --strict, if a goal is missed

@@ -36,7 +36,7 @@ def add_robot(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_no_rotors(parser: argparse.ArgumentParser) -> None:
+def add_no_rotors(parser: argparse._ActionsContainer) -> None:
     """Declare --no-rotors, for `rotors` of `load_urdf` and `load_model`."""
     parser.add_argument(
         "--no-rotors",

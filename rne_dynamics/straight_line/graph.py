@@ -1,16 +1,16 @@
 """Graph of a kernel's operations, with common subexpressions merged and constants folded.
 
 A node is an operation and its operands, earlier nodes. `Graph` returns the existing node of an equal operation and
-simplifies by identities of real numbers: 0 x = 0, 1 x = x, x + 0 = x, signs factored out of products. They hold for all
-finite numbers. A quotient becomes a product with the reciprocal, which costs half a unit in the last place and lets
-several quotients share one division.
+simplifies by identities of real numbers: 0 x = 0, 1 x = x, x + 0 = x, (x / y) y = x, signs factored out of products.
+They hold for all finite numbers, y not zero. A quotient becomes a product with the reciprocal, which costs half a unit
+in the last place and lets several quotients share one division.
 """
 
 from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -128,6 +128,16 @@ class Graph:
         """The node of an operation if it exists."""
         return self._numbers.get(Node(name, operands))
 
+    def evaluated(self, inputs: Sequence[float]) -> list[float]:
+        """The values of all nodes for other inputs than the sample."""
+        values: list[float] = []
+        for node in self.nodes:
+            if node.name in ("constant", "input"):
+                values.append(node.leaf if node.name == "constant" else inputs[int(node.leaf)])
+            else:
+                values.append(OPERATIONS[node.name](*(values[x] for x in node.operands)))
+        return values
+
     def needed(self, results: Iterable[int]) -> list[int]:
         """All nodes that the results and the guards depend on, in order."""
         wanted = [False] * len(self.nodes)
@@ -189,7 +199,20 @@ def _multiply(g: Graph, a: int, b: int) -> int | None:
             return g.apply("neg", g.apply("mul", g.constant(-factor), y))
         if minus is not None:
             return g.apply("neg", g.apply("mul", minus, y))
+        if g.exists("reciprocal", x) == y:
+            return g.constant(1.0)
+        rest = _without_divisor(g, y, x)
+        if rest is not None:
+            return rest
     return None
+
+
+def _without_divisor(g: Graph, quotient: int, divisor: int) -> int | None:
+    """a if the quotient is a times the reciprocal of the divisor; `None` otherwise."""
+    inverse, node = g.exists("reciprocal", divisor), g.nodes[quotient]
+    if inverse is None or node.name != "mul" or inverse not in node.operands:
+        return None
+    return node.operands[0] if node.operands[1] == inverse else node.operands[1]
 
 
 def _negate(g: Graph, a: int) -> int | None:

@@ -39,19 +39,21 @@ class Program:
     step: Program | None = None
 
 
-def trace(recipe: Recipe) -> Program:
-    """Record the operations of a kernel for one state; `TooLargeError` for too many."""
+def trace(recipe: Recipe, recorder: Callable[[], Graph] = Graph) -> Program:
+    """Record the operations of a kernel for one state, by `recorder`; `TooLargeError` for too many."""
     repeated = recipe.iteration
     if repeated is None:
-        return _recorded(recipe, recipe.kernel, recipe.sample, recipe.shape)
+        return _recorded(recorder(), recipe, recipe.kernel, recipe.sample, recipe.shape)
     x = repeated.sample
-    step = _recorded(recipe, repeated.kernel, (recipe.sample[0], x), (len(x) + 1,))
-    found = _recorded(recipe, recipe.kernel, (repeated.limit, *recipe.sample), recipe.shape)
+    step = _recorded(recorder(), recipe, repeated.kernel, (recipe.sample[0], x), (len(x) + 1,))
+    found = _recorded(recorder(), recipe, recipe.kernel, (repeated.limit, *recipe.sample), recipe.shape)
     return replace(found, regular=found.regular and step.regular, step=step)
 
 
-def _recorded(recipe: Recipe, kernel: Callable[..., Any], sample: Sequence[Array], shape: tuple[int, ...]) -> Program:
-    graph, places, rows = Graph(), 0, []
+def _recorded(
+    graph: Graph, recipe: Recipe, kernel: Callable[..., Any], sample: Sequence[Array], shape: tuple[int, ...]
+) -> Program:
+    places, rows = 0, []
     for values in sample:
         row = zeros((1, len(values)))
         row[0] = [Symbol(graph, graph.input(places + k, value)) for k, value in enumerate(values.tolist())]

@@ -27,5 +27,11 @@ CASES = (*((name, "fixed") for name in NAMES), *((name, "floating") for name in 
 
 @cache
 def robot(name: str, base: str = "fixed") -> rne.RobotModel:
-    """A shipped robot by name or a URDF of the wheel by file name."""
+    """A shipped robot by name or a URDF of the wheel by file name, computed by the general kernels."""
+    return with_own_code(name, base).with_own_code(False)
+
+
+@cache
+def with_own_code(name: str, base: str = "fixed") -> rne.RobotModel:
+    """The same robot as `load_urdf` gives it, with machine code of its own."""
     return rne.load_urdf(wheel_urdf(name) if name.endswith(".urdf") else name, base=base)

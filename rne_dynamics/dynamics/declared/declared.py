@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from rne_dynamics.compiling.sealed import Sealed
-from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts
+from rne_dynamics.dynamics.declared.bound_forms import BOUND_FORMS, Bound, BoundParts, in_parts
 from rne_dynamics.dynamics.declared.forms import Compiled, Shape, Size
 from rne_dynamics.dynamics.declared.specialised import (
     Output,
@@ -23,6 +23,10 @@ from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
+
+
+#: Links of a robot that have machine code of their own for one quantity.
+MOST_LINKS = 8
 
 
 class Declared:
@@ -86,11 +90,22 @@ class Declared:
         return None if form is None else recipe_of(output, form, robot, base)
 
     def code(self, robot: RobotModel, link: str = "", base: Array | None = None) -> StateCode | None:
-        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one."""
+        """Machine code for one state of this robot alone, for a base at rest or of this motion; None without one.
+
+        So have `MOST_LINKS` links: to ask for all links of a robot once would take longer by machine code.
+        """
         if self.rows_form(robot, link) is None:
             return None
         key = self.name, link, b"" if base is None else base.tobytes()
+        if link and key not in robot.own_code and robot.own_code.get(self.name, 0) >= MOST_LINKS:
+            return None
+        if link and key not in robot.own_code:
+            robot.own_code[self.name] = robot.own_code.get(self.name, 0) + 1
         return kept_code(robot, key, lambda: cast("Recipe", self.recipe(robot, link, base)))
+
+    def has_code(self, robot: RobotModel, link: str = "") -> bool:
+        """Whether the plain function of a robot has machine code, which is made if need be."""
+        return robot.specialised and self.code(robot, link) is not None
 
     def loaded_code(self, robot: RobotModel) -> StateCode | None:
         """As `code`, of the inputs, the base's motion (12,) and loads at the bodies (6 bodies,); None without one."""
@@ -133,6 +148,10 @@ class Declared:
             return None
         out, refused = code.rows(inputs, self.shape(robot))
         return None if refused.any() else out
+
+    def finished(self, fill: Bound, robot: RobotModel) -> Bound:
+        """The function that `bind` returns, made of one that fills or makes the output as machine code has it."""
+        return fill if self.parts is None else in_parts(fill, self.parts)
 
     def shape(self, robot: RigidRobot) -> tuple[int, ...]:
         """Shape of the output for one state of a robot."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.compiling.sealed import ODD_ARGUMENTS, Sealed
 from rne_dynamics.compiling.views import shaped
-from rne_dynamics.dynamics.declared.arguments import quick, state_arrays
+from rne_dynamics.dynamics.declared.arguments import check_open_arm, quick, state_arrays
 from rne_dynamics.dynamics.declared.bound_forms import Bound, BoundParts, filled
 from rne_dynamics.dynamics.declared.declared import Declared
+from rne_dynamics.dynamics.declared.specialised import RowsForm
 from rne_dynamics.dynamics.kinematics.joint_motion import placement_at_turn, put_joint_turns
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import PARENT
+from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.packed_arm import (
     FRAME_POSITION,
     FRAME_ROTATION,
@@ -76,10 +81,18 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
         return WRONG_SHAPE
     if shared(rotation, arm, q, position, q) or shared(position, arm, q, q, q):
         return OVERLAPPING
-    poses, bodies, frames = _poses_of(arm), link_bodies_of(arm), link_frames_of(arm)
+    poses = _poses_of(arm)
     body_poses_kernel(topology_of(arm), parameters_of(arm), q, poses)
-    turns = shaped(rotation, (links, 9))
-    for k in range(links):
+    _put_link_poses(link_bodies_of(arm), link_frames_of(arm), poses, shaped(rotation, (links, 9)), position)
+    return OK
+
+
+@in_place_helper
+def _put_link_poses(
+    bodies: NDArray[np.int64], frames: Array, poses: Array, turns: Array, position: Array
+) -> None:
+    """Fill turns (links, 9) and position (links, 3) of all links from the poses of the bodies."""
+    for k in range(bodies.shape[0]):
         R, p = matrix_at(frames, k, FRAME_ROTATION), vector_at(frames, k, FRAME_POSITION)
         body = bodies[k]
         if body >= 0:
@@ -88,7 +101,18 @@ def forward_kinematics_packed(arm: Array, q: Array, rotation: Array, position: A
             R = compose(R_body, R)
         put_matrix(turns, k, 0, R)
         put(position, k, 0, p)
-    return OK
+
+
+def _link_rows(
+    topology: NDArray[np.int64], parameters: Array, bodies: NDArray[np.int64], frames: Array, q: Array, out: Array
+) -> None:
+    """Turns and then positions of all links for rows of states: q (B, nq), out (B, 12 links)."""
+    links = bodies.shape[0]
+    for b in range(q.shape[0]):
+        poses = np.empty((topology.shape[0], POSE_COLUMNS))
+        body_poses_kernel(topology, parameters, q[b], poses)
+        turns, position = out[b, : 9 * links].reshape((links, 9)), out[b, 9 * links :].reshape((links, 3))
+        _put_link_poses(bodies, frames, poses, turns, position)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,11 +157,28 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     ArgumentError
         A wrong shape, NaN or infinity.
     """
+    try:
+        call = robot.own_code["forward_kinematics"]
+    except KeyError:
+        call = robot.own_code["forward_kinematics"] = FORWARD_KINEMATICS.first_call(robot)
+    except AttributeError:
+        check_open_arm(robot)
+        raise
+    return cast("LinkPoses", call(q))
+
+
+def _checked(robot: RobotModel, q: ArrayLike) -> LinkPoses:
+    """`forward_kinematics` of states of any leading shape."""
     count = len(robot.links)
     rotation, position = np.empty((count, 3, 3)), np.empty((count, 3))
-    if quick(FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position):
+    if not FORWARD_KINEMATICS.has_code(robot) and quick(
+        FORWARD_KINEMATICS.sealed, robot.packed, q, rotation, position
+    ):
         return LinkPoses(robot, rotation, position)
     lead, (positions,) = state_arrays(robot, q=q)
+    own = FORWARD_KINEMATICS.own_rows(robot, (positions,))
+    if own is not None:
+        return _poses_of_links(robot, own.reshape((*lead, 12 * count)))
     batch = positions.shape[0]
     poses = np.empty((batch, robot.bodies, POSE_COLUMNS))
     body_poses_batch(robot.topology, robot.parameters, positions, poses)
@@ -154,13 +195,17 @@ def forward_kinematics(robot: RobotModel, q: ArrayLike) -> LinkPoses:
     return LinkPoses(robot, rotation.reshape(*lead, links, 3, 3), position.reshape(*lead, links, 3))
 
 
+def _check_poses(out: object) -> None:
+    if not isinstance(out, LinkPoses):
+        raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
+
+
 def _bound(made_of: BoundParts) -> Bound:
     call, arm, robot, links = made_of.call, made_of.arm, made_of.robot, len(made_of.robot.links)
 
     def bound(q: Array, out: LinkPoses | None = None) -> LinkPoses:
         into = LinkPoses(robot, np.empty((links, 3, 3)), np.empty((links, 3))) if out is None else out
-        if not isinstance(into, LinkPoses):
-            raise ArgumentError(f"out is a {type(out).__name__}; it must be a LinkPoses that this function has made")
+        _check_poses(into)
         try:
             done = call(arm, q, into.rotation, into.position) == OK
         except ODD_ARGUMENTS:  # the checked function takes them, or says what is wrong
@@ -177,7 +222,52 @@ def _bound(made_of: BoundParts) -> Bound:
     return bound
 
 
-FORWARD_KINEMATICS = Declared(
+def _poses_of_links(robot: RobotModel, flat: Array) -> LinkPoses:
+    """The poses in rows as `_link_rows` fills them, shape (…, 12 links)."""
+    links, lead = len(robot.links), flat.shape[:-1]
+    return LinkPoses(
+        robot, flat[..., : 9 * links].reshape((*lead, links, 3, 3)), flat[..., 9 * links :].reshape((*lead, links, 3))
+    )
+
+
+class _Poses(Declared):
+    """Two outputs, in machine code one after the other in a row."""
+
+    def rows_form(self, robot: RobotModel, link: str = "") -> RowsForm:
+        frames = robot.links.values()
+        bodies = np.array([frame.body for frame in frames], dtype=np.int64)
+        places = np.array([[*frame.rotation.ravel(), *frame.position] for frame in frames])
+        return RowsForm(_link_rows, (robot.topology, robot.parameters, bodies, places))
+
+    def shape(self, robot: RigidRobot) -> tuple[int, ...]:
+        return (12 * len(robot.links),)
+
+    def first_call(self, robot: RobotModel) -> Callable[[ArrayLike], LinkPoses]:
+        """The function of q for a robot."""
+        flat = self.own_call(robot, partial(_checked, robot))
+        return partial(_checked, robot) if flat is None else self.finished(flat, robot)
+
+    def finished(self, fill: Bound, robot: RobotModel) -> Bound:
+        shape = self.shape(robot)
+
+        def bound(q: Any, out: LinkPoses | None = None) -> LinkPoses:
+            if out is not None:
+                _check_poses(out)
+                row = out.rotation.base  # of poses that this function has made
+                if row is not None and row is out.position.base and row.shape == shape and fill(q, out=row) is row:
+                    return out
+            found = fill(q)
+            poses = found if isinstance(found, LinkPoses) else _poses_of_links(robot, found)
+            if out is None:
+                return poses
+            filled(poses.rotation, out.rotation, (q,))
+            filled(poses.position, out.position, (q, out.rotation))
+            return out
+
+        return bound
+
+
+FORWARD_KINEMATICS = _Poses(
     "forward_kinematics", ("q",), (), forward_kinematics_packed, forward_kinematics,
     sealed=Sealed(forward_kinematics_packed, 1, 1, 3, 2), bound=_bound,
 )  # fmt: skip

@@ -57,6 +57,18 @@ def test_quotients_share_the_reciprocal(graph, x, y):
     assert [node.name for node in graph.nodes].count("reciprocal") == 1
 
 
+def test_a_quotient_times_its_divisor_is_the_dividend(graph, x, y):
+    assert ((x / y) * y).node == (y * (x / y)).node == x.node
+    assert graph.known(((1.0 / y) * y).node) == graph.known((y / y).node) == 1.0
+    assert ((x / y) * x).node != y.node
+
+
+def test_all_nodes_can_be_evaluated_for_other_inputs(graph, x, y):
+    node = ((x - y) * 2.0 / (x + 1.0)).node
+    assert graph.evaluated([0.3, -2.0]) == graph.values
+    assert graph.evaluated([1.0, 4.0])[node] == -3.0
+
+
 def test_what_no_result_needs_is_dropped(graph, x, y):
     unused = x * y
     result = x + y

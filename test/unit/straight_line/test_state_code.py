@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import inspect
 import os
+import re
 import subprocess
 import sys
 import weakref
@@ -14,16 +15,17 @@ import numpy as np
 import pytest
 from support.arms import chain, gripper, slider
 from support.errors import relative_error
-from support.robots import robot as named
+from support.robots import with_own_code as named
+from support.wheel import wheel_robots
 
 import rne_dynamics as rne
 from rne_dynamics.dynamics.quantities import QUANTITIES
-from rne_dynamics.errors import SingularInertiaError
+from rne_dynamics.errors import ArgumentError, SingularInertiaError
 from rne_dynamics.straight_line import entry, machine_code, state_code
 from rne_dynamics.straight_line.machine_code import processor
 
 pytestmark = pytest.mark.skipif(processor() is None or entry.addresses() is None, reason="no machine code here")
-TRACED = sorted(name for name, quantity in QUANTITIES.items() if name != "forward_kinematics")
+TRACED = sorted(QUANTITIES.keys() - {"forward_kinematics"})
 PUMA = named("puma560")
 
 
@@ -224,6 +226,37 @@ def test_a_robot_too_large_has_none_and_works():
     assert rne.bind(robot, "mass_matrix")(*given).shape == (60, 60)
 
 
+@pytest.mark.parametrize("quantity", ["jacobian", "jacobian_rate"])
+def test_only_some_links_of_a_robot_have_code_of_their_own(quantity):
+    robot = named("talos_reduced.urdf").with_own_code()
+    general, given = robot.with_own_code(False), vectors(robot, quantity)
+    links = [link.name for link in robot.tree.links if robot.link(link.name).body >= 0][:10]
+    for _ in range(2):
+        for name in links:
+            found, expected = (getattr(rne, quantity)(x, *given, name) for x in (robot, general))
+            assert relative_error(found, expected) < 1e-12
+            again = getattr(rne, quantity)(robot, *(x.tolist() for x in given), name)
+            assert np.array_equal(found, again)
+    assert [QUANTITIES[quantity].has_code(robot, name) for name in links] == [True] * 8 + [False] * 2
+
+
+def test_poses_of_links_are_filled_whatever_was_given():
+    robot, general = PUMA, rne.bind(named("scara"), "forward_kinematics")
+    f, rng = rne.bind(robot, "forward_kinematics"), np.random.default_rng(0)
+    ours, theirs = f(np.zeros(6)), rne.forward_kinematics(robot.with_own_code(False), np.zeros(6))
+    for out in (ours, theirs):
+        for q in (rng.normal(size=6), rng.normal(size=6).tolist(), np.full(6, 3e9)):
+            expected = rne.forward_kinematics(robot.with_own_code(False), q)
+            assert f(q, out=out) is out
+            for found, there in ((out.rotation, expected.rotation), (out.position, expected.position)):
+                assert relative_error(found, there) < 1e-12
+    with pytest.raises(ArgumentError, match="out is a ndarray"):
+        f(np.zeros(6), out=np.zeros(96))
+    with pytest.raises(ArgumentError, match="of shape"):
+        f(np.zeros(6), out=general(np.zeros(4)))
+    assert f(np.zeros((2, 6))).rotation.shape == (2, len(robot.links), 3, 3)
+
+
 def test_models_made_from_others_share_the_general_kernels():
     robot = named("puma560")
     assert robot.specialised
@@ -323,3 +356,29 @@ def test_a_first_answer_needs_no_general_kernel(tmp_path):
         env={**os.environ, **cold},
     )  # fmt: skip
     assert done.stdout.strip() in ("[]", "['dynamics.declared.arguments._all_finite']")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
+def test_robots_of_the_wheel_with_and_without_code_of_their_own(path):
+    robot = rne.load_urdf(path)
+    if robot.n == 0:
+        pytest.skip("no joint moves")
+    general = robot.with_own_code(False)
+    for quantity in ("inverse_dynamics", "forward_dynamics", "mass_matrix", "gravity_torque", "jacobian"):
+        options = [link(robot, quantity)] if "jacobian" in quantity else []
+        for seed in range(3):
+            given = vectors(robot, quantity, seed)
+            try:
+                expected = getattr(rne, quantity)(general, *given, *options)
+            except SingularInertiaError as error:
+                with pytest.raises(SingularInertiaError, match=re.escape(str(error))):
+                    getattr(rne, quantity)(robot, *given, *options)
+                continue
+            found = getattr(rne, quantity)(robot, *given, *options)
+            scale = np.abs(expected).max()
+            if quantity == "forward_dynamics":  # round-off of the efforts, through the inverse of the mass matrix
+                M = rne.mass_matrix(general, given[0])
+                size = np.abs(given[2]).max() + np.abs(rne.bias_torque(general, *given[:2])).max()
+                scale += np.linalg.norm(np.linalg.inv(M), 2) * size
+            assert np.abs(found - expected).max() <= 1e-12 * scale, quantity

@@ -1,0 +1,1 @@
+"""Straight-line programs as C99: `rne export --language c`."""

@@ -1,0 +1,183 @@
+"""The self-test of an export: a C program with states, and answers of the general kernels run as plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.c_export.function import Function
+from rne_dynamics.c_export.statements import Precision
+from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
+from rne_dynamics.dynamics.quantities import QUANTITIES
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.robot import RobotModel
+
+STATES = 5
+#: Largest difference of answers over the largest entry.
+TOLERANCES = {"double": 1e-12, "float": 1e-4}
+#: Of forward dynamics the effect of this many round-offs of its efforts, if that is more.
+_SOLVED = 2.0
+
+
+def answers(robot: RobotModel, quantity: str, link: str, rows: Sequence[Array]) -> Array:
+    """A quantity of states by the general kernel as plain Python, not by the program under test; a row for each."""
+    declared = QUANTITIES[quantity]
+    form = declared.rows_form(robot, link)
+    assert form is not None, "all quantities of an export have a form for rows"
+    out = np.zeros((len(rows[0]), *declared.shape(robot)))
+    fault = PlainKernels({}, np.zeros)(form.kernel)(*form.model, *rows, *form.loads, out)
+    assert fault is None or fault < 0, "a model that moves no inertia is refused before"
+    return out.reshape(len(out), -1)
+
+
+def _tolerance(
+    robot: RobotModel, function: Function, given: Mapping[str, Array], qdd: Array, precision: Precision
+) -> float:
+    """Largest difference of two answers over the largest entry, where only round-off separates them.
+
+    Accelerations differ by the round-off of all efforts times the inverse of the mass matrix.
+    """
+    usual = TOLERANCES[precision.type]
+    if function.quantity != "forward_dynamics":
+        return usual
+    q, qd, tau = given["q"], given["qd"], given["tau"]
+    M = answers(robot, "mass_matrix", "", [q]).reshape(-1, robot.n, robot.n)
+    efforts = [np.einsum("bij,bj->bi", M, qdd), tau, answers(robot, "bias_torque", "", [q, qd])]
+    sizes = sum(np.linalg.norm(x, axis=1) for x in efforts) * np.linalg.norm(np.linalg.inv(M), 2, (1, 2))
+    round_off = float(np.finfo(np.float64).eps) * precision.coarser
+    return max(usual, _SOLVED * round_off * float((sizes / np.abs(qdd).max(1)).max()))
+
+
+def states(robot: RobotModel, precision: Precision) -> dict[str, Array]:
+    """States of the self-test as the program reads them; efforts are those of random accelerations."""
+    rng = np.random.default_rng(2)
+    given = {"q": random_configuration(robot, rng, STATES), "qd": rng.normal(size=(STATES, robot.n))}
+    given["qdd"] = rng.normal(size=(STATES, robot.n))
+    given = {name: _rounded(rows, precision) for name, rows in given.items()}
+    given["tau"] = _rounded(answers(robot, "inverse_dynamics", "", [given["q"], given["qd"], given["qdd"]]), precision)
+    return given
+
+
+def self_test(robot: RobotModel, prefix: str, functions: Sequence[Function], precision: Precision) -> str:
+    """The program's text after its head."""
+    given = states(robot, precision)
+    used = [name for name in given if any(name in function.inputs for function in functions)]
+    parts = [_array(f"given_{name}", given[name], precision) for name in used]
+    calls = []
+    for function in functions:
+        expected = answers(robot, function.quantity, function.link, [given[name] for name in function.inputs])
+        parts.append(_array(f"expected_{function.name}", expected, precision))
+        calls.append(_calls(function, precision.constant(_tolerance(robot, function, given, expected, precision))))
+    most = max(len(function.program.results) for function in functions)
+    words: dict[str, Any] = {
+        "P": prefix.upper(), "prefix": prefix, "type": precision.type, "fabs": f"fabs{precision.suffix}",
+        "states": STATES, "most": most, "count": len(functions),
+        "zero": f"0.0{precision.suffix}",
+        "untouched": f"12345.0{precision.suffix}", "widest": max(robot.nq, robot.n),
+    }  # fmt: skip
+    return (
+        _HEAD.format(**words) + "\n".join(parts) + _TOOLS.format(**words) + _MAIN.format(**words, calls="".join(calls))
+    )
+
+
+def _rounded(rows: Array, precision: Precision) -> Array:
+    return rows.astype(np.float32).astype(np.float64) if precision.suffix else rows
+
+
+def _array(name: str, rows: Array, precision: Precision) -> str:
+    entries = ",\n".join("    {" + ", ".join(precision.constant(x) for x in row) + "}" for row in rows.tolist())
+    return f"static const {precision.type} {name}[STATES][{rows.shape[1]}] = {{\n{entries}\n}};\n"
+
+
+def _calls(function: Function, tolerance: str) -> str:
+    """Compare one function in all states, then give it NaN in each place of each input."""
+    name, count = function.name, len(function.program.results)
+    states = ", ".join(f"given_{x}[k]" for x in function.inputs)
+    expected = f"expected_{name}[k], {count}, {tolerance}"
+    lines = [
+        "    for (k = 0; k < STATES; k++) {",
+        "        fill(out);",
+        f'        failures += differs("{name}", k, {name}({states}, out), out, {expected});',
+        "    }",
+    ]
+    for x, width in zip(function.inputs, function.program.widths, strict=True):
+        others = ", ".join("spoilt" if y == x else f"given_{y}[0]" for y in function.inputs)
+        lines += [
+            f"    for (k = 0; k < {width}; k++) {{",
+            "        fill(out);",
+            f"        spoil(spoilt, given_{x}[0], {width}, k);",
+            f'        failures += accepts("{name}", "{x}", k, {name}({others}, out), out);',
+            "    }",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+_HEAD = """\
+#include "{prefix}_dynamics.h"
+
+#include <math.h>
+#include <stdio.h>
+
+enum {{ STATES = {states}, MOST = {most}, WIDEST = {widest} }};
+
+"""
+_TOOLS = """
+static void fill({type} *out)
+{{
+    int i;
+    for (i = 0; i < MOST; i++)
+        out[i] = {untouched};
+}}
+
+static void spoil({type} *spoilt, const {type} *given, int count, int place)
+{{
+    int i;
+    for (i = 0; i < count; i++)
+        spoilt[i] = i == place ? ({type})NAN : given[i];
+}}
+
+/* 1 and a message if the status is not OK, or the answer not the expected one */
+static int differs(const char *name, int state, int status, const {type} *found, const {type} *expected, int count,
+                   {type} tolerance)
+{{
+    {type} error = {zero}, size = {zero};
+    int i, right = 1;
+    for (i = 0; i < count; i++) {{
+        const {type} apart = {fabs}(found[i] - expected[i]);
+        right = right && isfinite(found[i]);
+        error = apart > error ? apart : error;
+        size = {fabs}(expected[i]) > size ? {fabs}(expected[i]) : size;
+    }}
+    if (status == {P}_OK && right && error <= tolerance * size)
+        return 0;
+    printf("FAILED: %s, state %d: status %d, %g from the answer, whose largest entry is %g\\n", name, state, status,
+           (double)error, (double)size);
+    return 1;
+}}
+
+/* 1 and a message if NaN is not reported, or the output written */
+static int accepts(const char *name, const char *input, int place, int status, const {type} *out)
+{{
+    int i, untouched = 1;
+    for (i = 0; i < MOST; i++)
+        untouched = untouched && !(out[i] > {untouched}) && !(out[i] < {untouched});
+    if (status == {P}_NOT_FINITE && untouched)
+        return 0;
+    printf("FAILED: %s with NaN in %s[%d]: status %d, output %s\\n", name, input, place, status,
+           untouched ? "untouched" : "written");
+    return 1;
+}}
+"""
+_MAIN = """
+int main(void)
+{{
+    {type} out[MOST], spoilt[WIDEST];
+    int k, failures = 0;
+{calls}    if (failures == 0)
+        printf("{prefix}: {count} functions agree with rne_dynamics in {states} states\\n");
+    return failures != 0;
+}}
+"""

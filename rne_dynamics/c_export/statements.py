@@ -1,0 +1,145 @@
+"""A program as statements of C99: one constant for each value that is used more than once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.errors import ModelError
+from rne_dynamics.straight_line.graph import Graph, Guard
+
+
+class Precision(NamedTuple):
+    """A floating-point type of C.
+
+    Parameters
+    ----------
+    type
+        Its name.
+    suffix
+        Of its constants and mathematical functions.
+    coarser
+        Its round-off over that of doubles.
+    """
+
+    type: str
+    suffix: str
+    coarser: float
+
+    def constant(self, value: float) -> str:
+        """The shortest literal that is read as `value` in this precision; `ModelError` for one out of its range."""
+        if not self.suffix:
+            rounded, text = value, repr(float(value))
+        else:
+            with np.errstate(over="ignore", under="ignore"):
+                single = np.float32(value)
+            rounded, text = float(single), f"{single!s}f"
+        if not math.isfinite(rounded):
+            hint = "export doubles" if math.isfinite(value) else "`rne check` finds what is wrong with the robot"
+            raise ModelError(f"the constant {value:g} cannot be written as a {self.type} of C; {hint}")
+        return text
+
+
+PRECISIONS: Mapping[str, Precision] = MappingProxyType(
+    {"double": Precision("double", "", 1.0), "float": Precision("float", "f", 2.0**29)}
+)
+#: Most operations in one expression.
+_LONGEST = 4
+_SUM, _PRODUCT, _ATOM = 1, 2, 3
+_INFIX = {"add": ("+", _SUM), "sub": ("-", _SUM), "mul": ("*", _PRODUCT)}
+_CALLS = {"sqrt": "sqrt", "sin": "sin", "cos": "cos", "abs": "fabs"}
+
+
+class _Expression(NamedTuple):
+    text: str
+    binds: int = _ATOM
+    operations: int = 0
+
+    def within(self, least: int) -> str:
+        """The text as an operand of an operator that needs operands which bind at least so strongly."""
+        return self.text if self.binds >= least else f"({self.text})"
+
+
+class Statements:
+    """The statements that compute nodes of a graph.
+
+    Parameters
+    ----------
+    graph
+        The operations.
+    inputs
+        Expressions of the inputs, by number.
+    wanted
+        Nodes that are needed by name.
+    precision
+        The type of all values.
+    test
+        Statements that return where a guard, with these operands, has another outcome; placed as early as possible,
+        which keeps fewer values alive. None by default.
+
+    Attributes
+    ----------
+    lines
+        The statements, in order.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        inputs: Sequence[str],
+        wanted: Iterable[int],
+        precision: Precision,
+        test: Callable[[Guard, str, str], Sequence[str]] = lambda guard, left, right: (),
+    ) -> None:
+        self.lines: list[str] = []
+        self._graph, self._inputs, self._precision = graph, inputs, precision
+        self._done: dict[int, _Expression] = {}
+        named = [*wanted, *(x for guard in graph.guards for x in (guard.left, guard.right))]
+        order, guards = graph.needed(named), dict[int, list[Guard]]()
+        for guard in graph.guards:
+            guards.setdefault(max(guard.left, guard.right), []).append(guard)
+        uses = Counter(x for user in order for x in graph.nodes[user].operands)
+        for x in order:
+            made = self._expression(x)
+            short = made.operations < _LONGEST and graph.nodes[x].name in (*_INFIX, "neg")
+            if made.operations and not (uses[x] == 1 and short and x not in named):
+                self.lines.append(f"const {precision.type} v{x} = {made.text};")
+                made = _Expression(f"v{x}")
+            self._done[x] = made
+            for guard in guards.get(x, ()):
+                self.lines += test(guard, self[guard.left], self[guard.right])
+
+    def __getitem__(self, x: int) -> str:
+        """A wanted node: the name of its constant, an input or a literal."""
+        return self._done[x].within(_ATOM)
+
+    def _expression(self, x: int) -> _Expression:
+        node, suffix = self._graph.nodes[x], self._precision.suffix
+        if node.name == "input":
+            return _Expression(self._inputs[int(node.leaf)])
+        if node.name == "constant":
+            return _Expression(self._precision.constant(node.leaf), _ATOM if node.leaf >= 0.0 else _SUM)
+        parts = [self._done[y] for y in node.operands]
+        operations = 1 + sum(part.operations for part in parts)
+        if node.name in _INFIX:
+            sign, binds = _INFIX[node.name]
+            if node.name == "add" and (value := self._graph.known(node.operands[1])) is not None and value < 0.0:
+                sign, parts[1] = "-", _Expression(self._precision.constant(-value))
+            # the order of operations is the graph's: the second operand of a + (b + c) keeps its parentheses
+            return _Expression(f"{parts[0].within(binds)} {sign} {parts[1].within(binds + 1)}", binds, operations)
+        if node.name in _CALLS:
+            return _Expression(f"{_CALLS[node.name]}{suffix}({parts[0].text})", _ATOM, operations)
+        if node.name == "copysign":
+            return _Expression(f"copysign{suffix}({parts[0].text}, {parts[1].text})", _ATOM, operations)
+        if node.name in ("min", "max"):
+            first, second = (part.within(_ATOM) for part in parts)
+            sign = "<" if node.name == "min" else ">"
+            return _Expression(f"{second} {sign} {first} ? {second} : {first}", 0, operations)
+        if node.name == "neg":
+            return _Expression(f"-{parts[0].within(_ATOM)}", _SUM, operations)
+        return _Expression(f"1.0{suffix} / {parts[0].within(_ATOM)}", _PRODUCT, operations)

@@ -1,0 +1,90 @@
+"""`rne export` from its command line; the C itself is tested in test/unit/test_c_export.py."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rne_dynamics.cli.main import main
+
+FILES = ["panda_dynamics.h", "panda_dynamics.c", "panda_dynamics_test.c", "CMakeLists.txt"]
+
+
+def test_c_is_written_to_a_folder_of_the_robot_s_name(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):  # an export may be replaced
+        assert main(["export", "panda", "--language", "c"]) == 0
+    assert "6 functions of panda, 7 coordinates, double; test:" in capsys.readouterr().out
+    assert sorted(x.name for x in (tmp_path / "panda_c").iterdir()) == sorted(FILES)
+    header = (tmp_path / "panda_c" / "panda_dynamics.h").read_text()
+    assert "from panda.urdf." in header
+    assert "panda_jacobian_panda_link8" in header
+
+
+def test_options_and_json(tmp_path, capsys):
+    options = ["--precision", "float", "--link", "panda_link4", "--quantities", "jacobian", "mass_matrix"]
+    words = ["export", "panda", "--language", "c", *options, "--prefix", "left", "--out", str(tmp_path / "a" / "b")]
+    assert main([*words, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["robot"], report["prefix"], report["precision"]) == ("panda", "left", "float")
+    assert report["files"] == [name.replace("panda", "left") for name in FILES]
+    assert [f["name"] for f in report["functions"]] == ["left_mass_matrix", "left_jacobian_panda_link4"]
+    assert all(f["operations"] > 100 for f in report["functions"])
+    assert (tmp_path / "a" / "b" / "left_dynamics.c").exists()
+
+
+def test_a_floating_base_and_efforts_without_rotors(tmp_path):
+    words = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--no-rotors"]
+    assert main([*words, "--out", str(tmp_path / "fixed")]) == 0
+    with_rotors = ["export", "puma560", "--language", "c", "--quantities", "mass_matrix", "--out", str(tmp_path / "r")]
+    assert main(with_rotors) == 0
+    header = "puma560_dynamics.h"
+    assert "No rotor inertias are included" in (tmp_path / "fixed" / header).read_text()
+    assert "Rotor inertias are included" in (tmp_path / "r" / header).read_text()
+    source = "puma560_dynamics.c"
+    assert (tmp_path / "fixed" / source).read_text() != (tmp_path / "r" / source).read_text()
+    arm = tmp_path / "box.urdf"
+    arm.write_text(
+        '<robot name="box"><link name="a"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" '
+        'iyz="0"/></inertial></link></robot>'
+    )
+    floating = ["export", str(arm), "--language", "c", "--base", "floating", "--out", str(tmp_path / "box")]
+    assert main(floating) == 0
+    assert "#define BOX_NQ 7\n#define BOX_N 6" in (tmp_path / "box" / "box_dynamics.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["panda", "--precision", "float"], "--precision is for C; add --language c"),
+        (["panda", "--no-rotors"], "--no-rotors is for C"),
+        (["panda", "--json"], "--json is for C"),
+        (["pantograph", "--language", "c"], "C is written for open rigid arms"),
+        (["flexible_arm", "--language", "c"], "C is written for open rigid arms"),
+        (["panda", "--language", "c", "--link", "hand"], "no link named 'hand'"),
+        (["panda", "--language", "c", "--quantities", "gravity"], "choose from inverse_dynamics"),
+        (["panda", "--language", "c", "--prefix", "1"], "must be a letter"),
+        (["panda", "--language", "c", "--out", "file/folder"], "cannot be written"),
+        (["panda", "--language", "c", "--out", "own"], "exists and is no export; name another folder"),
+    ],
+)
+def test_what_cannot_be_is_one_line(words, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("")
+    Path("own").mkdir()
+    Path("own/CMakeLists.txt").write_text("project(mine)")
+    assert main(["export", *words]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert Path("own/CMakeLists.txt").read_text() == "project(mine)"
+    assert sorted(x.name for x in Path().iterdir()) == ["file", "own"]
+
+
+def test_a_urdf_is_still_the_default(capsys):
+    assert main(["export", "planar2"]) == 0
+    assert "<robot" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["export", "planar2", "--language", "fortran"])

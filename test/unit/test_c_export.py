@@ -1,0 +1,373 @@
+"""C of `rne.to_c`: compiled with all warnings as errors, and compared with the plain functions."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.arms import docked_vehicle, gripper
+from support.c_compiler import C, Exported, compile_c, compile_cxx, run
+from support.errors import relative_error
+from support.robots import robot as load
+from support.wheel import wheel_robots
+
+import rne_dynamics as rne
+from rne_dynamics.c_export.export import end_links
+from rne_dynamics.c_export.identifiers import comment, distinct, prefix_of, string
+from rne_dynamics.errors import ArgumentError, ModelError, RneDynamicsError
+from rne_dynamics.model.assembly import assemble
+from rne_dynamics.model.inertia import Inertia
+from rne_dynamics.model.tree import JointKind, KinematicTree, TreeJoint, TreeLink
+from rne_dynamics.straight_line.graph import TooLargeError
+
+pytestmark = pytest.mark.skipif(C is None, reason="no C compiler: sudo apt install gcc")
+
+#: An arm, mimic joints, a floating base, a prismatic joint, and all kinds of joints in one tree.
+ROBOTS = {
+    "ur5": lambda: load("ur5_robot.urdf"),
+    "panda": lambda: load("panda.urdf"),
+    "flying arm": lambda: load("hextilt_flying_arm_5.urdf", "floating"),
+    "scara": lambda: load("scara"),
+    "gripper": gripper,
+    "vehicle": docked_vehicle,
+}
+TOLERANCES = {"double": 1e-12, "float": 1e-4}
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Export and compile each robot once."""
+    made = {}
+
+    def get(name: str, precision: str = "double") -> Exported:
+        if (name, precision) not in made:
+            folder = tmp_path_factory.mktemp(f"{name}_{precision}".replace(" ", "_"))
+            made[name, precision] = Exported(rne.to_c(ROBOTS[name](), precision=precision, source="some.urdf"), folder)
+        return made[name, precision]
+
+    return get
+
+
+def states(robot, count: int, rounded: type) -> dict[str, np.ndarray]:
+    """Random states as numbers of a type; efforts are those of random accelerations."""
+    rng = np.random.default_rng(5)
+    given = {"q": rne.random_configuration(robot, rng, count)}
+    given |= {name: rng.normal(size=(count, robot.n)) for name in ("qd", "qdd")}
+    given = {name: rows.astype(rounded).astype(float) for name, rows in given.items()}
+    given["tau"] = rne.inverse_dynamics(robot, **given).astype(rounded).astype(float)
+    return given
+
+
+def largest_errors(robot, code: Exported, count: int) -> dict[str, float]:
+    """Of each function the largest difference to the plain function, over the largest entry of each answer.
+
+    Accelerations differ by the round-off of all efforts times the inverse of the mass matrix: of arms with small
+    inertias by more than 1e-12 or 1e-4, as which that counts here.
+    """
+    given = states(robot, count, code.type)
+    found = {}
+    for function in code.export.functions:
+        rows = [given[name] for name in function.inputs]
+        options = {"link": function.link} if function.link else {}
+        expected = getattr(rne, function.quantity)(robot, *rows, **options).reshape(count, -1)
+        answers = code.rows(function, *rows).astype(float)
+        tolerance = TOLERANCES[code.export.precision]
+        allowed = np.full(count, tolerance)
+        if function.quantity == "forward_dynamics":
+            M, c = rne.mass_matrix(robot, given["q"]), rne.bias_torque(robot, given["q"], given["qd"])
+            efforts = sum(np.linalg.norm(x, axis=1) for x in ((M @ expected[:, :, None])[:, :, 0], given["tau"], c))
+            moved = efforts * np.linalg.norm(np.linalg.inv(M), 2, (1, 2)) / np.abs(expected).max(axis=1)
+            allowed = np.maximum(allowed, 2.0 * np.finfo(code.type).eps * moved)
+        errors = [relative_error(a, b) for a, b in zip(answers, expected, strict=True)]
+        found[function.name] = tolerance * max(errors / allowed)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"), [*((name, "double") for name in ROBOTS), ("ur5", "float"), ("gripper", "float")]
+)
+def test_all_functions_agree_with_the_plain_functions(name, precision, exported):
+    code = exported(name, precision)
+    assert {f.quantity for f in code.export.functions} == {
+        "inverse_dynamics", "forward_dynamics", "gravity_torque", "bias_torque", "mass_matrix", "jacobian"
+    }  # fmt: skip
+    assert max(largest_errors(ROBOTS[name](), code, 50).values()) < TOLERANCES[precision]
+
+
+@pytest.mark.parametrize("name", ["ur5", "flying arm", "gripper", "vehicle"])
+def test_nan_and_infinity_anywhere_give_a_status_and_no_output(name, exported):
+    code = exported(name)
+    given = states(ROBOTS[name](), 1, float)
+    for function in code.export.functions:
+        inputs = [given[x][0] for x in function.inputs]
+        for k, vector in enumerate(inputs):
+            for place in range(len(vector)):
+                for value in (np.nan, np.inf, -np.inf):
+                    spoilt = [x.copy() for x in inputs]
+                    spoilt[k][place] = value
+                    status, out = code.call(function, *spoilt)
+                    assert status == 1, (function.name, function.inputs[k], place, value)
+                    assert (out == 7.0).all()
+
+
+def test_a_result_that_overflows_gives_a_status(exported):
+    code = exported("ur5")
+    function = next(f for f in code.export.functions if f.quantity == "inverse_dynamics")
+    status, out = code.call(function, np.ones(6), np.full(6, 1e200), np.zeros(6))
+    assert status == 1
+    assert (out == 7.0).all()
+
+
+def test_a_quaternion_is_normalised_and_one_without_length_refused(exported):
+    code, robot = exported("flying arm"), ROBOTS["flying arm"]()
+    function = next(f for f in code.export.functions if f.quantity == "gravity_torque")
+    q = states(robot, 1, float)["q"][0]
+    scaled = q.copy()
+    scaled[3:7] *= 3.0
+    assert relative_error(code.call(function, scaled)[1], rne.gravity_torque(robot, q)) < 1e-12
+    scaled[3:7] = 0.0
+    assert code.call(function, scaled)[0] == 1
+
+
+def test_the_output_may_be_the_memory_of_an_input(exported):
+    code = exported("ur5")
+    given = states(ROBOTS["ur5"](), 1, float)
+    for quantity in ("inverse_dynamics", "forward_dynamics"):
+        function = next(f for f in code.export.functions if f.quantity == quantity)
+        inputs = [given[x][0].copy() for x in function.inputs]
+        expected = code.call(function, *inputs)[1]
+        for shared in inputs:
+            copies = [x if x is shared else x.copy() for x in inputs]
+            before = shared.copy()
+            assert code.call(function, *copies, out=shared)[0] == 0
+            np.testing.assert_array_equal(shared, expected)
+            shared[:] = before
+
+
+def radial() -> rne.RobotModel:
+    """A rod on a slide that turns, parallel to the axis: without inertia while the rod is on the axis."""
+    joints = (
+        TreeJoint("turn", JointKind.REVOLUTE, "base", "rail"),
+        TreeJoint("slide", JointKind.PRISMATIC, "rail", "mass", axis=np.array([1.0, 0.0, 0.0])),
+    )
+    rod = Inertia(2.0, np.zeros(3), np.diag([1.0, 1.0, 0.0]))
+    links = (TreeLink("base"), TreeLink("rail"), TreeLink("mass", rod))
+    return assemble(KinematicTree("radial", links, joints))
+
+
+@pytest.mark.parametrize(("precision", "distance"), [("double", 0.0), ("float", 0.0), ("float", 1e-3)])
+def test_a_state_in_which_a_joint_moves_no_inertia_gives_a_status(precision, distance, tmp_path):
+    code = Exported(rne.to_c(radial(), precision=precision), tmp_path)
+    function = next(f for f in code.export.functions if f.quantity == "forward_dynamics")
+    status, out = code.call(function, [0.3, distance], [0.1, 0.2], [1.0, 1.0])
+    assert status == 2
+    assert (out == 7.0).all()
+    assert code.call(function, [np.nan, distance], [0.1, 0.2], [1.0, 1.0])[0] == 1
+    status, out = code.call(function, [0.3, 0.5], [0.0, 0.0], [1.0, 1.0])
+    assert status == 0
+    np.testing.assert_allclose(out, [1.0 / (2.0 * 0.25), 0.5], rtol=1e-6)
+
+
+def test_inertia_below_the_round_off_of_floats_is_refused():
+    needle, tip = Inertia(1.0, np.zeros(3), np.diag([1.0, 1.0, 1e-7])), Inertia(0.0, np.zeros(3), np.diag([1e-7] * 3))
+    joints = (
+        TreeJoint("spin", JointKind.REVOLUTE, "base", "needle"),
+        TreeJoint("bend", JointKind.REVOLUTE, "needle", "tip", axis=np.array([1.0, 0.0, 0.0])),
+    )
+    links = (TreeLink("base"), TreeLink("needle", needle), TreeLink("tip", replace(tip, mass=1e-6)))
+    robot = assemble(KinematicTree("needle", links, joints))
+    assert rne.to_c(robot).functions
+    with pytest.raises(ModelError, match=r"no inertia beyond the round-off of float.*export doubles"):
+        rne.to_c(robot, precision="float")
+
+
+def test_a_joint_without_inertia_is_refused():
+    joint = TreeJoint("spin", JointKind.REVOLUTE, "base", "nothing")
+    robot = assemble(KinematicTree("nothing", (TreeLink("base"), TreeLink("nothing")), (joint,)))
+    with pytest.raises(ModelError, match="moves no inertia"):
+        rne.to_c(robot)
+    assert [f.quantity for f in rne.to_c(robot, quantities=["mass_matrix"]).functions] == ["mass_matrix"]
+
+
+@pytest.mark.parametrize(("name", "precision"), [("vehicle", "double"), ("scara", "float")])
+def test_the_files_are_c_plus_plus_too(name, precision, exported):
+    code = exported(name, precision)
+    compile_cxx(code.source)
+    compile_cxx(code.test)
+
+
+@pytest.mark.parametrize("precision", ["double", "float"])
+def test_the_self_test_succeeds_and_fails_if_a_number_is_changed(precision, exported):
+    code = exported("scara", precision)
+    program = compile_c([code.source, code.test], code.folder / "self_test")
+    assert "agree with rne_dynamics in 5 states" in run([program])
+    text = code.source.read_text()
+    changed = code.folder / "changed.c"
+    for function in code.export.functions[1:3]:
+        body = text.index("{", text.index(f"int {function.name}("))
+        number = re.compile(r"(?<![\w.])\d+\.\d*[1-9]\d*")
+        found = number.search(text, body)
+        assert found is not None
+        changed.write_text(f"{text[: found.start()]}1.01f * {found[0]}{text[found.end() :]}")
+        program = compile_c([changed, code.test], code.folder / "changed", "-Wno-error", "-w")
+        done = subprocess.run([str(program)], capture_output=True, text=True, check=False, timeout=60)
+        assert done.returncode == 1
+        assert "FAILED: scara_" in done.stdout
+
+
+def test_cmake_configures_builds_and_tests(exported):
+    code = exported("scara")
+    build = code.folder / "build"
+    run(["cmake", "-S", code.folder, "-B", build])
+    run(["cmake", "--build", build])
+    assert "100% tests passed" in run(["ctest", "--test-dir", build])
+
+
+def test_fast_math_is_refused(exported):
+    code = exported("scara")
+    done = subprocess.run([C, "-ffast-math", "-fsyntax-only", code.source], capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "they remove the tests for NaN" in done.stderr
+
+
+def test_the_header_says_what_a_programmer_needs(exported):
+    panda = (exported("panda").folder / "panda_dynamics.h").read_text()
+    for wanted in (
+        "Rigid-body dynamics of panda", f"rne_dynamics {rne.__version__} from some.urdf", "#define PANDA_N 8",
+        "[3]  panda_joint4         revolute, rad  limits -3.0718 .. -0.0698",
+        "[0]  panda_joint1         rad/s, rad/s^2, N m  speed limit 2.175, effort limit 87",
+        "[7]  panda_finger_joint1  m/s, m/s^2, N        speed limit 0.2, effort limit 100",
+        "panda_finger_joint2  = 1 * panda_finger_joint1 + 0", "(0, 0, -9.81) m/s^2", "Not included: joint friction",
+        "PANDA_NO_INERTIA  2",
+    ):  # fmt: skip
+        assert wanted in panda, wanted
+    flying = (exported("flying arm").folder / "hextilt_flying_arm_5_dynamics.h").read_text()
+    assert re.search(r"\[3\.\.6\] .*quaternion x y z w, normalised", flying)
+    assert re.search(r"\[0\] .*/trans_x +m/s, m/s\^2, N, in the axes of the moving body", flying)
+    float_source = exported("scara", "float").source.read_text()
+    assert "sinf(" in float_source
+    assert not re.search(r"double|[^f\w](sin|cos|sqrt)\(|\d\.\d+(?![\df]|e)", float_source.partition("#endif")[2])
+    for code in (exported("panda"), exported("scara", "float")):
+        assert all("/" + part not in text for text in code.export.files.values() for part in ("home", "tmp", "work"))
+    ur5 = exported("ur5")
+    assert [x.decode() for x in ur5.names] == list(ROBOTS["ur5"]().joint_names)
+
+
+def test_each_sine_and_cosine_is_computed_once(exported):
+    for function in exported("panda").export.functions:
+        nodes = [function.program.graph.nodes[x] for x in function.program.graph.needed(function.program.results)]
+        turns = [node for node in nodes if node.name in ("sin", "cos")]
+        assert len(turns) == len(set(turns)) <= 14
+
+
+def awkward() -> rne.RobotModel:
+    """A robot whose names are no identifiers, and end comments and strings if written as they are."""
+    names = ('*/ "quoted" \\', "a b", "a-b", "??/", "überarm", "机器", "0", "int")
+    links, joints = [TreeLink("world")], []
+    for k, name in enumerate(names):
+        links.append(TreeLink(f"{name}", Inertia(1.0, np.array([0.1, 0.2, 0.3]), np.eye(3))))
+        joints.append(TreeJoint(f"joint {name}", JointKind.REVOLUTE, links[-2].name, name, axis=np.eye(3)[k % 3]))
+    return assemble(KinematicTree('2nd /* "arm" */ ??/ \n é', tuple(links), tuple(joints)))
+
+
+def test_names_that_are_no_identifiers(tmp_path):
+    robot = awkward()
+    export = rne.to_c(robot, links=list(robot.link_names[1:]), source="a*/b.urdf")
+    code = Exported(export, tmp_path)
+    compile_cxx(code.source)
+    assert export.prefix == "robot_2nd_arm_e"
+    assert [f.name.partition("jacobian_")[2] for f in export.functions[5:]] == [
+        "quoted", "a_b", "a_b_2", "link", "uberarm", "link_2", "0", "int"
+    ]  # fmt: skip
+    assert [x.decode() for x in code.names] == list(robot.joint_names)
+    assert max(largest_errors(robot, code, 3).values()) < 1e-12
+
+
+def test_identifiers_comments_and_strings():
+    assert prefix_of("UR5e") == "ur5e"
+    assert prefix_of("...") == prefix_of("") == "robot"
+    assert distinct(["a_2", "a", "a ", "a-"]) == {"a_2": "a_2", "a": "a", "a ": "a_3", "a-": "a_4"}
+    assert comment("a*/\n??/\\") == "a* / ? ?//"
+    assert string('é"\n1') == r'"\303\251\042\0121"'
+
+
+def test_links_are_the_ends_or_those_that_are_named():
+    panda = load("panda.urdf")
+    assert end_links(panda) == ["panda_leftfinger", "panda_rightfinger"]
+    links, quantities = ["panda_link4", "panda_hand"], ["jacobian", "gravity_torque"]
+    export = rne.to_c(panda, links=links, quantities=quantities, prefix="Arm1")
+    assert [f.name for f in export.functions] == [
+        "Arm1_gravity_torque", "Arm1_jacobian_panda_link4", "Arm1_jacobian_panda_hand"
+    ]  # fmt: skip
+    assert "ARM1_OK" in export.files["Arm1_dynamics.h"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"links": ["panda_link0"]}, ArgumentError, "fixed to the base.*name links that move, as panda_link8"),
+        ({"links": ["hand"]}, ModelError, "no link named 'hand'"),
+        ({"links": ["panda_link1"] * 2}, ArgumentError, "name each once"),
+        ({"links": ["panda_link1"], "quantities": ["mass_matrix"]}, ArgumentError, "add jacobian"),
+        ({"quantities": []}, ArgumentError, "choose from inverse_dynamics"),
+        ({"quantities": ["gravity"]}, ArgumentError, r"\['gravity'\]; choose from"),
+        ({"precision": "half"}, ArgumentError, "'half'; it must be one of 'double', 'float'"),
+        ({"prefix": "7up"}, ArgumentError, "must be a letter"),
+        ({"prefix": "a__b"}, ArgumentError, "single underscores"),
+    ],
+)
+def test_options_that_cannot_be(options, error, message):
+    with pytest.raises(error, match=message):
+        rne.to_c(load("panda"), **options)
+
+
+def test_robots_that_cannot_be():
+    for name in ("pantograph", "flexible_arm"):
+        with pytest.raises(RneDynamicsError):
+            rne.to_c(rne.load_model(name))
+    with pytest.raises(ArgumentError):
+        rne.to_c("panda")
+    tree = load("planar2").tree
+    fixed = replace(tree, joints=tuple(replace(joint, kind=JointKind.FIXED) for joint in tree.joints))
+    with pytest.raises(ModelError, match="no joint that moves"):
+        rne.to_c(assemble(fixed))
+
+
+def test_a_robot_that_is_too_large_is_refused_with_what_fits():
+    talos = load("talos_full_v2.urdf", "floating")
+    with pytest.raises(TooLargeError, match=r"forward_dynamics would be more than 30000 .*: inverse_dynamics, gr"):
+        rne.to_c(talos, quantities=["forward_dynamics", "inverse_dynamics", "gravity_torque"])
+
+
+def test_the_example_of_the_documentation(root, tmp_path):
+    page = (root / "docs" / "export_c.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"^```c\n(.*?)^```", page, re.M | re.S)
+    code = Exported(rne.to_c(load("panda")), tmp_path)
+    main = tmp_path / "main.c"
+    main.write_text(example)
+    program = compile_c([main, code.source], tmp_path / "main")
+    printed = run([program]).split()
+    q = [float(x) for x in re.search(r"q\[PANDA_N\] = \{(.*?)\}", example)[1].split(",")]
+    np.testing.assert_allclose(list(map(float, printed)), rne.gravity_torque(load("panda"), q), atol=1e-3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("base", "precision"), [("fixed", "double"), ("floating", "double"), ("fixed", "float")])
+@pytest.mark.parametrize("path", wheel_robots(), ids=lambda path: path.stem)
+def test_every_robot_of_the_wheel(path: Path, base, precision, tmp_path):
+    robot = rne.load_urdf(path, base=base)
+    try:
+        export = rne.to_c(robot, precision=precision)
+    except RneDynamicsError as error:
+        refused = str(error)
+        assert re.search("choose as quantities|no joint that moves|moves no inertia", refused), refused
+        return
+    code = Exported(export, tmp_path)
+    library = code.folder / "library.so"
+    run([compile_c([code.test, library], code.folder / "self_test", f"-Wl,-rpath,{code.folder}")])
+    errors = largest_errors(robot, code, 10)
+    assert max(errors.values()) < TOLERANCES[precision], errors
