@@ -49,6 +49,7 @@ CALLED = "from Python, against pin"
 INSIDE = "inverse dynamics inside compiled code, against"
 BATCH = "batch of 100,000 states, per state and core, against"
 CLOSED_LOOP = "closed-loop simulation of a 2 s move at 1 ms with RK4 and computed torque, against mujoco.mj_step alone"
+MANY = "the same for 64 samples, per sample and core, against mujoco.mj_step alone"
 
 GOALS = {
     "bound": Goal(f"inverse and forward dynamics {CALLED}: bound form", "at least 6× faster", 6.0),
@@ -85,6 +86,8 @@ GOALS = {
     ),
     "rollout": Goal(f"{CLOSED_LOOP}, Euler", f"at least 2× faster, equal from {LARGE} joints on", 2.0, 1.0),
     "rollout-rk4": Goal(f"{CLOSED_LOOP}, RK4", f"at least 5× faster, 4× from {LARGE} joints on", 5.0, 4.0),
+    "rollout-many": Goal(f"{MANY}, Euler", "at least 4× faster", 4.0),
+    "rollout-many-rk4": Goal(f"{MANY}, RK4", "at least 18× faster", 18.0),
     "loading": Goal(
         "load_urdf of a path, checks included, against pin.buildModelFromUrdf", "at most 8× slower", 8.0, slower=True
     ),

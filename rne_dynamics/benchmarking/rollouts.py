@@ -1,4 +1,4 @@
-"""Closed-loop simulation of controller and plant in compiled code, compared with steps of MuJoCo without control."""
+"""Closed-loop simulation of controller and plant, once and for many samples, compared with steps of MuJoCo alone."""
 
 from __future__ import annotations
 
@@ -24,22 +24,28 @@ SECTION = "rollout"
 
 
 class Variant(NamedTuple):
-    """A move: its steps, in a quick run too, and whether the arm is bare; otherwise MuJoCo uses the URDF's friction."""
+    """A move: its steps, in a quick run too, and whether the arm is bare; otherwise MuJoCo uses the URDF's friction.
+
+    `samples` of it are run on one thread, from starts that differ.
+    """
 
     steps: int
     quick_steps: int
     bare: bool
+    samples: int = 1
 
 
-#: The last is not physical: drives are at their limits in most cycles, and some joints in their stops.
+#: That of 0.2 s is not physical: drives are at their limits in most cycles, and some joints in their stops.
 QUANTITIES = {
     "2 s move, friction and limits": Variant(2000, 200, bare=False),
     "2 s move, bare": Variant(2000, 200, bare=True),
     "0.2 s move, friction and limits": Variant(200, 50, bare=False),
+    "2 s move, friction and limits, 64 samples": Variant(2000, 200, bare=False, samples=64),
 }
 STEP = 1e-3
-#: The robots of the goals.
-JUDGED = ("panda", "baxter", "talos")
+#: The robots of the goals, and the goals: of one rollout, and of many.
+JUDGED = {0: ("panda", "baxter", "talos"), 3: ("ur5", "panda")}
+GOALS = {0: ("rollout", "rollout-rk4"), 3: ("rollout-many", "rollout-many-rk4")}
 #: MuJoCo's integrators, its default first.
 INTEGRATORS = ("Euler", "RK4")
 
@@ -52,22 +58,22 @@ def count(plan: Plan) -> int:
 def cases(plan: Plan) -> Iterator[Case | LeftOut]:
     """One move per robot, with and without friction and limits."""
     for robot in plan.robots:
-        for number, (quantity, (whole, quick, bare)) in enumerate(QUANTITIES.items()):
+        for number, (quantity, (whole, quick, bare, samples)) in enumerate(QUANTITIES.items()):
             steps = quick if plan.quick else whole
-            contenders = [_ours(robot, steps, bare=bare)]
+            contenders = [_ours(robot, steps, samples, bare=bare)]
             if "mujoco" in plan.peers:
                 try:
                     contenders += [_theirs(robot, integrator, steps, bare=bare) for integrator in INTEGRATORS]
                 except ModelError as error:
                     yield LeftOut(f"mujoco on {robot.name} in {SECTION}", str(error))
             ours, *theirs = (contender.name for contender in contenders)
-            goals = ("rollout", "rollout-rk4") if robot.name in JUDGED and number == 0 else (None, None)
+            goals = GOALS[number] if robot.name in JUDGED.get(number, ()) else (None, None)
             compared = tuple(Comparison(ours, (name,), goal) for name, goal in zip(theirs, goals, strict=False))
             yield Case(SECTION, robot.name, quantity, tuple(contenders), compared, tolerance=1e-6)
 
 
-def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
-    """RK4 with computed torque, all cycles recorded."""
+def _ours(robot: BenchRobot, steps: int, samples: int, *, bare: bool) -> Contender:
+    """RK4 with computed torque; of one sample all cycles are recorded, of many the figures of `ManyRollouts`."""
     model = robot.model
     start, end = move(robot)
     law = ComputedTorque(model, Gains.critically_damped(model.n, bandwidth=20.0), None)
@@ -78,7 +84,12 @@ def _ours(robot: BenchRobot, steps: int, *, bare: bool) -> Contender:
         rows = robot.states(4)
         return forward_dynamics(model, rows.q, rows.qd, rows.tau)
 
-    return Contender("rne: control and RK4", "rollout.run()", {"rollout": rollout}, answer, model.n, steps)
+    if samples == 1:
+        return Contender("rne: control and RK4", "rollout.run()", {"rollout": rollout}, answer, model.n, steps)
+    spread = 1e-3 * np.random.default_rng(0).uniform(-1.0, 1.0, (samples, model.n))
+    names = {"rollout": rollout, "samples": rollout.samples(samples).with_start(start + spread)}
+    call = "rollout.run_many(samples, threads=1)"
+    return Contender("rne: control and RK4, many", call, names, answer, model.n, samples * steps)
 
 
 def _theirs(robot: BenchRobot, integrator: str, steps: int, *, bare: bool) -> Contender:

@@ -20,6 +20,13 @@ def call_from_python(address: int, arrays: tuple[Any, ...]) -> int:
     return int(function(*(array.ctypes.data for array in arrays)))
 
 
+def call_rows_from_python(address: int, rows: int, arrays: tuple[Any, ...]) -> int:
+    """`call_rows` outside compiled code."""
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(address)
+    function(rows, *(array.ctypes.data for array in arrays))
+    return 0
+
+
 if COMPILED:
     import llvmlite.binding as llvm
     from llvmlite import ir
@@ -41,22 +48,38 @@ if COMPILED:
     #: `process()`: the `PROCESS` of the process that runs it, not of the one that compiled it.
     process: Callable[[], int] = intrinsic(_process)
 
+    _POINTER = ir.IntType(8).as_pointer()
+
+    def _data(context: Any, builder: Any, kinds: Any, arrays: Any) -> list[Any]:
+        """Pointers to the memory of a tuple of arrays."""
+        values = [builder.extract_value(arrays, k) for k in range(len(kinds))]
+        return [
+            builder.bitcast(context.make_array(kind)(context, builder, value).data, _POINTER)
+            for kind, value in zip(kinds, values, strict=True)
+        ]
+
     def _call(_context: Any, address: Any, arrays: Any) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            pointer = ir.IntType(8).as_pointer()
-            kinds = list(signature.args[1])
-            values = [builder.extract_value(arguments[1], k) for k in range(len(kinds))]
-            data = [
-                builder.bitcast(context.make_array(kind)(context, builder, value).data, pointer)
-                for kind, value in zip(kinds, values, strict=True)
-            ]
-            function = ir.FunctionType(ir.IntType(32), [pointer] * len(kinds)).as_pointer()
+            data = _data(context, builder, list(signature.args[1]), arguments[1])
+            function = ir.FunctionType(ir.IntType(32), [_POINTER] * len(data)).as_pointer()
             return builder.call(builder.inttoptr(arguments[0], function), data)
 
         return types.int32(address, arrays), generate
 
+    def _call_rows(_context: Any, address: Any, rows: Any, arrays: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            data = _data(context, builder, list(signature.args[2]), arguments[2])
+            function = ir.FunctionType(ir.VoidType(), [ir.IntType(64), *[_POINTER] * len(data)]).as_pointer()
+            builder.call(builder.inttoptr(arguments[0], function), [arguments[1], *data])
+            return ir.Constant(ir.IntType(32), 0)
+
+        return types.int32(address, types.int64, arrays), generate
+
     #: `call(address, arrays)`: the status that a function of pointers to the arrays' memory returns.
     call: Callable[[int, tuple[Any, ...]], int] = intrinsic(_call)
+
+    #: `call_rows(address, rows, arrays)`: 0 after a call of `BatchCode.run`.
+    call_rows: Callable[[int, int, tuple[Any, ...]], int] = intrinsic(_call_rows)
 
 else:
 
@@ -65,3 +88,4 @@ else:
         return PROCESS
 
     call = call_from_python
+    call_rows = call_rows_from_python

@@ -10,8 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, kernel
+from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
@@ -23,7 +22,7 @@ from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
-from rne_dynamics.straight_line.status import REFUSED, VALID
+from rne_dynamics.straight_line.status import VALID
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
@@ -50,22 +49,6 @@ def put_friction(table: Array, qd: Array, reference: Reference, terms: Array) ->
         smooth = math.tanh(reference.qd[j] * table[STEEPNESS, j])
         coulomb = table[FORWARD, j] if smooth > 0.0 else table[BACKWARD, j]
         terms[3, j] = table[SCALE, j] * (table[VISCOUS, j] * qd[j] + coulomb * smooth)
-
-
-@in_place_routine
-def own_torque_terms(
-    code: int, table: Array, q: Array, qd: Array, reference: Reference, integral: Array, terms: Array,
-    correction: Array,
-) -> bool:  # fmt: skip
-    """`computed_torque_terms` by machine code for the model alone, at this address; False where it refuses the state.
-
-    `correction` (n,) is memory.
-    """
-    put_correction(table, q, qd, reference, integral, correction)
-    if call(code, (q, qd, reference.qdd, correction, terms)) & REFUSED != 0:
-        return False
-    put_friction(table, qd, reference, terms)
-    return True
 
 
 @helper

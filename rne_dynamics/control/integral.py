@@ -5,9 +5,23 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rne_dynamics.compiling.jit import in_place_kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.model.inertia import Array
+
+
+@in_place_helper
+def after_cycle(gain: float, clamp: float, before: float, error: float, dt: float, saturated: bool) -> float:
+    """∫e dt of one joint one cycle later."""
+    if not gain > 0.0:
+        return 0.0
+    step = error * dt
+    x = before + step if np.isfinite(step) else before
+    if saturated:  # shrink only: between where it is and zero
+        low, high = (0.0, before) if before >= 0.0 else (before, 0.0)
+        x = low if x < low else (high if x > high else x)
+    bound = clamp / gain
+    return bound if x > bound else (-bound if x < -bound else x)
 
 
 @in_place_kernel
@@ -22,16 +36,7 @@ def integral_kernel(
 ) -> None:
     """∫e dt one cycle later into `after`, which may be `integral`; see `integrate_error`. Each of shape (n,)."""
     for j in range(after.shape[0]):
-        if not gain[j] > 0.0:
-            after[j] = 0.0
-            continue
-        before, step = integral[j], error[j] * dt
-        x = before + step if np.isfinite(step) else before
-        if saturated[j]:  # shrink only: between where it is and zero
-            low, high = (0.0, before) if before >= 0.0 else (before, 0.0)
-            x = low if x < low else (high if x > high else x)
-        bound = clamp[j] / gain[j]
-        after[j] = bound if x > bound else (-bound if x < -bound else x)
+        after[j] = after_cycle(gain[j], clamp[j], integral[j], error[j], dt, saturated[j])
 
 
 def integrate_error(

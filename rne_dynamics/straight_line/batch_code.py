@@ -33,9 +33,12 @@ class BatchCode:
     run
         ``run(rows, *arguments, out, refused)``: addresses of row-major arrays of doubles, and of one byte per row,
         which is set if the row's result is invalid. It does not hold Python's lock.
+    address
+        Of `run`.
     """
 
     run: Callable[..., None]
+    address: int
     _keep: tuple[Any, ...]  # keeps its memory alive
 
 
@@ -44,7 +47,8 @@ def batch_code(recipe: Recipe) -> BatchCode | None:
     loaded, target = machine_code(recipe, BATCH), processor()
     if loaded is None or target is None:
         return None
-    code = BatchCode(runner(loaded.addresses["run"], len(recipe.widths)), loaded.keep)
+    address = loaded.addresses["run"]
+    code = BatchCode(runner(address, len(recipe.widths)), address, loaded.keep)
     if _is_right(code, target, recipe, loaded.sample, loaded.expected):
         return code
     warn_of_wrong_code(recipe)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
 
 if TYPE_CHECKING:
+    from rne_dynamics.straight_line.batch_code import BatchCode
     from rne_dynamics.straight_line.state_code import StateCode
 
+C = TypeVar("C")
 #: One thread compiles at a time.
 _COMPILING = threading.Lock()
 #: Place of the base motion among what kernels read before the state.
@@ -91,14 +93,33 @@ def kept_code(
     robot: RobotModel | OnTree, key: tuple[Any, ...], recipe: Callable[[], Recipe | None]
 ) -> StateCode | None:
     """Machine code for one state, made at the first call and kept with the robot; None where there is none."""
-    if key not in robot.own_code:
+
+    def make() -> StateCode | None:
         from rne_dynamics.straight_line.state_code import state_code  # with LLVM
 
+        made = recipe()
+        return None if made is None else state_code(made)
+
+    return _kept(robot, key, make)
+
+
+def kept_rows(robot: RobotModel, key: tuple[Any, ...], recipe: Recipe) -> BatchCode | None:
+    """As `kept_code`, for rows of states."""
+
+    def make() -> BatchCode | None:
+        from rne_dynamics.straight_line.batch_code import batch_code  # with LLVM
+
+        return batch_code(recipe)
+
+    return _kept(robot, (*key, "rows"), make)
+
+
+def _kept(robot: RobotModel | OnTree, key: tuple[Any, ...], make: Callable[[], C | None]) -> C | None:
+    if key not in robot.own_code:
         with _COMPILING:
             if key not in robot.own_code:
-                made = recipe()
-                robot.own_code[key] = None if made is None else state_code(made)
-    found: StateCode | None = robot.own_code[key]
+                robot.own_code[key] = make()
+    found: C | None = robot.own_code[key]
     return found
 
 

@@ -9,59 +9,95 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.control.rigid_terms import rigid_terms_kernel
+from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS as _NASSER_COLUMNS
+from rne_dynamics.dynamics.articulated.nasser import nasser_kernel
+from rne_dynamics.dynamics.composite.inertia_scale import inertia_scale_kernel
 from rne_dynamics.dynamics.composite.mass_matrix import WORK_COLUMNS as _MASS_COLUMNS
 from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix_kernel
 from rne_dynamics.dynamics.declared.arm import Arm
-from rne_dynamics.dynamics.declared.specialised import kept_code, rounded
+from rne_dynamics.dynamics.declared.specialised import kept_code, kept_rows, rounded
 from rne_dynamics.dynamics.forward_dynamics import FORWARD_DYNAMICS
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.layout import ROTOR, VELOCITY_INDEX
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import OwnCode, PlantArrays
+from rne_dynamics.simulation.plant.arrays import OwnCode
 from rne_dynamics.simulation.stepping.contact import inverse
-from rne_dynamics.simulation.stepping.motion import memory_of
-from rne_dynamics.simulation.stepping.stiffness import viscous_rate
+from rne_dynamics.simulation.stepping.stiffness import inverse_diagonal
+from rne_dynamics.spatial.cholesky import scaled_cholesky_solve
 from rne_dynamics.straight_line.recipe import Recipe
 
 _COLUMNS = max(_MASS_COLUMNS, _FORCE_COLUMNS)
 
 
-def own_code(robot: RobotModel, joints: Array, model: RobotModel) -> OwnCode:
-    """Addresses of what is compiled for an arm, its rows of `ArmPlant.joints`, and the model of its controller.
+def own_code(robot: RobotModel, model: RobotModel, *, rows: bool) -> OwnCode:
+    """Addresses of what is compiled for an arm, and the model of its controller; `rows` for several states too.
 
     0 where there is none: for models that share the general kernels (`RobotModel.with_own_code`), and too large ones.
     """
-    n, forward = robot.n, 0
-    if robot.specialised:
-        code = FORWARD_DYNAMICS.code(robot)
-        forward = 0 if code is None else code.address
-    base = robot.base_at_rest.reshape(1, 12)
-    dynamics = robot.topology, rounded(robot.parameters), base
-    return OwnCode(
-        forward,
-        _address(robot, "response", _response_rows, dynamics, 1, (2 * n + 1, n)),
-        _address(robot, "viscous rate", _rate_rows, (*dynamics[:2], joints), 0, (1,)),
-        _address(
-            model, "control terms", _terms_rows,
-            (model.topology, rounded(model.parameters), model.base_at_rest.reshape(1, 12)), 3, (4, model.n),
-        ),
+    n, base = robot.n, robot.base_at_rest.reshape(1, 12)
+    arm = robot.topology, rounded(robot.parameters)
+    law = model.topology, rounded(model.parameters), model.base_at_rest.reshape(1, 12)
+    forward = robot, "locked forward dynamics", _forward_rows, (*arm, base, robot.has_mimic), 3, (n,)
+    diagonal = robot, "inverse diagonal", _diagonal_rows, arm, 0, (n,)
+    terms = model, "control terms", _terms_rows, law, 3, (4, model.n)
+    unlocked = FORWARD_DYNAMICS.code(robot) if robot.specialised else None
+    one = (
+        _address(*forward), 0 if unlocked is None else unlocked.address,
+        _address(robot, "response", _response_rows, (*arm, base), 1, (2 * n + 1, n)),
+        _address(*diagonal), _address(*terms),
     )  # fmt: skip
+    several = (0, 0, 0)
+    if rows and one[0]:
+        several = _address(*forward, rows=True), _address(*diagonal, rows=True), _address(*terms, rows=True)
+    if 0 in several[:2]:  # a step needs both
+        several = (0, 0, 0)
+    return OwnCode(*one, *several)
 
 
 def _address(
-    robot: RobotModel, name: str, kernel: Callable[..., Any], model: tuple[NDArray[Any], ...], vectors: int,
-    shape: tuple[int, ...],
+    robot: RobotModel, name: str, kernel: Callable[..., Any], model: tuple[Any, ...], vectors: int,
+    shape: tuple[int, ...], *, rows: bool = False,
 ) -> int:  # fmt: skip
     """Address of the code of a kernel of rows of positions and `vectors` more inputs (n,); 0 where there is none."""
     if not robot.specialised:
         return 0
     rng = np.random.default_rng(1)
-    sample = random_configuration(robot, rng), *(rng.normal(size=robot.n) for _ in range(vectors))
+    sample = random_configuration(robot, rng), *(rng.uniform(size=robot.n) for _ in range(vectors))
     recipe = Recipe(name, robot.name, kernel, model, (), sample, shape)
-    code = kept_code(robot, (name, *(part.tobytes() for part in model)), lambda: recipe)
+    key = (name, *(part.tobytes() for part in model if isinstance(part, np.ndarray)))
+    code = kept_rows(robot, key, recipe) if rows else kept_code(robot, key, lambda: recipe)
     return 0 if code is None else code.address
+
+
+def _forward_rows(
+    topology: NDArray[np.int64], parameters: Array, base: Array, mimic: bool, q: Array, qd: Array, tau: Array,
+    lock: Array, out: Array,
+) -> int:  # fmt: skip
+    """Accelerations of each state, (B, n), with `lock` added to the rotors' inertias; −1, or what moves no inertia."""
+    n, none, fault = qd.shape[1], np.zeros((0, 6)), -1
+    for b in range(q.shape[0]):
+        if mimic:
+            arm = Arm(topology, parameters, base[0], none, np.empty((topology.shape[0], _COLUMNS)))
+            M, left = np.empty((n, n)), np.empty(n)
+            inverse_dynamics_kernel(arm, q[b], qd[b], np.zeros(n), left)
+            mass_matrix_kernel(arm, q[b], M)
+            inertia_scale_kernel(topology, parameters, q[b], arm.work, out[b])
+            for j in range(n):
+                left[j] = tau[b, j] - left[j]
+                M[j, j] += lock[b, j]
+            fault = scaled_cholesky_solve(M, left, out[b], out[b])
+        else:
+            heavy = parameters.copy()
+            for i in range(topology.shape[0]):
+                heavy[i, ROTOR] += lock[b, topology[i, VELOCITY_INDEX]]
+            work = np.empty((topology.shape[0], _NASSER_COLUMNS))
+            fault = nasser_kernel(Arm(topology, heavy, base[0], none, work), q[b], qd[b], tau[b], out[b])
+        if fault >= 0:
+            return fault
+    return fault
 
 
 def _response_rows(topology: NDArray[np.int64], parameters: Array, base: Array, q: Array, qd: Array, out: Array) -> int:
@@ -76,12 +112,14 @@ def _response_rows(topology: NDArray[np.int64], parameters: Array, base: Array, 
     return -1
 
 
-def _rate_rows(topology: NDArray[np.int64], parameters: Array, joints: Array, q: Array, out: Array) -> None:
-    """`viscous_rate` of each state, (B, 1)."""
-    plant: Any = PlantArrays(topology, parameters, False, None, joints, None, None, None, None, None)  # type: ignore[arg-type]
-    memory = memory_of(topology.shape[0], q.shape[1], joints.shape[0])
+def _diagonal_rows(topology: NDArray[np.int64], parameters: Array, q: Array, out: Array) -> int:
+    """(M⁻¹)_jj of each state, (B, n); −1, or 0 where M is not positive definite."""
+    n = out.shape[1]
     for b in range(q.shape[0]):
-        out[b, 0] = viscous_rate(plant, memory, q[b])
+        arm = Arm(topology, parameters, None, None, np.empty((topology.shape[0], _COLUMNS)))
+        if not inverse_diagonal(arm, q[b], np.empty((n, n)), np.empty(n), out[b]):
+            return 0
+    return -1
 
 
 def _terms_rows(

@@ -12,26 +12,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, routine, threaded_kernel
-from rne_dynamics.control import computed_torque as rows
-from rne_dynamics.control.computed_torque import computed_torque_terms, own_torque_terms
+from rne_dynamics.control import computed_torque as law
 from rne_dynamics.control.feedback import feedback_kernel
 from rne_dynamics.control.friction_compensation import compensation_kernel
-from rne_dynamics.control.integral import integral_kernel
-from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import gravity_only_kernel
+from rne_dynamics.control.rigid_terms import gravity_only_kernel, rigid_terms_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import EFFORT, OwnCode, PlantArrays
+from rne_dynamics.simulation.plant.arrays import OwnCode, PlantArrays
+from rne_dynamics.simulation.rollouts import block as at
+from rne_dynamics.simulation.rollouts.block import LEFT, Block, block_of, put_joints
+from rne_dynamics.simulation.rollouts.smooth_cycles import (
+    BOUND,
+    CYCLE,
+    DONE,
+    FINISHED,
+    LAW,
+    NEEDS_TERMS,
+    NEXT,
+    NOT_DETERMINED,
+    NOT_FINITE,
+    PLACE,
+    STEPS,
+    Clock,
+    Course,
+    Kind,
+    smooth_cycles,
+)
 from rne_dynamics.simulation.stepping.events import smooth_step, step_with_events
 from rne_dynamics.simulation.stepping.implicit import semi_implicit_step
 from rne_dynamics.simulation.stepping.motion import Memory, Piece, memory_of, piece_of
+from rne_dynamics.simulation.stepping.stiffness import damped
 from rne_dynamics.spatial.arrays import copy_into
 
-# status of a sample
-DONE, REFUSED, BAD_EFFORT, NOT_DETERMINED, NOT_FINITE = range(5)
 COMPUTED_TORQUE, PD_GRAVITY = range(2)
-# rows of `LawRows.gains`, and of `Course.sums`
+# rows of `LawRows.gains`
 P, I, D, I_CLAMP = range(4)  # noqa: E741  # the gains' own names
-SQUARED, LARGEST, FINAL, EFFORTS, CUT, SUMS = range(6)
+#: Samples that are stepped together where the arm has machine code for that.
+WIDTH = 8
 
 
 class PlantRows(NamedTuple):
@@ -81,45 +97,6 @@ class LawRows(NamedTuple):
     compensation: Array
 
 
-class Clock(NamedTuple):
-    """Timing: `cycles` periods of `substeps` steps of `dt`, s; a row is kept every `every` cycles."""
-
-    period: float
-    dt: float
-    substeps: int
-    cycles: int
-    every: int
-    semi_implicit: bool
-
-
-class Course(NamedTuple):
-    """States, results and status of the samples; all written to.
-
-    Parameters
-    ----------
-    q, qd, integral, asked
-        State, ∫e dt and the torque last commanded; shapes (S, nq), (S, n).
-    sums
-        Σ e², largest |e|, last e, largest |effort|, cycles with a limited effort; shape (S, SUMS, n).
-    status, at
-        Status of each, and the cycle and step at which it failed; shapes (S,), (S, 2).
-    states
-        q, q̇ and effort of the rows that are kept; shape (S or 0, rows, nq + 2 n).
-    terms
-        The law's five terms there; shape (S or 0, rows, 5, n).
-    """
-
-    q: Array
-    qd: Array
-    integral: Array
-    asked: Array
-    sums: Array
-    status: NDArray[np.int64]
-    at: NDArray[np.int64]
-    states: Array
-    terms: Array
-
-
 class Room(NamedTuple):
     """Memory of a step: no loads, the new state, and what `smooth_step` takes."""
 
@@ -136,37 +113,51 @@ def _row(rows: Array, s: int) -> int:
 
 
 @helper
-def law_terms(
-    laws: LawRows, s: int, table: Array, q: Array, qd: Array, reference: Array, integral: Array, none: Array,
-    terms: Array, code: int,
-) -> None:  # fmt: skip
-    """The five terms of `TorqueTerms` for one cycle of sample s, shape (5, n); row 5 of `terms` is memory."""
-    aim = Reference(reference[0], reference[1], reference[2])
-    if code != 0 and own_torque_terms(code, table, q, qd, aim, integral, terms, terms[5]):
-        return
+def _put_general_terms(
+    laws: LawRows, block: Block, lane: int, s: int, q: Array, qd: Array, reference: Array, integral: Array, terms: Array
+) -> None:
+    """The terms of one cycle of sample s by the general kernels; `terms`, (5, n), is memory."""
+    n = qd.shape[0]
     parameters, base = laws.parameters[_row(laws.parameters, s)], laws.base[_row(laws.base, s)]
-    if laws.kind == COMPUTED_TORQUE:
-        computed_torque_terms(laws.topology, parameters, base, table, q, qd, aim, integral, terms)
-        return
-    scale, steepness = laws.compensation[_row(laws.compensation, s)]
     gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
-    for j in range(q.shape[0]):
-        terms[0, j] = 0.0
-        terms[1, j] = 0.0
-    gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
-    feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[4])
-    compensation_kernel(scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], none, terms[3])
+    if laws.kind == COMPUTED_TORQUE:
+        correction = block.rows[at.CORRECTION, lane * n : lane * n + n]
+        rigid_terms_kernel(laws.topology, parameters, base, q, qd, reference[2], correction, terms)
+    else:
+        scale, steepness = laws.compensation[_row(laws.compensation, s)]
+        terms[:] = 0.0
+        gravity_only_kernel(laws.topology, parameters, base, q, terms[2])
+        feedback_kernel(gains[P], gains[I], gains[D], q, qd, reference[0], reference[1], integral, terms[3])
+        compensation_kernel(
+            scale, steepness, friction[0], friction[1], friction[2], qd, reference[1], terms[0], terms[4]
+        )
+        for j in range(n):
+            block.rows[at.FRICTION, lane * n + j] = terms[4, j]
+    for i in range(4):
+        for j in range(n):
+            block.terms[4 * lane * n + i * n + j] = terms[i, j]
 
 
 @helper
-def _tabulate(laws: LawRows, s: int, table: Array) -> None:
-    """Gains and friction of sample s as `ComputedTorque.table` has them."""
-    gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
-    for j in range(table.shape[1]):
-        table[rows.GAIN_P, j], table[rows.GAIN_D, j], table[rows.GAIN_I, j] = gains[P, j], gains[D, j], gains[I, j]
-        for k in range(3):
-            table[rows.VISCOUS + k, j] = friction[k, j]
-        table[rows.SCALE, j], table[rows.STEEPNESS, j] = laws.compensation[_row(laws.compensation, s)]
+def _fill(plants: PlantRows, laws: LawRows, code: OwnCode, block: Block, first: int, width: int) -> Kind:
+    """Take over friction, stops and gains of the samples of a block."""
+    n, is_damped, compensated = plants.joints.shape[1], False, False
+    for lane in range(width):
+        s = first + lane
+        joints = plants.joints[_row(plants.joints, s)]
+        put_joints(block, lane, joints, plants.positions)
+        gains, friction = laws.gains[_row(laws.gains, s)], laws.friction[_row(laws.friction, s)]
+        scale, steepness = laws.compensation[_row(laws.compensation, s)]
+        is_damped, compensated = is_damped or damped(joints), compensated or scale != 0.0
+        for j in range(n):
+            k = lane * n + j
+            block.laws[law.GAIN_P, k], block.laws[law.GAIN_D, k] = gains[P, j], gains[D, j]
+            block.laws[law.GAIN_I, k], block.laws[BOUND, k] = gains[I, j], gains[I_CLAMP, j]
+            for i in range(3):
+                block.laws[law.VISCOUS + i, k] = friction[i, j]
+            block.laws[law.SCALE, k], block.laws[law.STEEPNESS, k] = scale, steepness
+    own_law = code.terms_rows != 0 or (code.terms != 0 and width == 1)
+    return Kind(width, n, is_damped, compensated, own_law)
 
 
 @in_place_helper
@@ -228,69 +219,33 @@ def closed_loops(
 ) -> None:  # fmt: skip
     """Some cycles of some samples; failed samples are skipped.
 
-    `code` is of all arms and of all laws, where they are equal but for starts, stops and gains.
+    `code` is of all arms and of all laws, where they are equal but for starts, stops, friction and gains.
     `references` holds q, q̇, q̈ of every cycle, shape (cycles + 1, 3, n). The last cycle is evaluated, not stepped.
     """
-    n = references.shape[2]
-    passive = np.zeros(n)
-    terms, table, error, effort = np.empty((6, n)), np.empty((rows.TABLE_ROWS, n)), np.empty(n), np.empty(n)
-    cut = np.empty(n, dtype=np.bool_)
-    nq = course.q.shape[1]
+    n, nq, most = references.shape[2], course.q.shape[1], WIDTH if code.forward_rows != 0 else 1
+    block, terms, place = block_of(most, n), np.empty((5, n)), np.zeros(PLACE, dtype=np.int64)
     memory, piece = memory_of(plants.topology.shape[0], nq, n), piece_of(nq, n)
     room = Room(np.zeros((0, 6)), np.empty(nq), np.empty(n), memory, piece)
-    for s in range(samples_from, samples_to):
-        q, qd, integral = course.q[s], course.qd[s], course.integral[s]
-        asked, sums = course.asked[s], course.sums[s]
-        limits = plants.joints[_row(plants.joints, s)]
-        gains = laws.gains[_row(laws.gains, s)]
-        _tabulate(laws, s, table)
-        for cycle in range(cycles_from, cycles_to):
-            if course.status[s] != DONE:
+    for first in range(samples_from, samples_to, most):
+        kind = _fill(plants, laws, code, block, first, min(most, samples_to - first))
+        place[CYCLE], place[NEXT] = cycles_from, LAW
+        while True:
+            reason = smooth_cycles(kind, code, clock, references, course, block, first, place, cycles_to)
+            if reason == FINISHED:
                 break
-            reference = references[cycle]
-            law_terms(laws, s, table, q, qd, reference, integral, passive, terms, code.terms)
-            for j in range(n):
-                asked[j] = terms[0, j] + terms[1, j] + terms[2, j] + terms[3, j] + terms[4, j]
-                limit = limits[j, EFFORT]
-                effort[j] = limit if asked[j] > limit else (-limit if asked[j] < -limit else asked[j])
-                cut[j] = effort[j] != asked[j]
-                error[j] = reference[0, j] - q[j]
-                if not np.isfinite(asked[j]):
-                    course.status[s] = BAD_EFFORT
-            if course.status[s] != DONE:
-                course.at[s, 0], course.at[s, 1] = cycle, 0
-                break
-            for j in range(n):
-                sums[SQUARED, j] += error[j] * error[j]
-                sums[LARGEST, j] = max(sums[LARGEST, j], abs(error[j]))
-                sums[FINAL, j] = error[j]
-                sums[EFFORTS, j] = max(sums[EFFORTS, j], abs(effort[j]))
-                sums[CUT, j] += 1.0 if cut[j] else 0.0
-            if cycle % clock.every == 0:
-                _keep(course, s, cycle // clock.every, effort, terms)
-            integral_kernel(gains[I], gains[I_CLAMP], integral, error, clock.period, cut, integral)
-            if cycle == clock.cycles:
-                break
-            for step in range(clock.substeps):
-                status = smooth_plant_step(plants, s, q, qd, effort, clock, code, room)
+            for lane in range(kind.width):
+                if block.lanes[lane] != LEFT:
+                    continue
+                s = first + lane
+                q, qd = course.q[s], course.qd[s]
+                if reason == NEEDS_TERMS:
+                    reference = references[place[CYCLE]]
+                    _put_general_terms(laws, block, lane, s, q, qd, reference, course.integral[s], terms)
+                    continue
+                effort, status = block.rows[at.EFFORT, lane * n : lane * n + n], -1
+                if code.forward == 0:
+                    status = smooth_plant_step(plants, s, q, qd, effort, clock, code, room)
                 if status < 0:
                     status = plant_step(plants, s, q, qd, effort, clock, code, room)
                 if status != DONE:
-                    course.status[s], course.at[s, 0], course.at[s, 1] = status, cycle, step
-                    break
-
-
-@helper
-def _keep(course: Course, s: int, row: int, effort: Array, terms: Array) -> None:
-    nq, n = course.q.shape[1], effort.shape[0]
-    if course.states.shape[0] > 0:
-        kept = course.states[s, row]
-        for k in range(nq):
-            kept[k] = course.q[s, k]
-        for j in range(n):
-            kept[nq + j] = course.qd[s, j]
-            kept[nq + n + j] = effort[j]
-    if course.terms.shape[0] > 0:
-        for i in range(5):
-            for j in range(n):
-                course.terms[s, row, i, j] = terms[i, j]
+                    course.status[s], course.at[s, 0], course.at[s, 1] = status, place[CYCLE], place[STEPS] - 1

@@ -1,7 +1,7 @@
 """Which form of the closed loop runs: compiled, or plain Python where compiling would take longer than the run.
 
 The compiled loop takes half a minute to compile and 1 to 10 µs a step. Where the arm has machine code of its own, plain
-Python takes about 0.4 ms a step around it. Both compute the same but for round-off.
+Python takes about 0.2 ms a step around it. Both compute the same but for round-off.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.addresses import call, call_from_python
+from rne_dynamics.compiling.addresses import call, call_from_python, call_rows, call_rows_from_python
 from rne_dynamics.compiling.plain import PlainKernels
 from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import OwnCode
-from rne_dynamics.simulation.rollouts.closed_loop import PD_GRAVITY, Clock, Course, LawRows, PlantRows, closed_loops
+from rne_dynamics.simulation.rollouts.closed_loop import PD_GRAVITY, LawRows, PlantRows, closed_loops
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop
+from rne_dynamics.simulation.rollouts.smooth_cycles import Clock, Course
 
 #: Steps of one arm in plain Python after which the loop is compiled.
 MOST_STEPS = 30_000
@@ -31,8 +32,8 @@ def chosen_loop(
     """`closed_loops` for a run of these arguments, in the form that is quicker."""
     kept = packed.robot.own_code
     steps = kept.get(_STEPS, 0) + len(course.q) * clock.cycles * clock.substeps
-    has_code = code.forward and code.response and code.viscous_rate and (code.terms or laws.kind == PD_GRAVITY)
-    if not has_code or steps > MOST_STEPS or clock.semi_implicit:
+    has_code = code.forward and code.response and code.inverse_diagonal and (code.terms or laws.kind == PD_GRAVITY)
+    if not has_code or steps > MOST_STEPS:
         return closed_loops
     if is_ready(closed_loops, plants, laws, code, clock, references, course, 0, 0, 0, 0):
         return closed_loops
@@ -42,7 +43,7 @@ def chosen_loop(
 
 @cache
 def _in_python() -> Callable[..., None]:
-    plain = PlainKernels({}, np.zeros, {call: call_from_python})(closed_loops)
+    plain = PlainKernels({}, np.zeros, {call: call_from_python, call_rows: call_rows_from_python})(closed_loops)
 
     def loops(*arguments: Any) -> None:
         with np.errstate(all="ignore"):  # as in compiled code

@@ -19,19 +19,11 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import EFFORT, NO_WRENCH, OwnCode
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts import closed_loop
-from rne_dynamics.simulation.rollouts.closed_loop import (
-    CUT,
-    EFFORTS,
-    FINAL,
-    LARGEST,
-    SQUARED,
-    Clock,
-    Course,
-    closed_loops,
-)
+from rne_dynamics.simulation.rollouts import smooth_cycles
+from rne_dynamics.simulation.rollouts.closed_loop import WIDTH, closed_loops
 from rne_dynamics.simulation.rollouts.packed_loop import course, frozen
 from rne_dynamics.simulation.rollouts.samples import Samples, faults
+from rne_dynamics.simulation.rollouts.smooth_cycles import CUT, EFFORTS, FINAL, LARGEST, SQUARED, Clock, Course
 from rne_dynamics.simulation.stepping.stepping import StepMethod, checked_effort, unchecked_step
 
 #: Approximate number of cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
@@ -41,15 +33,15 @@ _CYCLES = 20_000
 class Outcome(IntEnum):
     """Status of a sample."""
 
-    DONE = closed_loop.DONE
+    DONE = smooth_cycles.DONE
     #: invalid numbers: not finite, negative, or a start outside the stops
-    REFUSED = closed_loop.REFUSED
+    REFUSED = smooth_cycles.INVALID
     #: the law commanded an effort that is not finite
-    BAD_EFFORT = closed_loop.BAD_EFFORT
+    BAD_EFFORT = smooth_cycles.BAD_EFFORT
     #: a joint moved no inertia
-    NOT_DETERMINED = closed_loop.NOT_DETERMINED
+    NOT_DETERMINED = smooth_cycles.NOT_DETERMINED
     #: the motion left the finite numbers
-    NOT_FINITE = closed_loop.NOT_FINITE
+    NOT_FINITE = smooth_cycles.NOT_FINITE
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +134,9 @@ def run_many(
     now = course(samples.q, samples.qd, rows, terms=False)
     messages = [""] * samples.count
     for s, why in faults(samples, plant.positions, plant.stops).items():
-        now.status[s], messages[s] = closed_loop.REFUSED, why
+        now.status[s], messages[s] = smooth_cycles.INVALID, why
     _run(samples, code, references, clock, now, _threads(threads), progress)
-    for s in np.flatnonzero(now.status > closed_loop.REFUSED).tolist():
+    for s in np.flatnonzero(now.status > smooth_cycles.INVALID).tolist():
         now.status[s], messages[s] = _why(plant, samples, clock, now, s)
     return _results(plant, samples, references, clock, now, messages, rows)
 
@@ -161,7 +153,8 @@ def _run(
     samples: Samples, code: OwnCode, references: Array, clock: Clock, now: Course, threads: int,
     progress: Callable[[int], None] | None,
 ) -> None:  # fmt: skip
-    size = max(1, _CYCLES // (clock.cycles + 1))
+    # whole blocks: which samples are stepped together does not depend on the threads
+    size = WIDTH * max(1, _CYCLES // (WIDTH * (clock.cycles + 1)))
 
     def part(begin: int) -> int:
         end = min(begin + size, samples.count)
@@ -206,15 +199,14 @@ def _why(plant: ArmPlant, samples: Samples, clock: Clock, now: Course, s: int) -
 def _results(
     plant: ArmPlant, samples: Samples, references: Array, clock: Clock, now: Course, messages: list[str], rows: int
 ) -> ManyRollouts:
-    nq, n, sums = samples.robot.nq, samples.robot.n, now.sums
-    over = now.status == closed_loop.DONE
+    sums = now.sums
+    over = now.status == smooth_cycles.DONE
     sums[~over] = np.nan
     cycles = clock.cycles + 1
     seconds = np.where(over, clock.cycles * clock.period, now.at[:, 0] * clock.period + now.at[:, 1] * clock.dt)
-    kept = now.states if rows else np.zeros((samples.count, 0, nq + 2 * n))
+    q, qd, effort = now.states if rows else np.zeros((3, samples.count, 0, samples.robot.n))
     at = np.arange(rows) * clock.every
     time: Array = clock.period * at.astype(np.float64)
-    q, qd, effort = (part.copy() for part in np.split(kept, [nq, nq + n], axis=2))
     return ManyRollouts(
         plant.robot.joint_names, now.status, tuple(messages), seconds, now.q, now.qd,
         np.sqrt(sums[:, SQUARED] / cycles), sums[:, LARGEST], sums[:, FINAL], sums[:, EFFORTS],

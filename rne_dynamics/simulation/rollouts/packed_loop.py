@@ -16,20 +16,13 @@ from rne_dynamics.errors import ControlError
 from rne_dynamics.model.friction import joint_friction
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
-from rne_dynamics.simulation.plant.arrays import OwnCode
+from rne_dynamics.simulation.plant.arrays import NO_CODE, OwnCode
 from rne_dynamics.simulation.plant.own_code import own_code
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import coordinates_of
-from rne_dynamics.simulation.rollouts.closed_loop import (
-    COMPUTED_TORQUE,
-    DONE,
-    PD_GRAVITY,
-    SUMS,
-    Course,
-    LawRows,
-    PlantRows,
-)
+from rne_dynamics.simulation.rollouts.closed_loop import COMPUTED_TORQUE, PD_GRAVITY, LawRows, PlantRows
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller
+from rne_dynamics.simulation.rollouts.smooth_cycles import DONE, SUMS, Course
 
 
 class PackedLoop(NamedTuple):
@@ -68,15 +61,22 @@ def packed_loop(plant: ArmPlant, controller: Controller) -> PackedLoop | None:
     return PackedLoop(robot, model, plants, law_rows(controller, model))
 
 
-def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows) -> OwnCode:
-    """Machine code for samples of a loop: that of its arm and model, as far as the samples do not change them."""
-    own = own_code(packed.robot, packed.plants.joints[0], packed.model)
+def own_code_of(packed: PackedLoop, plants: PlantRows, laws: LawRows, *, rows: bool) -> OwnCode:
+    """Machine code for samples of a loop: that of its arm and model, as far as the samples do not change them.
+
+    `rows`: for several samples at a time too.
+    """
     here, law = packed.plants, packed.laws
     same_arm = _equal((plants.parameters, here.parameters), (plants.base, here.base))
-    same_joints = same_arm and _equal((plants.joints, here.joints))
     same_model = law.kind == COMPUTED_TORQUE and _equal((laws.parameters, law.parameters), (laws.base, law.base))
-    chosen = same_arm, same_arm, same_joints, same_model
-    return OwnCode(*(address if same else 0 for address, same in zip(own, chosen, strict=True)))
+    several = rows and same_arm
+    key = ("addresses", id(packed.model), several)
+    if key not in packed.robot.own_code:  # with the model, whose id is then not given to another one
+        packed.robot.own_code[key] = own_code(packed.robot, packed.model, rows=several), packed.model
+    own = packed.robot.own_code[key][0]
+    if not same_model:
+        own = own._replace(terms=0, terms_rows=0)
+    return own if same_arm else NO_CODE._replace(terms=own.terms, terms_rows=0)
 
 
 def _equal(*pairs: tuple[Array, Array]) -> bool:
@@ -122,6 +122,6 @@ def course(q: Array, qd: Array, rows: int, *, terms: bool) -> Course:
         np.zeros((samples, SUMS, n)),
         np.full(samples, DONE),
         np.zeros((samples, 2), dtype=np.int64),
-        np.full((samples if rows else 0, rows, q.shape[1] + 2 * n), np.nan),
-        np.full((samples if rows and terms else 0, rows, 5, n), np.nan),
+        np.full((3, samples if rows else 0, rows, n), np.nan),
+        np.empty((5, samples if rows and terms else 0, rows, n)),
     )

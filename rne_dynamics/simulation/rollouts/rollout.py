@@ -17,19 +17,19 @@ from rne_dynamics.simulation.plant.base_trajectory import check_base_trajectory
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.start import checked_state, no_joint_outside
 from rne_dynamics.simulation.plant.state import State
-from rne_dynamics.simulation.rollouts.closed_loop import DONE, Clock, Course
 from rne_dynamics.simulation.rollouts.cycle_by_cycle import Controller, cycle_by_cycle
 from rne_dynamics.simulation.rollouts.loop_tier import chosen_loop
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, run_many
 from rne_dynamics.simulation.rollouts.packed_loop import PackedLoop, course, own_code_of, packed_loop
 from rne_dynamics.simulation.rollouts.samples import Samples, rows_of
+from rne_dynamics.simulation.rollouts.smooth_cycles import DONE, Clock, Course
 from rne_dynamics.simulation.runs.log import Log, count, log_of, whole
 from rne_dynamics.simulation.stepping.stepping import StepMethod, chosen_method, step
 
 Progress = Callable[[float], None]
 
 #: Cycles in one call of the kernel. Progress and Ctrl-C are handled between calls.
-_CYCLES = 500
+_CYCLES = 1000
 _TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
@@ -148,7 +148,7 @@ class Rollout(Rebuilt):
         rows = clock.cycles + 1
         now = course(start.q[None], start.qd[None], rows, terms=True)
         plants, laws = self._packed.plants, self._packed.laws
-        code = own_code_of(self._packed, plants, laws)
+        code = own_code_of(self._packed, plants, laws, rows=False)
         loop = chosen_loop(self._packed, laws, plants, code, clock, self.references, now)
         for begin in range(0, rows, _CYCLES):
             end = min(begin + _CYCLES, rows)
@@ -214,7 +214,7 @@ class Rollout(Rebuilt):
         if keep_every < 0:
             raise ArgumentError(f"keep_every is {keep_every}; it must be 0 or above")
         clock = self.clock._replace(every=int(keep_every))
-        code = own_code_of(self._packed, samples.plants, samples.laws)
+        code = own_code_of(self._packed, samples.plants, samples.laws, rows=True)
         return run_many(self.plant, samples, code, self.references, clock, threads=threads, progress=progress)
 
     def _refuse(self, now: Course) -> None:
@@ -225,15 +225,15 @@ class Rollout(Rebuilt):
         raise SimulationError(f"the simulation failed at t = {t:.6g} s, and its step does not when taken alone")
 
     def _log(self, now: Course) -> Log:
-        nq, n = now.q.shape[1], now.qd.shape[1]
-        q, qd, effort = np.split(now.states[0], [nq, nq + n], axis=1)
-        desired, terms = self.references, now.terms[0]
+        (q, qd, effort), terms = now.states[:, 0], now.terms[:, 0]
+        desired = self.references.view()
+        desired.flags.writeable = False  # of all runs
         arrays = {
             "q": q, "qd": qd, "effort": effort,
             "reference_q": desired[:, 0], "reference_qd": desired[:, 1], "reference_qdd": desired[:, 2],
-            **{f"torque_{name}": terms[:, row] for name, row in zip(_TERMS, (0, 1, 2, 3, 4), strict=True)},
+            **{f"torque_{name}": rows for name, rows in zip(_TERMS, terms, strict=True)},
         }  # fmt: skip
-        return log_of(self.plant, self.time, {name: rows.copy() for name, rows in arrays.items()})
+        return log_of(self.plant, self.time, arrays)
 
 
 def simulate(

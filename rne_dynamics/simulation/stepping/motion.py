@@ -18,7 +18,7 @@ from rne_dynamics.dynamics.declared.arm import Arm
 from rne_dynamics.dynamics.newton_euler.newton_euler import WORK_COLUMNS as _FORCE_COLUMNS
 from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics_kernel
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.simulation.plant.arrays import VISCOUS, PlantArrays
+from rne_dynamics.simulation.plant.arrays import LOCK, VISCOUS, PlantArrays
 from rne_dynamics.simulation.plant.base_course import BASE
 from rne_dynamics.simulation.plant.bending import Flex, flexible_mass_and_bias
 from rne_dynamics.simulation.plant.configuration_rate import configuration_rate
@@ -39,7 +39,7 @@ class Memory(NamedTuple):
         For any kernel of the dynamics; shape (bodies, at least its columns).
     M, bias
         Mass matrix and bias torque last evaluated; shapes (n, n), (n,).
-    tau, qdd, qd_stage, qd_sum
+    tau, qdd, qd_stage, qd_sum, lock
         Shape (n,).
     rate, q_stage, q_sum
         Shape (nq,).
@@ -54,6 +54,7 @@ class Memory(NamedTuple):
     qdd: Array
     qd_stage: Array
     qd_sum: Array
+    lock: Array
     rate: Array
     q_stage: Array
     q_sum: Array
@@ -87,7 +88,7 @@ def memory_of(bodies: int, nq: int, n: int) -> Memory:
     """Workspace for a plant of that size."""
     return Memory(
         np.empty((bodies, _WORK_COLUMNS)), np.empty((n, n)), np.empty(n), np.empty(n), np.empty(n), np.empty(n),
-        np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
+        np.empty(n), np.empty(n), np.empty(nq), np.empty(nq), np.empty(nq), np.empty(BASE),
     )  # fmt: skip
 
 
@@ -134,6 +135,19 @@ def _lock(M: Array, tau: Array, scale: Array, locked: NDArray[np.bool_]) -> None
             M[j, j], scale[j] = 1.0, 1.0
 
 
+@in_place_helper
+def _own_accelerations(code: int, memory: Memory, q: Array, qd: Array, locked: NDArray[np.bool_]) -> bool:
+    """Fill `memory.qdd` by the arm's own machine code; False where it refuses the state."""
+    for j in range(qd.shape[0]):
+        memory.lock[j] = LOCK if locked[j] else 0.0
+    if call(code, (q, qd, memory.tau, memory.lock, memory.qdd)) & REFUSED != 0:
+        return False
+    for j in range(qd.shape[0]):
+        if locked[j]:
+            memory.qdd[j] = 0.0
+    return True
+
+
 @in_place_kernel
 def accelerations(
     plant: PlantArrays, loops: Loops | None, flex: Flex | None, memory: Memory, q: Array, qd: Array, drive: Array,
@@ -148,7 +162,7 @@ def accelerations(
     for j in range(n):
         tau[j] = drive[j] - plant.joints[j, VISCOUS] * qd[j]
         any_locked = any_locked or locked[j]
-    if plant.code.forward != 0 and not any_locked and call(plant.code.forward, (q, qd, tau, qdd)) & REFUSED == 0:
+    if plant.code.forward != 0 and _own_accelerations(plant.code.forward, memory, q, qd, locked):
         return True
     if loops is None and flex is None and not any_locked and not plant.mimic:
         arm = Arm(plant.topology, plant.parameters, memory.base, plant.wrenches, memory.work)

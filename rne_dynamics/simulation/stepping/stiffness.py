@@ -66,30 +66,36 @@ def too_stiff(
 
 @in_place_helper
 def open_viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
-    """`viscous_rate`, by the arm's own machine code where it has one."""
+    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia."""
     found = memory.qdd
-    if plant.code.viscous_rate != 0 and call(plant.code.viscous_rate, (q, found)) & REFUSED == 0:
-        return float(found[0])
-    return float(viscous_rate(plant, memory, q))
+    if plant.code.inverse_diagonal == 0 or call(plant.code.inverse_diagonal, (q, found)) & REFUSED != 0:
+        arm = Arm(plant.topology, plant.parameters, None, None, memory.work)
+        if not inverse_diagonal(arm, q, memory.M, memory.tau, found):
+            return -1.0
+    rate = 0.0
+    for j in range(found.shape[0]):
+        rate += plant.joints[j, VISCOUS] * found[j]
+    return rate
 
 
 @in_place_kernel
-def viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
-    """Σ D_j (M⁻¹)_jj, which bounds the fastest decay by viscous friction, 1/s; −1 where a joint moves no inertia.
+def inverse_diagonal(arm: Arm, q: Array, M: Array, x: Array, found: Array) -> bool:
+    """Fill `found` with (M⁻¹)_jj, (n,); False where a joint moves no inertia. M and x (n,) are memory.
 
-    (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ.
+    (M⁻¹)_jj is the squared length of column j of L⁻¹, M = L Lᵀ. The joints are taken from the free ends to the base:
+    then L has no more entries than M, and column j of L⁻¹ only those of the joints on the way to the base.
     """
-    M, x, joints = memory.M, memory.qdd, plant.joints
     n = M.shape[0]
-    mass_matrix_kernel(Arm(plant.topology, plant.parameters, None, None, memory.work), q, M)
+    mass_matrix_kernel(arm, q, M)
     for j in range(n):
-        x[j] = 0.0
+        x[j] = M[n - 1 - j, n - 1 - j]
+        for k in range(j):
+            M[j, k] = M[n - 1 - j, n - 1 - k]  # of the upper half
+    for j in range(n):
+        M[j, j], x[j] = x[j], 0.0
     if cholesky_solve(M, x, x) >= 0:
-        return -1.0
-    rate = 0.0
+        return False
     for j in range(n):
-        if joints[j, VISCOUS] == 0.0:
-            continue
         squares = 0.0
         for i in range(j, n):
             t = 1.0 if i == j else 0.0
@@ -97,5 +103,5 @@ def viscous_rate(plant: PlantArrays, memory: Memory, q: Array) -> float:
                 t -= M[i, k] * x[k]
             x[i] = t / M[i, i]
             squares += x[i] * x[i]
-        rate += joints[j, VISCOUS] * squares
-    return rate
+        found[n - 1 - j] = squares
+    return True

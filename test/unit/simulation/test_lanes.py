@@ -1,0 +1,124 @@
+"""Rollouts around an arm's own machine code against the general kernels, singly and several samples at a time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from support.arms import chain, gripper
+
+from rne_dynamics.compiling.addresses import call_from_python
+from rne_dynamics.control.computed_torque import ComputedTorque
+from rne_dynamics.control.gains import Gains
+from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.dynamics.composite.mass_matrix import mass_matrix
+from rne_dynamics.dynamics.newton_euler.newton_euler import inverse_dynamics
+from rne_dynamics.model.tree import Friction, Limits
+from rne_dynamics.simulation.plant.arrays import LOCK
+from rne_dynamics.simulation.plant.own_code import own_code
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.rollouts.closed_loop import WIDTH
+from rne_dynamics.simulation.rollouts.many import Outcome
+from rne_dynamics.simulation.rollouts.rollout import Rollout
+from rne_dynamics.straight_line.machine_code import processor
+
+pytestmark = pytest.mark.skipif(processor() is None, reason="no machine code here")
+
+LIMITS = Limits(-0.3, 0.3, 3.0, 12.0)
+#: A block, and one with fewer samples.
+S = WIDTH + 3
+
+
+def rollout_of(robot, method="rk4", end=0.25, seconds=0.3):
+    law = ComputedTorque(robot, Gains.critically_damped(robot.n, 25.0), None)
+    move = Quintic(np.zeros(robot.n), np.full(robot.n, end), seconds)
+    return Rollout(ArmPlant(robot), law, move, method=method, control_dt=2e-3)
+
+
+def assert_close(one, other, name):
+    np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9 * max(np.abs(other).max(), 1e-2), err_msg=name)
+
+
+@pytest.mark.parametrize("robot", [chain(4, Friction(0.1, 0.2, 0.3), rotor=0.01), gripper()], ids=["chain", "mimic"])
+def test_locked_joints_do_not_move_and_their_torques_hold_them(robot):
+    robot = robot.with_own_code()
+    n, rng = robot.n, np.random.default_rng(0)
+    code = own_code(robot, robot, rows=False)
+    for locked in (np.zeros(n, bool), np.arange(n) % 2 == 0, np.ones(n, bool)):
+        q, qd, tau = rng.uniform(-1.0, 1.0, (3, n))
+        found = np.empty(n)
+        assert call_from_python(code.forward, (q, qd, tau, np.where(locked, LOCK, 0.0), found)) == 0
+        M, left = mass_matrix(robot, q), tau - inverse_dynamics(robot, q, qd, np.zeros(n))
+        free = ~locked
+        wanted = np.zeros(n)
+        wanted[free] = np.linalg.solve(M[np.ix_(free, free)], left[free])
+        assert_close(np.where(locked, 0.0, found), wanted, "accelerations")
+        assert_close(np.where(locked, -LOCK * found, 0.0), np.where(locked, M @ wanted - left, 0.0), "torques")
+    assert call_from_python(code.inverse_diagonal, (q, found)) == 0
+    assert_close(found, np.diag(np.linalg.inv(M)), "inverse diagonal")
+
+
+@pytest.mark.parametrize("method", ["rk4", "semi_implicit"])
+@pytest.mark.parametrize(
+    ("robot", "end"),
+    [
+        (chain(3, Friction(0.5, 0.4, 0.3), LIMITS), 0.5),  # sticks, saturates, runs into stops
+        (chain(3, Friction(0.5, 6.0, 6.0)), 0.05),  # sticks most of the time
+        (chain(2, Friction(500.0, 0.1, 0.1)), 0.2),  # too stiff for Runge–Kutta's method
+        (chain(2, Friction(0.0, 0.0, 0.0), Limits(0.0, 0.3, 3.0, 50.0)), -0.2),  # leans on stops
+        (gripper(), 0.1),
+    ],
+    ids=["stops", "sticking", "stiff", "leaning", "mimic"],
+)
+def test_own_code_moves_as_the_general_kernels(robot, end, method):
+    logs = [rollout_of(robot.with_own_code(own), method, end).run() for own in (True, False)]
+    for name in ("q", "qd", "effort"):
+        assert_close(getattr(logs[0], name), getattr(logs[1], name), name)
+
+
+def test_samples_do_not_depend_on_those_stepped_with_them():
+    robot = chain(3, Friction(0.5, 0.4, 0.3), LIMITS).with_own_code()
+    rollout = rollout_of(robot)
+    rng = np.random.default_rng(1)
+    q, qd = rng.uniform(-0.2, 0.2, (S, 3)), np.zeros((S, 3))
+    qd[1], qd[4] = 4.0, rng.normal(size=3)  # one meets stops, one slides; the others start from sticking
+    q[2, 0] = 0.3  # touches a stop
+    samples = rollout.samples(S).with_start(q, qd)
+    many = rollout.run_many(samples, threads=1, keep_every=5)
+    assert many.done.all()
+    for threads in (2, 3):
+        again = rollout.run_many(samples, threads=threads)
+        np.testing.assert_array_equal(again.q, many.q)
+        np.testing.assert_array_equal(again.rms_error, many.rms_error)
+    for s in range(S):
+        log = rollout.run(q[s], qd[s])
+        for name in ("q", "qd", "effort"):
+            assert_close(getattr(many, f"kept_{name}")[s], getattr(log, name)[::5], name)
+
+
+def test_all_samples_in_an_event_at_once():
+    robot = chain(2, Friction(0.1, 0.2, 0.2), LIMITS).with_own_code()
+    rollout = rollout_of(robot)
+    q, qd = np.full((S, 2), 0.29), np.full((S, 2), 3.0)
+    many = rollout.run_many(rollout.samples(S).with_start(q, qd))
+    log = rollout.run(q[0], qd[0])
+    assert 0.2999 < log.q.max() <= 0.3
+    for s in range(S):
+        assert_close(many.q[s], log.q[-1], "q")
+        np.testing.assert_array_equal(many.q[s], many.q[0])
+
+
+def test_a_sample_that_machine_code_refuses_or_that_fails_leaves_the_others_alone():
+    robot = chain(2, Friction(0.1, 0.2, 0.2)).with_own_code()
+    rollout = rollout_of(robot)
+    plain = rollout.run_many(rollout.samples(S))
+    q = np.zeros((S, 2))
+    q[3] = 1e9  # an angle too large for the sines of machine code
+    q[5] = np.nan
+    many = rollout.run_many(rollout.samples(S).with_start(q))
+    assert many.outcome[5] == Outcome.REFUSED
+    far = replace(rollout, plant=ArmPlant(robot.with_own_code(False))).run_many(rollout.samples(S).with_start(q))
+    assert many.outcome[3] == far.outcome[3]
+    others = np.delete(np.arange(S), [3, 5])
+    np.testing.assert_array_equal(many.q[others], plain.q[others])
