@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
