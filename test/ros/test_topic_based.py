@@ -129,6 +129,7 @@ def test_efforts_go_to_the_motors(rig):
     tau = rne.gravity_torque(ROBOT, HOME) + np.array([0.0, 0.0, 0.0, 0.5, 0.4, 0.3])
     arm.command("effort", tau)
     arm.wait(lambda: (arm.cycle(), np.allclose(arm.column("effort"), tau, rtol=1e-12))[1], "the efforts")
+    assert np.abs(arm.column("effort") - tau).max() <= 1e-12 * np.abs(tau).max()
 
 
 @pytest.mark.slow
