@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.c_export.description import head
 from rne_dynamics.c_export.files import cmake_file, header, source_file
 from rne_dynamics.c_export.function import EXPORTED, Function
@@ -153,7 +154,7 @@ def _traced(
             fitting.append(quantity)
         inputs = QUANTITIES[quantity].inputs
         if not program.regular or not _inertias_beyond_round_off(robot, inputs, program, precision):
-            hint = "export doubles" if program.regular else "correct the description (`rne check`)"
+            hint = "export doubles" if program.regular else f"correct the description (see `{rne('check')}`)"
             raise ModelError(
                 f"robot {robot.name!r} has a joint that moves no inertia beyond the round-off of {precision.type}, so "
                 f"that it has no forward_dynamics; {hint}, or choose other quantities"

@@ -10,20 +10,18 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
 from rne_dynamics.control.feedback import feedback
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.rigid_terms import OwnTerms, own_terms, rigid_terms_kernel
+from rne_dynamics.control.rigid_terms import OwnTerms, own_rigid_terms, own_terms, rigid_terms_kernel
 from rne_dynamics.control.terms import TorqueTerms
 from rne_dynamics.control.tracking_law import TrackingLaw
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.packed_arm import base_of, base_view, parameters_of, topology_of
-from rne_dynamics.straight_line.status import VALID
 
 #: Rows of `ComputedTorque.table`: gains; viscous friction, Coulomb friction forwards and backwards; scale and
 #: 1 / threshold of `FrictionCompensation`.
@@ -81,19 +79,13 @@ def computed_torque_kernel(
 
 @kernel
 def own_computed_torque_kernel(
-    code: int, inertia: Array, base: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array,
-    aim_qdd: Array, integral: Array, terms: Array,
+    own: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
+    terms: Array,
 ) -> None:
-    """As `computed_torque_kernel`, by the machine code of `OwnTerms`; NaN for a state that it refuses.
-
-    It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
-    """
+    """As `computed_torque_kernel`, of `OwnTerms.packed`; NaN for a state that its machine code refuses."""
     reference, correction = Reference(aim, aim_qd, aim_qdd), np.empty(qd.shape[0])
     put_correction(table, q, qd, reference, integral, correction)
-    if call(code, (q, qd, aim_qdd, correction, base, inertia, terms)) != VALID:
-        for j in range(qd.shape[0]):
-            for row in range(4):
-                terms[row, j] = np.nan
+    own_rigid_terms(own, q, qd, aim_qdd, correction, terms)
     put_friction(table, qd, reference, terms)
 
 
@@ -178,13 +170,14 @@ class ComputedTorque(TrackingLaw):
         aim, aim_qd = measured(reference.q, n, "reference.q"), measured(reference.qd, n, "reference.qd")
         summed = self._nothing if integral is None else measured(integral, n, "integral")
         arm, own = self.arm, self.own_terms
-        if base_motion is not None:
-            arm = arm.copy()
-            base_view(arm)[:] = base_motion.packed(self.robot.gravity)
-        if own is None:
-            computed_torque_kernel(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
+        base = None if base_motion is None else base_motion.packed(self.robot.gravity)
+        if own is not None:
+            if base is not None:
+                own = own.on_moving_base(base)
+            own_computed_torque_kernel(own.packed, self.table, q, qd, aim, aim_qd, desired, summed, terms)
         else:
-            own_computed_torque_kernel(
-                own.address, own.inertia, base_view(arm), self.table, q, qd, aim, aim_qd, desired, summed, terms
-            )
+            if base is not None:
+                arm = arm.copy()
+                base_view(arm)[:] = base
+            computed_torque_kernel(arm, self.table, q, qd, aim, aim_qd, desired, summed, terms)
         return TorqueTerms(*terms)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import kernel
+from rne_dynamics.compiling.addresses import call
+from rne_dynamics.compiling.jit import in_place_helper, kernel
 from rne_dynamics.control.closed_terms import closed_holding_terms
 from rne_dynamics.dispatch import mechanism_of
 from rne_dynamics.dynamics.declared.arm import Arm
@@ -23,6 +24,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.straight_line.recipe import Recipe
+from rne_dynamics.straight_line.status import VALID
 
 if TYPE_CHECKING:
     from rne_dynamics.straight_line.state_code import StateCode
@@ -62,23 +64,49 @@ def rigid_terms_kernel(
     inverse_dynamics_kernel(weightless_arm, q, rest, correction, terms[3])
 
 
+#: Where the inertia begins in `OwnTerms.packed`: after the address and the base motion.
+_INERTIA = 13
+
+
 class OwnTerms(NamedTuple):
     """Machine code of the rigid-body terms of models that differ in their payload, and the inertia of one of them.
 
     Parameters
     ----------
-    address
-        Of ``i32 (q, qd, desired, correction, base, inertia, terms)``, as `rigid_terms_kernel`; (n,), base motion (12,),
-        (10 bodies,) and (4, n).
-    inertia
-        As `inertia_of` gives it.
+    packed
+        What kernels take: the address of the code, exact as a float; the base motion, (12,), at rest; the inertia, as
+        `inertia_of` gives it. The code is ``i32 (q, qd, desired, correction, base, inertia, terms)``, as
+        `rigid_terms_kernel`.
     code
         What the memory belongs to.
     """
 
-    address: int
-    inertia: Array
+    packed: Array
     code: StateCode
+
+    def on_moving_base(self, base: Array) -> OwnTerms:
+        """The same code with another base motion, (12,)."""
+        moved = self._replace(packed=self.packed.copy())
+        own_base_view(moved.packed)[:] = base
+        return moved
+
+
+def own_base_view(own: Array) -> Array:
+    """The base motion (12,) in `OwnTerms.packed`, to be written to."""
+    return own[1:_INERTIA]
+
+
+@in_place_helper
+def own_rigid_terms(own: Array, q: Array, qd: Array, desired: Array, correction: Array, terms: Array) -> None:
+    """As `rigid_terms_kernel`, of `OwnTerms.packed`; NaN for a state that the machine code refuses.
+
+    It refuses NaN, infinity and angles beyond 2³⁰ rad, all of which joint states are checked for before.
+    """
+    arrays = q, qd, desired, correction, own[1:_INERTIA], own[_INERTIA:], terms
+    if call(np.int64(own[0]), arrays) != VALID:
+        for j in range(qd.shape[0]):
+            for row in range(4):
+                terms[row, j] = np.nan
 
 
 def own_terms(robot: RobotModel) -> OwnTerms | None:
@@ -93,7 +121,10 @@ def own_terms(robot: RobotModel) -> OwnTerms | None:
         return Recipe("control terms", robot.name, _terms_rows, model, (), sample, (4, robot.n))
 
     code = shared_code(robot, "control terms", recipe)
-    return None if code is None else OwnTerms(code.address, inertia_of(robot), code)
+    if code is None:
+        return None
+    assert code.address < 2**53, "user space of today's processors ends below"
+    return OwnTerms(np.concatenate(([code.address], robot.base_at_rest, inertia_of(robot).ravel())), code)
 
 
 def _terms_rows(

@@ -57,6 +57,10 @@ class OnTree(RobotTable):
         """The same robot, for which the plain functions compile machine code of its own, or do not; as an open arm."""
         return self.on_tree(self.robot.with_own_code(wanted))
 
+    def with_shared_code(self: _Self) -> _Self:
+        """The robot itself: only open rigid robots have code that their payloads share."""
+        return self
+
     def refusal(self) -> ModelError:
         """The error for what only an open rigid robot can do; it says what to do instead."""
         return ModelError(f"{self._called} {self.name!r} {self._instead}")

@@ -130,6 +130,10 @@ class Robot(Protocol):
         """The same robot, for which the plain functions compile machine code of its own, or do not."""
         ...
 
+    def with_shared_code(self: _Self) -> _Self:
+        """The same robot, with machine code that serves all its payloads where there is such code."""
+        ...
+
     def with_payload(self: _Self, payload: Payload | None) -> _Self:
         """The robot with a payload, itself for `None`; `ModelError` for an unknown link."""
         ...

@@ -277,3 +277,19 @@ def effort_scales(robot: RigidRobot, values: Values) -> Array:
             f"{LEAST_SCALE:g}, 1.0 for N m as they are"
         )
     return scale
+
+
+def refuse_prediction(settings: Settings) -> None:
+    """Refuse a `command_delay` in a controller whose prediction was not compiled at configure.
+
+    Raises
+    ------
+    ParameterError
+        A delay above 0.
+    """
+    if settings.command_delay > 0.0:
+        raise ParameterError(
+            f"parameter command_delay is {settings.command_delay:g} s; it must stay 0 until the node is cleaned up, "
+            "since prediction was not prepared at configure: deactivate it and clean it up, set the parameter, then "
+            "configure and activate it again"
+        )

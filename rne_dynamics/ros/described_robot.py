@@ -13,7 +13,6 @@ from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble
 from rne_dynamics.model.flexible.arm import AnyRobot
-from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.model.tree import JointKind, KinematicTree
 
 
@@ -71,14 +70,14 @@ def load_robot(model: str, description: str, joints: Sequence[str], gravity: Seq
     source = model or description
     robot = _read(source, gravity)
     if not joints:
-        return DescribedRobot(_shared(robot), {}, robot.tree)
+        return DescribedRobot(robot.with_shared_code(), {}, robot.tree)
     for name in joints:
         robot.joint_index(name)
     if len(set(joints)) != len(joints):
         raise ParameterError(f"parameter joints names a joint twice: {', '.join(joints)}")
     at = np.zeros(robot.n) if robot.posture is None else robot.neutral
     locked = {name: float(at[j]) for j, name in enumerate(robot.joint_names) if name not in joints}
-    return DescribedRobot(_read(source, gravity, locked) if locked else _shared(robot), locked, robot.tree)
+    return DescribedRobot(_read(source, gravity, locked) if locked else robot.with_shared_code(), locked, robot.tree)
 
 
 def relocked(described: DescribedRobot, positions: Mapping[str, float]) -> DescribedRobot:
@@ -112,18 +111,11 @@ def endless(tree: KinematicTree) -> frozenset[str]:
     return frozenset(joint.name for joint in tree.joints if joint.kind is JointKind.CONTINUOUS)
 
 
-def _shared(robot: AnyRobot) -> AnyRobot:
-    """An open rigid arm with machine code for all its payloads: a payload may change while the arm is driven.
-
-    Not with locked joints, which move joint placements while the arm is driven.
-    """
-    return robot.with_shared_code() if isinstance(robot, RobotModel) else robot
-
-
 def _read(source: str, gravity: Sequence[float], lock: Mapping[str, float] | None = None) -> AnyRobot:
     robot: AnyRobot
     if not names_model_file(source):
-        # payloads and locked joints change the model under way: nothing may be compiled then, see `_shared`
+        # Payloads and locked joints change the model under way, and nothing may be compiled then. `with_shared_code`
+        # serves all payloads; not locked joints, which move the places of other joints.
         robot = load_urdf(source, lock=lock).with_own_code(False)
     else:
         # late: the import takes 0.1 s, which a URDF does not need

@@ -20,25 +20,22 @@ from rne_dynamics.compiling.progress import Compiling
 from rne_dynamics.control.locked_joints import PERIOD, LockedJoints
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import DRIVING, Mode
-from rne_dynamics.control.terms import TorqueTerms
-from rne_dynamics.errors import ModelError, ParameterError, RneDynamicsError
+from rne_dynamics.errors import ModelError, RneDynamicsError
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.ros.clock_seen import LOOP, seen_topic
 from rne_dynamics.ros.common_parameters import payload
-from rne_dynamics.ros.controller_parameters import effort_scales
+from rne_dynamics.ros.controller_parameters import refuse_prediction
 from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
-from rne_dynamics.ros.effort_message import effort_type
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop_interface import Loop
-from rne_dynamics.ros.loop_messages import Entered, Said, Setup
-from rne_dynamics.ros.loop_node import BASE, CLOCK_SEEN, DRIVES, SETPOINTS
+from rne_dynamics.ros.loop_messages import Entered, Said
 from rne_dynamics.ros.loop_process import LoopEndedError
+from rne_dynamics.ros.loop_setup import loop_setup
 from rne_dynamics.ros.messages import EFFORT_TOPIC
 from rne_dynamics.ros.mode_topic import ModeTopic
 from rne_dynamics.ros.node_executor import NodeExecutor
-from rne_dynamics.ros.parameters import Parameter, Values, numbers
+from rne_dynamics.ros.parameters import Parameter, Values
 from rne_dynamics.ros.throttle import Throttle
 from rne_dynamics.ros.topic_peers import TopicPeers
 
@@ -96,7 +93,7 @@ class EffortNode(ArmNode):
         if self._simulated:
             end_time_source(self)  # the loop receives the time and reports it
         self._others, self._obstacle = LockedJoints(self.locked, endless(self.found.free)), ""
-        setup = self._setup(robot, settings)
+        setup = loop_setup(self, robot, settings, self._simulated)
         self.control.send("prepare", settings)
         self.warm_up(robot)  # in this process, meanwhile
         self.control.call("build", setup, seconds=math.inf)
@@ -126,24 +123,6 @@ class EffortNode(ArmNode):
             ):
                 return
             time.sleep(0.005)
-
-    def _setup(self, robot: RigidRobot, settings: Settings) -> Setup:
-        values = self.parameters
-        drives, base = values.text("drives.topic"), values.text("base_motion.topic")
-        message = values.text("command_message")
-        effort_type(message)  # refuses a type that is not installed
-        topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
-        topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
-        return Setup(
-            settings, f"{self.get_name()}{LOOP}", self.get_namespace(),
-            {name: self.resolve_topic_name(name) for name in topics} | {CLOCK_SEEN: seen_topic(self)}
-            | ({DRIVES: self.resolve_topic_name(drives)} if drives else {})
-            | ({BASE: self.resolve_topic_name(base)} if base else {}),
-            self.commanded, tuple(self.locked), effort_scales(robot, values.values), message, values.number("rate"),
-            int(values.number("torque_divisor")), bool(drives), bool(base), self._simulated,
-            int(values.number("realtime_priority")), tuple(map(int, numbers(values.values, "cpu_affinity"))),
-            values.flag("lock_memory"),
-        )
 
     def apply_scheduling(self) -> None:
         """Nothing: the parameters are for the process of the loop."""
@@ -263,12 +242,8 @@ class EffortNode(ArmNode):
         """Prepare a change at run time; only the payload changes the model."""
         robot, before = self.bare_robot.with_payload(payload(values)), self.parameters.values
         settings = self.settings(robot, values)
-        if settings.command_delay > 0.0 and not self._predicts:
-            raise ParameterError(
-                f"parameter command_delay is {settings.command_delay:g} s; it must stay 0 until the node is cleaned "
-                "up, since prediction was not prepared at configure: deactivate it and clean it up, set the parameter, "
-                "then configure and activate it again"
-            )
+        if not self._predicts:
+            refuse_prediction(settings)
 
         def adopt() -> None:
             self._warn(settings)

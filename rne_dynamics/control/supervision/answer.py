@@ -6,6 +6,7 @@ numbers, each quick in a tight loop, then take four times the time of this one; 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ from rne_dynamics.control.computed_torque import (
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
 from rne_dynamics.control.reference import Reference
+from rne_dynamics.control.rigid_terms import own_base_view
 from rne_dynamics.control.supervision.runaway import OVERSPEED
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.terms import TorqueTerms
@@ -58,12 +60,12 @@ def answer_kernel(
 
 @kernel
 def own_answer_kernel(
-    code: int, inertia: Array, base: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array,
-    memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8],
-) -> int:  # fmt: skip
-    """As `answer_kernel`, by the machine code of `OwnTerms`."""
+    own: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array,
+    flags: NDArray[np.uint8],
+) -> int:
+    """As `answer_kernel`, of `OwnTerms.packed`."""
     own_computed_torque_kernel(
-        code, inertia, base, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
+        own, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
     )
     return _limited(law, place, speed, memory, dt, answer, flags)
 
@@ -118,8 +120,15 @@ class QuickAnswer:
 
     def __init__(self, law: ComputedTorque, compensated: frozenset[str]) -> None:
         n = law.robot.n
-        self._arm, self._law = law.arm.copy(), np.zeros((_LAW_ROWS, n))
-        self._base, self._own = base_view(self._arm), law.own_terms
+        self._own = law.own_terms  # it owns the code that `_arm` has the address of
+        self._kernel: Callable[..., int]
+        if self._own is None:
+            self._kernel, self._arm = answer_kernel, law.arm.copy()
+            self._base = base_view(self._arm)
+        else:
+            self._kernel, self._arm = own_answer_kernel, self._own.packed.copy()
+            self._base = own_base_view(self._arm)
+        self._law = np.zeros((_LAW_ROWS, n))
         self._law[:_AIM_Q] = law.table
         for row, name in enumerate(_TERMS, _WEIGHTS):
             self._law[row] = name not in compensated
@@ -168,13 +177,7 @@ class QuickAnswer:
             law[_WEIGHTS + _FEEDBACK] = self._feedback = feedback
         place, speed = measured or (q, qd)
         answer, flags = np.empty((_ROWS, len(q))), self._flags
-        own = self._own
-        if own is None:
-            together = answer_kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
-        else:
-            together = own_answer_kernel(
-                own.address, own.inertia, self._base, law, q, qd, place, speed, limiter.memory, dt, answer, flags
-            )
+        together = self._kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
         inertia, coriolis, gravity, friction, correction, command = answer
         terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)
         changed = together if together < 0 else together & ~RUNAWAY
