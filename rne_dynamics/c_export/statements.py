@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rne_dynamics.advice import rne
 from rne_dynamics.errors import ModelError
 from rne_dynamics.straight_line.graph import Graph, Guard
 
@@ -40,7 +41,7 @@ class Precision(NamedTuple):
                 single = np.float32(value)
             rounded, text = float(single), f"{single!s}f"
         if not math.isfinite(rounded):
-            hint = "export doubles" if math.isfinite(value) else "`rne check` finds what is wrong with the robot"
+            hint = "export doubles" if math.isfinite(value) else f"`{rne('check')}` finds what is wrong"
             raise ModelError(f"the constant {value:g} cannot be written as a {self.type} of C; {hint}")
         return text
 
