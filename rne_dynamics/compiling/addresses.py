@@ -81,7 +81,27 @@ if COMPILED:
     #: `call_rows(address, rows, arrays)`: 0 after a call of `BatchCode.run`.
     call_rows: Callable[[int, int, tuple[Any, ...]], int] = intrinsic(_call_rows)
 
+    def _unfailing(typing: Any, function: Any, arguments: Any) -> Any:
+        signature = function.get_call_type(typing, tuple(arguments), {})
+
+        def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            compiled = function.dispatcher.get_compile_result(signature)
+            context.add_linking_libs([compiled.library])
+            given = [builder.extract_value(values[1], k) for k in range(len(arguments))]
+            _, answer = context.call_internal_no_propagate(builder, compiled.fndesc, signature, given)
+            return answer
+
+        return signature.return_type(function, arguments), generate
+
+    #: `unfailing(function, arguments)`: a call of a compiled function that cannot raise. A call that might raise keeps
+    #: numba from removing the caller's counting of references, which takes longer than a recursion over six joints.
+    unfailing: Callable[..., Any] = intrinsic(_unfailing)
+
 else:
+
+    def unfailing(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """A call of a function."""
+        return function(*arguments)
 
     def process() -> int:
         """The `PROCESS` of the process that runs it."""

@@ -12,8 +12,14 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.addresses import call
-from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_kernel, in_place_routine, threaded_kernel
+from rne_dynamics.compiling.addresses import call, unfailing
+from rne_dynamics.compiling.jit import (
+    helper,
+    in_place_helper,
+    in_place_routine,
+    inlined_kernel,
+    threaded_kernel,
+)
 from rne_dynamics.dynamics.declared.arm import Arm, Workspace
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
@@ -168,7 +174,7 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, out)) & REFUSED == 0:
             return OK
-        general(array, q, out)
+        unfailing(general, (array, q, out))
         return OK
 
     @in_place_helper
@@ -182,7 +188,7 @@ def _of_one(parts: _Parts) -> tuple[Compiled, Compiled]:
         rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, out)
         return -1
 
-    return in_place_kernel(named(packed)), threaded_kernel(named(batch))
+    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
@@ -205,7 +211,7 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, qd, out)) & REFUSED == 0:
             return OK
-        general(array, q, qd, out)
+        unfailing(general, (array, q, qd, out))
         return OK
 
     @in_place_helper
@@ -221,7 +227,7 @@ def _of_two(parts: _Parts) -> tuple[Compiled, Compiled]:
         rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, qd, out)
         return -1
 
-    return in_place_kernel(named(packed)), threaded_kernel(named(batch))
+    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
@@ -252,7 +258,7 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         address = own_code(array, own)
         if address != 0 and call(address, (q, qd, x, out)) & REFUSED == 0:
             return OK
-        return int(general(array, q, qd, x, out))
+        return int(unfailing(general, (array, q, qd, x, out)))
 
     @in_place_helper
     @named
@@ -277,7 +283,7 @@ def _of_three(parts: _Parts) -> tuple[Compiled, Compiled]:
         fault: int = rows(Arm(topology, parameters, base, wrenches, new_work(topology)), q, qd, x, out)
         return fault
 
-    return in_place_kernel(named(packed)), threaded_kernel(named(batch))
+    return inlined_kernel(named(packed)), threaded_kernel(named(batch))
 
 
 def either_form(name: str, kernel: Compiled, plain: Compiled, mimic: Compiled) -> Compiled:
@@ -288,11 +294,11 @@ def either_form(name: str, kernel: Compiled, plain: Compiled, mimic: Compiled) -
         if code != OK:
             return code
         if head_of(array, MIMIC) != 0:
-            return int(mimic(array, q, qd, x, out))
-        return int(plain(array, q, qd, x, out))
+            return int(unfailing(mimic, (array, q, qd, x, out)))
+        return int(unfailing(plain, (array, q, qd, x, out)))
 
     packed.__module__, packed.__qualname__ = kernel.__module__, f"{name}_either"
-    return in_place_kernel(packed)
+    return inlined_kernel(packed)
 
 
 _FORMS = {1: _of_one, 2: _of_two, 3: _of_three}
