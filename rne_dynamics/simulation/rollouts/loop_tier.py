@@ -23,7 +23,7 @@ from rne_dynamics.simulation.rollouts.smooth_cycles import Clock, Course
 
 #: Steps of one arm in plain Python after which the loop is compiled.
 MOST_STEPS = 30_000
-_STEPS = "steps in plain Python"
+_STEPS, _COMPILED = "steps in plain Python", "the compiled loop runs"
 
 
 def chosen_loop(
@@ -31,11 +31,13 @@ def chosen_loop(
 ) -> Callable[..., None]:
     """`closed_loops` for a run of these arguments, in the form that is quicker."""
     kept = packed.robot.own_code
+    if _COMPILED in kept:
+        return closed_loops
     steps = kept.get(_STEPS, 0) + len(course.q) * clock.cycles * clock.substeps
     has_code = code.forward and code.response and code.inverse_diagonal and (code.terms or laws.kind == PD_GRAVITY)
-    if not has_code or steps > MOST_STEPS:
-        return closed_loops
-    if is_ready(closed_loops, plants, laws, code, clock, references, course, 0, 0, 0, 0):
+    arguments = plants, laws, code, clock, references, course, 0, 0, 0, 0
+    if not has_code or steps > MOST_STEPS or is_ready(closed_loops, *arguments):
+        kept[_COMPILED] = True
         return closed_loops
     kept[_STEPS] = steps
     return _in_python()
