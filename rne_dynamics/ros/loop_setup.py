@@ -1,4 +1,4 @@
-"""What a controller tells its control loop at configure: settings, topics and scheduling from the node's parameters."""
+"""What a controller sends its control loop at configure: settings, topics and scheduling from the node's parameters."""
 
 from __future__ import annotations
 
