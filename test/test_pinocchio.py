@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 import pytest
 from support.errors import relative_error
 from support.pinocchio_oracle import Oracle
+from support.robots import WHEEL
 from support.wheel import wheel_robots
 
 import rne_dynamics as rne
@@ -19,15 +21,22 @@ STATES = 3
 ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped_robots())]
 
 
+
+def case(path: Path, base: str, code: str) -> object:
+    """A parameter of `pair`; compiling for every robot takes minutes."""
+    few = base == "fixed" and (path.name in WHEEL or path.stem in shipped_robots())
+    quick = code == "general" or few
+    return pytest.param((path, base, code), id=f"{path.stem}-{base}-{code}", marks=() if quick else pytest.mark.slow)
+
+
 @pytest.fixture(
     scope="module",
-    params=[(p, base) for p in ROBOTS for base in ("fixed", "floating")],
-    ids=lambda x: f"{x[0].stem}-{x[1]}",
+    params=[case(p, base, code) for p in ROBOTS for base in ("fixed", "floating") for code in ("general", "own")],
 )
 def pair(request: pytest.FixtureRequest) -> tuple[rne.RobotModel, Oracle]:
-    path, base = request.param
+    path, base, code = request.param
     robot = rne.load_urdf(path, base=base)
-    return robot, Oracle(robot, path)
+    return robot.with_own_code(code == "own"), Oracle(robot, path)
 
 
 def states(robot: rne.RobotModel) -> list[tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]]:

@@ -13,13 +13,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 from rne_dynamics.compiling.addresses import call, unfailing
-from rne_dynamics.compiling.jit import (
-    helper,
-    in_place_helper,
-    in_place_routine,
-    inlined_kernel,
-    threaded_kernel,
-)
+from rne_dynamics.compiling.jit import helper, in_place_helper, in_place_routine, inlined_kernel, threaded_kernel
 from rne_dynamics.dynamics.declared.arm import Arm, Workspace
 from rne_dynamics.model import packed_arm
 from rne_dynamics.model.inertia import Array
