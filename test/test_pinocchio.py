@@ -21,7 +21,6 @@ STATES = 3
 ROBOTS = [*wheel_robots(), *(share_file(f"urdf/{name}.urdf") for name in shipped_robots())]
 
 
-
 def case(path: Path, base: str, code: str) -> object:
     """A parameter of `pair`; compiling for every robot takes minutes."""
     few = base == "fixed" and (path.name in WHEEL or path.stem in shipped_robots())
