@@ -7,7 +7,10 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from rne_dynamics.compiling.jit import COMPILED
+from rne_dynamics.compiling.plain import PlainKernels
 
 #: A number that no other process has: addresses that come with another number are of another process. A forked process
 #: has the memory, and so the number, of its parent.
@@ -16,13 +19,13 @@ PROCESS = secrets.randbits(62) | 1
 
 def call_from_python(address: int, arrays: tuple[Any, ...]) -> int:
     """`call` outside compiled code."""
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(address)
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * len(arrays))(int(address))
     return int(function(*(array.ctypes.data for array in arrays)))
 
 
 def call_rows_from_python(address: int, rows: int, arrays: tuple[Any, ...]) -> int:
     """`call_rows` outside compiled code."""
-    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(address)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_int64, *[ctypes.c_void_p] * len(arrays))(int(address))
     function(rows, *(array.ctypes.data for array in arrays))
     return 0
 
@@ -86,7 +89,7 @@ if COMPILED:
 
         def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
             compiled = function.dispatcher.get_compile_result(signature)
-            context.add_linking_libs([compiled.library])
+            context.active_code_library.add_linking_library(compiled.library)
             given = [builder.extract_value(values[1], k) for k in range(len(arguments))]
             _, answer = context.call_internal_no_propagate(builder, compiled.fndesc, signature, given)
             return answer
@@ -109,3 +112,8 @@ else:
 
     call = call_from_python
     call_rows = call_rows_from_python
+
+
+def in_python(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    """A kernel as plain Python; machine code that it calls by address runs."""
+    return PlainKernels({}, np.zeros, {call: call_from_python, call_rows: call_rows_from_python})(kernel)

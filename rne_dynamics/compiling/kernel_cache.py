@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
 import sys
 import tempfile
 import time
@@ -27,15 +26,12 @@ from typing import IO, Any
 
 import llvmlite
 import numba
-from llvmlite.binding import address_of_symbol
 from numba import config as _config
 from numba.core.caching import _Cache
-from numba.core.compiler import CompileResult
-from numba.core.runtime.nrt import rtsys
-from numba.core.serialize import dumps
 
 from rne_dynamics.advice import rne
 from rne_dynamics.compiling.fingerprint import fingerprint
+from rne_dynamics.compiling.kernel_bytes import bytes_of, kernel_of
 from rne_dynamics.compiling.private_files import distrusted_folder, make_folder, read_whole, warn_of, write_whole
 from rne_dynamics.compiling.progress import announce_file
 
@@ -45,8 +41,6 @@ except ImportError:  # Windows: processes that start together may compile the sa
     fcntl = None  # type: ignore[assignment]
 
 config: Any = _config  # numba is typed in parts
-_serialized: Any = dumps
-_compile_result: Any = CompileResult
 ENDING = ".kernel"
 #: Age, s, at which machine code of former sources is deleted, when its kernel is compiled again.
 KEPT = 7 * 86400.0
@@ -161,7 +155,7 @@ class KernelCache(_Cache):
         folder = target()
         try:
             if folder is not None and not data.library.has_dynamic_globals:
-                write_whole(folder / name, _packed(data))
+                write_whole(folder / name, bytes_of(data))
                 _log("saved", folder / name)
                 _sweep(folder, name)
         except OSError as error:
@@ -188,7 +182,7 @@ class KernelCache(_Cache):
             kept = read_whole(folder / name)
             if kept is not None:
                 _log("loaded", folder / name)
-                return _unpacked(kept, target_context)
+                return kernel_of(kept, target_context)
         for folder, why in _places():
             if why and (folder / name).exists():
                 warn_of(why)
@@ -220,30 +214,6 @@ class KernelCache(_Cache):
         if lock is not None:
             Path(lock.name).unlink(missing_ok=True)
             lock.close()
-
-
-def _packed(compiled: Any) -> bytes:
-    """A compiled kernel as bytes."""
-    # nothing reads the annotated source, and writing it takes as long as all the rest
-    reduced = compiled._replace(type_annotation="")._reduce()
-    module = compiled.library._final_module
-    outside = [
-        value.name for values in (module.functions, module.global_variables) for value in values
-        if value.is_declaration and not value.name.startswith("llvm.")
-    ]
-    payload: bytes = _serialized((outside, reduced))
-    return payload
-
-
-def _unpacked(payload: bytes, target_context: Any) -> Any:
-    outside, reduced = pickle.loads(payload)
-    # numba would load its whole compiler here, and scipy with it: 0.45 s. Machine code needs the addresses of the
-    # functions it calls; the compiler is loaded only if one of them is unknown.
-    if any(address_of_symbol(name) is None for name in outside):
-        rtsys.initialize(target_context)
-        if any(address_of_symbol(name) is None for name in outside):
-            target_context.refresh()
-    return _compile_result._rebuild(target_context, *reduced)
 
 
 def _sweep(folder: Path, name: str) -> None:

@@ -14,8 +14,10 @@ TESTED = ("0.58.1", "0.68.1")
 IMPORTED: Mapping[str, str] = {
     "numba.core.caching._Cache": "what a dispatcher asks for machine code on disk; `KernelCache` implements it",
     "numba.core.compiler.CompileResult": "a compiled kernel, which `_reduce` and `_rebuild` make bytes of and back",
+    "numba.core.environment": "the constants of compiled code, by name",
     "numba.core.event": "the events of compilation, which progress reports come from",
-    "numba.core.runtime.nrt.rtsys": "the addresses of numba's run-time functions",
+    "numba.core.runtime._nrt_python": "the addresses of numba's run-time functions, by name",
+    "numba.core.runtime.nrt.rtsys": "numba's run-time functions, with those that it compiles",
     "numba.core.serialize.dumps": "pickling of a compiled kernel's types",
     "numba.np.arrayobj": "`populate_array` fills in an array that lies in the memory of another one",
 }
@@ -27,6 +29,7 @@ ATTRIBUTES: Mapping[str, str] = {
     "_defn": "of an intrinsic: the function that generates its code, for the fingerprint",
     "_final_module": "of a library: the functions outside it that its machine code calls",
     "_getvalue": "of an array in generated code: the array as a value",
+    "_memo": "of Environment: the environments by name",
     "_rebuild": "of CompileResult: a kernel from what `_reduce` gave",
     "_reduce": "of CompileResult: what is pickled of a kernel",
     "_replace": "of CompileResult: the kernel without its annotated source",

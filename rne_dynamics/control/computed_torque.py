@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.jit import helper, in_place_helper, kernel
 from rne_dynamics.control.checks import measured
 from rne_dynamics.control.closed_terms import closed_terms
@@ -77,16 +79,22 @@ def computed_torque_kernel(
     )
 
 
-@kernel
-def own_computed_torque_kernel(
+@in_place_helper
+def own_computed_torque_terms(
     own: Array, table: Array, q: Array, qd: Array, aim: Array, aim_qd: Array, aim_qdd: Array, integral: Array,
     terms: Array,
 ) -> None:
-    """As `computed_torque_kernel`, of `OwnTerms.packed`; NaN for a state that its machine code refuses."""
-    reference, correction = Reference(aim, aim_qd, aim_qdd), np.empty(qd.shape[0])
+    """As `computed_torque_terms`, of `OwnTerms.packed`; NaN for a state that its machine code refuses."""
+    reference, correction = Reference(aim, aim_qd, aim_qdd), terms[4]  # filled last by `put_friction`
     put_correction(table, q, qd, reference, integral, correction)
     own_rigid_terms(own, q, qd, aim_qdd, correction, terms)
     put_friction(table, qd, reference, terms)
+
+
+@cache
+def _own_terms_in_python() -> Callable[..., None]:
+    """`own_computed_torque_terms` for calls from Python: controllers need it rarely, and then without compiling."""
+    return in_python(own_computed_torque_terms)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +182,7 @@ class ComputedTorque(TrackingLaw):
         if own is not None:
             if base is not None:
                 own = own.on_moving_base(base)
-            own_computed_torque_kernel(own.packed, self.table, q, qd, aim, aim_qd, desired, summed, terms)
+            _own_terms_in_python()(own.packed, self.table, q, qd, aim, aim_qd, desired, summed, terms)
         else:
             if base is not None:
                 arm = arm.copy()

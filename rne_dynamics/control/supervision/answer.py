@@ -12,12 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rne_dynamics.compiling.jit import helper, kernel
+from rne_dynamics.compiling.jit import in_place_helper, in_place_kernel, kernel
 from rne_dynamics.control.computed_torque import (
     TABLE_ROWS,
     ComputedTorque,
     computed_torque_kernel,
-    own_computed_torque_kernel,
+    own_computed_torque_terms,
 )
 from rne_dynamics.control.guards import effort_limiter, effort_limits
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited, limit_kernel
@@ -58,19 +58,19 @@ def answer_kernel(
     return _limited(law, place, speed, memory, dt, answer, flags)
 
 
-@kernel
+@in_place_kernel
 def own_answer_kernel(
     own: Array, law: Array, q: Array, qd: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array,
     flags: NDArray[np.uint8],
 ) -> int:
     """As `answer_kernel`, of `OwnTerms.packed`."""
-    own_computed_torque_kernel(
+    own_computed_torque_terms(
         own, law[:_AIM_Q], q, qd, law[_AIM_Q], law[_AIM_QD], law[_AIM_QDD], law[_INTEGRAL], answer
     )
     return _limited(law, place, speed, memory, dt, answer, flags)
 
 
-@helper
+@in_place_helper
 def _limited(
     law: Array, place: Array, speed: Array, memory: Array, dt: float, answer: Array, flags: NDArray[np.uint8]
 ) -> int:

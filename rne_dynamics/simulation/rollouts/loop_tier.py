@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.compiling.addresses import call, call_from_python, call_rows, call_rows_from_python
-from rne_dynamics.compiling.plain import PlainKernels
+from rne_dynamics.compiling.addresses import in_python
 from rne_dynamics.compiling.ready import is_ready
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.arrays import OwnCode
@@ -45,7 +44,7 @@ def chosen_loop(
 
 @cache
 def _in_python() -> Callable[..., None]:
-    plain = PlainKernels({}, np.zeros, {call: call_from_python, call_rows: call_rows_from_python})(closed_loops)
+    plain = in_python(closed_loops)
 
     def loops(*arguments: Any) -> None:
         with np.errstate(all="ignore"):  # as in compiled code

@@ -155,9 +155,11 @@ def test_a_run_that_fails_raises_the_error_of_its_step():
 
 @pytest.mark.parametrize("name", ["puma560", "scara", "cylindrical"])
 def test_before_the_loop_is_compiled_plain_python_runs_it(name, monkeypatch):
-    robot = load_urdf(name)
-    rollout = Rollout(ArmPlant(robot, limit_effort=False), integral_law(robot), path_of(robot))
-    expected = rollout.run()
+    def fresh():
+        robot = load_urdf(name)
+        return Rollout(ArmPlant(robot, limit_effort=False), integral_law(robot), path_of(robot))
+
+    expected, rollout = fresh().run(), fresh()
     monkeypatch.setattr(loop_tier, "is_ready", lambda *_: False)
     monkeypatch.setattr(loop_tier, "MOST_STEPS", 399)
     made, used = loop_tier._in_python(), []
