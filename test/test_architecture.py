@@ -33,7 +33,9 @@ ROS = {
     "rclpy", "launch", "launch_ros", "ament_index_python", "tf2_ros", "rcl_interfaces", "builtin_interfaces",
 }  # fmt: skip
 #: Modules that may import numba.
-WITH_NUMBA = {"addresses.py", "jit.py", "kernel_bytes.py", "kernel_cache.py", "numba_parts.py", "progress.py", "views.py"}
+WITH_NUMBA = {
+    "addresses.py", "jit.py", "kernel_bytes.py", "kernel_cache.py", "numba_parts.py", "progress.py", "views.py",
+}  # fmt: skip
 
 
 def test_module_imports_only_from_lower_layers() -> None:

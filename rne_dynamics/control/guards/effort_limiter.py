@@ -117,7 +117,7 @@ def _common_factor(motion: float, support: float, limit: float) -> float:
 
 @kernel
 def limit_kernel(
-    memory: Array, dt: float, walls: bool, fade: float, command: Array, flags: NDArray[np.uint8]
+    memory: Array, dt: float, walls: bool | np.bool_, fade: float, command: Array, flags: NDArray[np.uint8]
 ) -> int:
     """The steps of the module's docstring; returns all flags together, or −1 and changes nothing.
 

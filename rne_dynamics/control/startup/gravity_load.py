@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rne_dynamics.control.rigid_terms import gravity_only_kernel, holding_terms
+from rne_dynamics.control.rigid_terms import gravity_on_bases, holding_terms
 from rne_dynamics.dynamics.derivatives.regressor import PARAMETERS, regressor
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.layout import KIND, MASS, MOMENT, PARENT, PRISMATIC, VELOCITY_INDEX
@@ -75,12 +75,9 @@ def gravity_load(robot: RigidRobot, q: Array, posture: Array | None = None) -> G
 
 def _field(robot: RobotModel, q: Array) -> Array:
     """Effort per unit of gravity along each axis of the base; shape (n, 3)."""
-    rows = np.zeros((3, robot.n))
-    for axis in range(3):
-        base = np.zeros(12)
-        base[6 + axis] = -1.0
-        gravity_only_kernel(robot.topology, robot.parameters, base, q, rows[axis])
-    return np.ascontiguousarray(rows.T)
+    bases = np.zeros((3, 12))
+    bases[:, 6:9] = -np.eye(3)
+    return np.ascontiguousarray(gravity_on_bases(robot, q, bases).T)
 
 
 def _flanges(robot: RobotModel, regressor_rows: Array) -> tuple[Flange, ...]:

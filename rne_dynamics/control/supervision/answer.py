@@ -87,7 +87,8 @@ def _limited(
         )
         memory[effort_limiter.POSITION, j], memory[effort_limiter.SPEED, j] = place[j], speed[j]
         fast |= abs(speed[j]) > OVERSPEED * memory[effort_limits.VELOCITY, j]
-    together = limit_kernel(memory, dt, True, 1.0, answer[_COMMAND], flags)
+    walls = np.bool_(True)  # not a literal, for which numba would compile another kernel
+    together = limit_kernel(memory, dt, walls, 1.0, answer[_COMMAND], flags)
     return together | RUNAWAY if fast and together >= 0 else together
 
 
