@@ -38,8 +38,10 @@ from rne_dynamics.ros.local_loop import LocalLoop
 from rne_dynamics.ros.process import pause_garbage_collection
 
 RATE = 1000.0
-#: Time before what is counted, s: start-up check and all.
+#: Time from the first answer to what is counted, s: start-up check and all.
 WARM_UP = 3.0
+#: Longest wait for the first answer, s: on a busy machine the process that feeds the node starts slowly.
+PATIENCE = 60.0
 
 
 class Meter:
@@ -104,6 +106,9 @@ def measure(robot: str, seconds: float) -> dict[str, float]:
             while time.monotonic() < end:
                 loop.cycle.turn()
 
+        patience = time.monotonic() + PATIENCE
+        while not loop.cycle.statistics.efforts and time.monotonic() < patience:
+            loop.cycle.turn()
         run(WARM_UP)
         pause_garbage_collection()
         meter.spent = dict.fromkeys(meter.spent, 0)
