@@ -90,6 +90,16 @@ class Bench:
             self.feed(effort, 0.02)
         assert self.peer.mode("effort_gate") == mode, self.gate.output()
 
+    def feed_until_sent(self, expected: np.ndarray, joints: slice = slice(None)) -> list[np.ndarray]:
+        """Feed `HELD` until the gate sends `expected` to these joints; all that it has sent."""
+        sent: list[np.ndarray] = []
+        until = time.monotonic() + 20.0
+        while not (sent and np.allclose(sent[-1][joints], expected, rtol=0.0, atol=1e-12)) and time.monotonic() < until:
+            self.feed(HELD, 0.02)
+            sent += self.peer.efforts()
+        np.testing.assert_allclose(sent[-1][joints], expected, atol=1e-12)
+        return sent
+
     def said(self, level: bytes, words: str) -> bool:
         self.reports.drain()
         name = f"{self.namespace}/effort_gate"
@@ -150,9 +160,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     assert arm.peer.efforts() == [], "silent before the first effort"
     ready = len(arm.gate.output())
     arm.feed_until("passing")
-    arm.feed(HELD, 0.3)
-    passed = arm.peer.efforts()
-    np.testing.assert_allclose(passed[-1], HELD, atol=1e-12)
+    passed = arm.feed_until_sent(HELD)
     assert_taken_over(arm)
     assert arm.peer.call(Trigger, "effort_gate/recover", Trigger.Request()).success
     arm.await_mode("waiting")
@@ -229,10 +237,7 @@ def test_limits_change_live_and_the_effort_scale_does_not(bench):
     arm = bench()
     arm.feed_until("passing")
     assert arm.peer.set_parameters("effort_gate", limits__joint2__effort=20.0).successful
-    arm.peer.efforts()
-    arm.feed_until("passing")
-    arm.feed(HELD, 0.2)
-    assert abs(arm.peer.efforts()[-1][1]) == pytest.approx(min(20.0, abs(HELD[1])))
+    arm.feed_until_sent(np.clip(HELD[1:2], -20.0, 20.0), slice(1, 2))
     refused = arm.peer.set_parameters("effort_gate", effort_scale__joint2=3.0)
     assert not refused.successful
 
