@@ -90,15 +90,14 @@ class Bench:
             self.feed(effort, 0.02)
         assert self.peer.mode("effort_gate") == mode, self.gate.output()
 
-    def feed_until_sent(self, expected: np.ndarray, joints: slice = slice(None)) -> list[np.ndarray]:
-        """Feed `HELD` until the gate sends `expected` to these joints; all that it has sent."""
+    def feed_until_sent(self, expected: np.ndarray, joints: slice = slice(None)) -> None:
+        """Feed `HELD` until the gate sends `expected` to these joints."""
         sent: list[np.ndarray] = []
         until = time.monotonic() + 20.0
         while not (sent and np.allclose(sent[-1][joints], expected, rtol=0.0, atol=1e-12)) and time.monotonic() < until:
             self.feed(HELD, 0.02)
             sent += self.peer.efforts()
         np.testing.assert_allclose(sent[-1][joints], expected, atol=1e-12)
-        return sent
 
     def said(self, level: bytes, words: str) -> bool:
         self.reports.drain()
@@ -160,7 +159,7 @@ def test_the_gate_takes_over_from_a_silent_controller_and_hands_back_on_request(
     assert arm.peer.efforts() == [], "silent before the first effort"
     ready = len(arm.gate.output())
     arm.feed_until("passing")
-    passed = arm.feed_until_sent(HELD)
+    arm.feed_until_sent(HELD)
     assert_taken_over(arm)
     assert arm.peer.call(Trigger, "effort_gate/recover", Trigger.Request()).success
     arm.await_mode("waiting")
