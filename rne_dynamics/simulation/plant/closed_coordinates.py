@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ class ActuatedJoints(Coordinates):
         assert plant.loops is not None
         refuse_posture(self._mechanism, plant.loops, t)
 
-    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         tree = self._mechanism.open_tree
-        names = {"tree_names": tree.joint_names}
-        return names | rigid_energies(tree, arrays["tree_q"], arrays["tree_qd"], base)
+        energies = partial(rigid_energies, tree, arrays["tree_q"], arrays["tree_qd"], base)
+        return {"tree_names": tree.joint_names, "energies": energies}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ class Coordinates(ABC):
         """Warn, at the caller's caller, of states outside the range of the theory of bending."""
 
     @abstractmethod
-    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         """What `Log` holds besides the rows that were recorded (`arrays`): energies, names, tips."""
 
 
@@ -123,16 +124,15 @@ class OpenArm(Coordinates):
     def explain_rates(self, t: float, z: Array, zd: Array, effort: Array, plant: PlantArrays, *, first: bool) -> None:
         forward_dynamics(self._robot, z, zd, effort)
 
-    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
-        return rigid_energies(self._robot, arrays["q"], arrays["qd"], base)
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+        return {"energies": partial(rigid_energies, self._robot, arrays["q"], arrays["qd"], base)}
 
 
-def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None) -> dict[str, Array]:
-    """Energies of the rows q (rows, nq), qd (rows, n)."""
+def rigid_energies(tree: RobotModel, q: Array, qd: Array, base: BaseRows | None) -> tuple[Array, Array]:
+    """Kinetic and potential energies of the rows q (rows, nq), qd (rows, n)."""
     if base is None:
-        return {"kinetic": kinetic_energy(tree, q, qd), "potential": potential_energy(tree, q)}
-    kinetic, potential = moving_base_energies(tree, base.position, base.rotation, base.velocity, q, qd)
-    return {"kinetic": kinetic, "potential": potential}
+        return kinetic_energy(tree, q, qd), potential_energy(tree, q)
+    return moving_base_energies(tree, base.position, base.rotation, base.velocity, q, qd)
 
 
 def refuse_deflections(name: str, delta: ArrayLike | None, deltad: ArrayLike | None) -> None:

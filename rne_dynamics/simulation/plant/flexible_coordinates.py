@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -98,22 +99,25 @@ class JointsAndModes(Coordinates):
         q, delta, qd = (np.array([getattr(there, name) for there in states]) for name in ("q", "delta", "qd"))
         reported_findings(self._arm, q, delta, qd, times, stacklevel=4)
 
-    def energies(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
+    def described(self, time: Array, arrays: dict[str, Any], base: BaseRows | None) -> dict[str, Any]:
         """Warns of bending beyond the theory as `reported_findings` does."""
         arm, q, delta, qd, deltad = self._arm, arrays["q"], arrays["delta"], arrays["qd"], arrays["deltad"]
-        if base is None:
-            kinetic = flexible_kinetic_energy(arm, q, delta, qd, deltad)
-            potential = flexible_potential_energy(arm, q, delta)
-        else:
-            moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
-            z, zd = np.hstack([q, delta]), np.hstack([qd, deltad])
-            kinetic, potential = flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)
         return {
-            "kinetic": kinetic,
-            "potential": potential,
+            "energies": partial(_energies, arm, q, delta, qd, deltad, base),
             "mode_names": arm.mode_names,
             "flexible_links": tuple(link.link for link in arm.flexible_links),
             "tip": tip_deflections(arm, delta),
             "findings": reported_findings(arm, q, delta, qd, time, stacklevel=5),
             "elastic": elastic_energy(arm, delta),
         }
+
+
+def _energies(
+    arm: FlexibleArm, q: Array, delta: Array, qd: Array, deltad: Array, base: BaseRows | None
+) -> tuple[Array, Array]:
+    """Kinetic and potential energies of the rows."""
+    if base is None:
+        return flexible_kinetic_energy(arm, q, delta, qd, deltad), flexible_potential_energy(arm, q, delta)
+    moving = np.hstack([base.velocity, np.zeros_like(base.velocity)])  # accelerations do not count
+    z, zd = np.hstack([q, delta]), np.hstack([qd, deltad])
+    return flexible_moving_base_energies(arm, base.position, base.rotation, moving, z, zd)

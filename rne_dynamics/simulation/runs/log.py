@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +35,8 @@ class Log:
         State at that time, before the cycle's effort acts; shapes (rows, nq), (rows, n).
     effort
         Effort that acted from then on, after the limits, N·m or N; shape (rows, n).
-    kinetic, potential
-        Energies, J; shape (rows,). Potential energy is that of gravity and, in flexible links, of their bending. On a
-        moving base both are those of the moving links in the world, without the root link's, which is part of the
-        base.
+    energies
+        Computes `kinetic` and `potential`, at the first access to one of them.
     reference_q, reference_qd, reference_qdd
         Desired motion; shape (rows, n); `None` in free motion.
     terms
@@ -64,8 +63,7 @@ class Log:
     q: Array
     qd: Array
     effort: Array
-    kinetic: Array
-    potential: Array
+    energies: Callable[[], tuple[Array, Array]] = field(repr=False)
     reference_q: Array | None = None
     reference_qd: Array | None = None
     reference_qdd: Array | None = None
@@ -82,6 +80,23 @@ class Log:
     base_position: Array | None = None
     base_rotation: Array | None = None
     findings: tuple[str, ...] = ()
+
+    @cached_property
+    def _energies(self) -> tuple[Array, Array]:
+        return self.energies()
+
+    @property
+    def kinetic(self) -> Array:
+        """Kinetic energy, J; shape (rows,). On a moving base, of the moving links in the world.
+
+        The root link is part of a moving base and not counted, also in `potential`.
+        """
+        return self._energies[0]
+
+    @property
+    def potential(self) -> Array:
+        """Potential energy of gravity and, in flexible links, of their bending, J; shape (rows,)."""
+        return self._energies[1]
 
     @property
     def energy(self) -> Array:
@@ -155,11 +170,8 @@ class Log:
 
     def save_npz(self, path: str | Path) -> None:
         """The arrays under their own names (`numpy.load` reads them); terms as ``torque_<name>``."""
-        arrays = {
-            name: value
-            for name, value in vars(self).items()
-            if not isinstance(value, tuple) and name != "terms" and value is not None
-        }
+        arrays: dict[str, Any] = {name: value for name, value in vars(self).items() if isinstance(value, np.ndarray)}
+        arrays.update(kinetic=self.kinetic, potential=self.potential)
         for name in ("tree_names", "mode_names", "flexible_links"):
             if getattr(self, name):
                 arrays[name] = np.array(getattr(self, name))
@@ -200,12 +212,12 @@ class Recorder:
 
 
 def log_of(plant: ArmPlant, time: Array, arrays: dict[str, Any]) -> Log:
-    """The log of arrays by name, terms as ``torque_<name>``; energies, tips and the base are computed here."""
+    """The log of arrays by name, terms as ``torque_<name>``; tips and the base are computed here."""
     terms = {name.removeprefix("torque_"): arrays.pop(name) for name in list(arrays) if name.startswith("torque_")}
     base = None if plant.base_motion is None else BaseRows.of(plant.base_motion, time)
     if base is not None:
         arrays |= {"base_position": base.position, "base_rotation": base.rotation}
-    arrays |= plant.coordinates.energies(time, arrays, base)
+    arrays |= plant.coordinates.described(time, arrays, base)
     return Log(joint_names=plant.robot.joint_names, time=time, terms=terms, **arrays)
 
 
