@@ -38,6 +38,9 @@ from rne_dynamics.model.mechanism import RigidRobot
 STILL = 0.05
 #: Starts after which the check gives up.
 MOST_STARTS = 10
+#: Time after `duration` for which a loaded arm whose drives report exactly 0 is given to begin to act, s: brakes open,
+#: or an effort gate begins to pass commands.
+FIRST_EFFORT = 3.0
 #: States without which a mean is not believed, and the share of them that must hold an effort.
 LEAST_STATES, LEAST_SHARE = 5, 0.5
 #: Share of what is allowed that counts as noise when causes are compared.
@@ -97,6 +100,9 @@ class LoadVerdict:
 class LoadCheck:
     """Holds still for `duration` and judges the mean effort.
 
+    The mean begins with the first effort that is not exactly 0. Where gravity loads the arm and all reported efforts
+    are 0, that effort is awaited for `FIRST_EFFORT` seconds more.
+
     Parameters
     ----------
     robot
@@ -145,6 +151,7 @@ class LoadCheck:
         self._record, self._blocks = np.zeros((_ROWS, robot.n)), np.zeros((2, BLOCKS, robot.n))
         self._states, self._starts, self._began, self._last = 0, 0, 0, 0
         self._moved, self._way = -1, 0.0
+        self._acting = False
         self.finished = False
 
     def warm_up(self) -> None:
@@ -182,15 +189,32 @@ class LoadCheck:
             self.finished = self._starts > MOST_STARTS
             return
         self._states += 1
-        if stamp - self._began >= self._duration and self._states >= LEAST_STATES:
-            self.finished = True
+        if not self._acting and self._record[_NOT_ZERO].any():
+            self._acting = True
+            if self._states > 1:  # zeros of drives that did not act yet are no efforts of theirs
+                self._begin(stamp, q)
+                return
+        over = stamp - self._began - self._duration
+        if over >= 0 and self._states >= LEAST_STATES:
+            self.finished = over >= FIRST_EFFORT * 1e9 or not self._effort_expected(q)
+
+    def _effort_expected(self, q: Array) -> bool:
+        """Whether only zeros were reported although holding the arm at q takes efforts that the check would see."""
+        if self._acting or not self._record[_COUNT].any():
+            return False
+        gravity = gravity_load(self._robot, q, self._posture).torque
+        return bool((np.abs(gravity) > self._tolerance + self._friction).any())
 
     def _restart(self, stamp: int, q: Array) -> None:
+        """Begin anew at q, because the arm moved."""
+        self._begin(stamp, q)
+        self._starts += 1
+
+    def _begin(self, stamp: int, q: Array) -> None:
         """Begin at q; the effort there does not count, it may still belong to a movement."""
         self._record[:] = self._blocks[:] = 0.0
         self._record[_START] = q
         self._states, self._began = 0, stamp
-        self._starts += 1
 
     def verdict(self) -> LoadVerdict:
         """What was found; call it once `finished`.

@@ -12,7 +12,7 @@ from support.wheel import wheel_urdf
 import rne_dynamics as rne
 from rne_dynamics.control.rigid_terms import holding_terms
 from rne_dynamics.control.startup.gravity_load import effort_units, end_bodies, gravity_load, outermost_link
-from rne_dynamics.control.startup.load_check import LEAST_STATES, MOST_STARTS, LoadCheck
+from rne_dynamics.control.startup.load_check import FIRST_EFFORT, LEAST_STATES, MOST_STARTS, LoadCheck
 from rne_dynamics.dynamics.kinematics.random_configuration import random_configuration
 from rne_dynamics.dynamics.newton_euler.gravity import gravity_torque
 from rne_dynamics.errors import ControlError
@@ -408,6 +408,33 @@ def test_efforts_that_are_not_reported_are_not_judged():
     assert found.unreported == ("joint1",)
     half[1] += 5.0
     assert not held(LoadCheck(robot, 0.1), q, half).agrees
+
+
+STRETCHED = np.array([0.3, -0.7, 0.9, 0.4, 0.8, 0.2])
+
+
+@pytest.mark.parametrize("begin", [1, 5, 10, 25, 39])
+def test_drives_that_begin_to_act_late_are_not_accused(begin):
+    """Behind an effort gate, and while brakes open, a driver reports zeros first."""
+    case = arm("ur5_robot.urdf")
+    gravity, check = gravity_torque(case.robot, STRETCHED), LoadCheck(case.robot, case.tolerance)
+    for k in range(begin + 12):
+        if not check.finished:
+            check.add(k * 100 * MS, STRETCHED, np.zeros(6), gravity if k >= begin else np.zeros(6))
+    found = check.verdict()
+    assert found.agrees, found.text
+    assert found.checked
+
+
+@pytest.mark.parametrize(("heavier", "seconds"), [(1.0, 1.0 + FIRST_EFFORT), (1e3, 1.0)])
+def test_first_effort_is_awaited_for_a_limited_time_and_only_against_gravity(heavier, seconds):
+    case = arm("ur5_robot.urdf")
+    check, last = LoadCheck(case.robot, heavier * case.tolerance), 0
+    while not check.finished:
+        check.add(last * 100 * MS, STRETCHED, np.zeros(6), np.zeros(6))
+        last += 1
+    assert (last - 1) * 0.1 == pytest.approx(seconds)
+    assert "not checked" in check.verdict().text
 
 
 def test_gaps_in_the_efforts_do_not_pull_the_mean():
