@@ -16,6 +16,7 @@ import importlib
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -102,8 +103,9 @@ def check_rne(words: list[str]) -> None:
 
 def furnish(folder: Path) -> None:
     """Make a folder whose relative paths are the checkout's, so that output lands elsewhere."""
-    for name in ("urdf", "examples", "benchmarks", "config", "docs", "test"):
+    for name in ("urdf", "examples", "benchmarks", "config", "test"):
         (folder / name).symlink_to(ROOT / name)
+    shutil.copytree(ROOT / "docs", folder / "docs")  # pictures of the pages are written there
 
 
 def run(command: list[str], tmp_path: Path) -> None:
