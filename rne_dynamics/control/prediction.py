@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rne_dynamics.compiling.jit import kernel
 from rne_dynamics.control import computed_torque
+from rne_dynamics.control.command_delay import LONGEST_DELAY, check_delay
 from rne_dynamics.control.computed_torque import ComputedTorque
 from rne_dynamics.dynamics.compiled import OK, pack
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
@@ -20,8 +21,6 @@ from rne_dynamics.model.packed_arm import parameters_of
 from rne_dynamics.model.robot import RobotModel
 from rne_dynamics.spatial.columns import columns
 
-#: Longest delay, s. Over a longer one the model's errors grow beyond what a prediction is good for.
-LONGEST_DELAY = 0.05
 #: Efforts that are remembered: those of 50 ms at 2.5 kHz.
 REMEMBERED = 128
 #: Most steps over the delay; efforts that act for a shorter time are averaged.
@@ -148,16 +147,6 @@ def _joint_rows(robot: RobotModel, table: Array, *, friction: bool) -> Array:
         joints[row] = scale * table[column]
     joints[_STEEPNESS] = table[computed_torque.STEEPNESS]
     return joints
-
-def check_delay(law: ComputedTorque | None, delay: float) -> None:
-    """`ControlError` where `delay`, s, cannot be compensated with a law; 0 always can."""
-    if not 0.0 <= delay <= LONGEST_DELAY:
-        raise ControlError(f"command_delay is {delay} s; it must lie between 0 and {LONGEST_DELAY:g}")
-    if delay > 0.0 and law is not None and law.robot.loops:
-        raise ControlError(
-            f"command_delay is {delay:g} s, but robot {law.robot.name!r} has closed loops: delays are "
-            "compensated for open arms only. Set it to 0"
-        )
 
 
 @kernel

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from numpy.typing import ArrayLike
 
 from rne_dynamics.dynamics.articulated.nasser import WORK_COLUMNS, nasser_kernel
-from rne_dynamics.dynamics.block_operators.operator_form import operator_forward
 from rne_dynamics.dynamics.composite.walker_orin import WALKER_ORIN, WALKER_ORIN_COLUMNS
 from rne_dynamics.dynamics.declared.arguments import Wrenches
 from rne_dynamics.dynamics.declared.arm import body_rows
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.dynamics.declared.forms import N
 from rne_dynamics.dynamics.declared.quantity import Engine, Quantity
-from rne_dynamics.dynamics.free_bodies.newton_euler_dae import newton_euler_dae_forward
-from rne_dynamics.dynamics.lagrange.engines import lagrange_forward
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.robot import RobotModel
@@ -25,6 +23,16 @@ from rne_dynamics.model.robot import RobotModel
 Method = Literal[
     "nasser", "walker_orin", "walker_orin_columns", "newton_euler_dae", "newton_euler_operator", "lagrange"
 ]
+
+
+def _when_called(module: str, name: str) -> Engine:
+    """An engine of another formulation, whose module nodes need not import at their start."""
+
+    def engine(*arguments: Any) -> Array:
+        answer: Array = getattr(import_module(f"rne_dynamics.dynamics.{module}"), name)(*arguments)
+        return answer
+
+    return engine
 
 
 FORWARD_DYNAMICS = Quantity(
@@ -36,9 +44,9 @@ FORWARD_ENGINES: Mapping[Method, Engine] = MappingProxyType(
         "nasser": FORWARD_DYNAMICS.compute,
         "walker_orin": WALKER_ORIN.compute,
         "walker_orin_columns": WALKER_ORIN_COLUMNS.compute,
-        "newton_euler_dae": newton_euler_dae_forward,
-        "newton_euler_operator": operator_forward,
-        "lagrange": lagrange_forward,
+        "newton_euler_dae": _when_called("free_bodies.newton_euler_dae", "newton_euler_dae_forward"),
+        "newton_euler_operator": _when_called("block_operators.operator_form", "operator_forward"),
+        "lagrange": _when_called("lagrange.engines", "lagrange_forward"),
     }
 )
 

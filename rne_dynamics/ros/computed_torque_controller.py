@@ -22,7 +22,6 @@ from rne_dynamics.control.motion.loop_path import leading_path
 from rne_dynamics.control.motion.points import nanoseconds
 from rne_dynamics.control.motion.tolerances import Tolerances
 from rne_dynamics.control.reference import Reference
-from rne_dynamics.control.streaming.setpoints import warm_up as warm_up_setpoints
 from rne_dynamics.control.supervision.motion_queue import Ending, OnEnd
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.dispatch import mechanism_of
@@ -170,7 +169,7 @@ class ComputedTorqueController(EffortNode):
         self._followed.pop(following)(ending, text)
 
     def warm_up(self, robot: RigidRobot) -> None:
-        """Check one trajectory, which compiles the kernels of the check, and what the loop's process needs last."""
+        """Check one trajectory, which compiles the kernels of the check."""
         zero, values = np.zeros(robot.n), self.parameters.values
         rules = Rules(motion_limits(robot, values), number(values, "constraints.blend_time"), self._demand())
         limits = rules.limits
@@ -181,7 +180,6 @@ class ComputedTorqueController(EffortNode):
                 JointTrajectory(joint_names=list(robot.joint_names), points=[point]),
                 CurrentMotion(0, lambda at: rest), rules,
             )
-        warm_up_setpoints(robot.n)  # the loop's process would compile it after all else: it finds it on disk
 
     def _demand(self) -> EffortDemand | None:
         settings = self.in_force

@@ -21,6 +21,7 @@ from rne_dynamics.control.supervision.motion_queue import Ending
 from rne_dynamics.control.supervision.settings import Settings
 from rne_dynamics.control.supervision.states import INACTIVE, SILENT, STOPPING, Mode
 from rne_dynamics.control.supervision.supervisor import Supervisor
+from rne_dynamics.control.supervision.warm_up import warm_up_general
 from rne_dynamics.errors import ControlError, RneDynamicsError
 from rne_dynamics.ros.controller_report import ControllerReport, setpoint_values
 from rne_dynamics.ros.diagnostics import WARN
@@ -73,6 +74,11 @@ class ControlLoop:
         return self.active_cycle.clock
 
     # -- commands: its life -------------------------------------------------------------------------------------------
+
+    def warm_up(self) -> None:
+        """Compile or load what is the same for every robot, while the controller's own node is made."""
+        with watch_compiling(self._compiling):
+            warm_up_general()
 
     def prepare(self, settings: Settings) -> None:
         """Compile or load what `build` will need, while the controller's own node does so too."""

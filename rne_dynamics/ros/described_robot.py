@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from rne_dynamics.description.urdf import load_urdf
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ParameterError, unknown_name
 from rne_dynamics.model.assembly import assemble
-from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import JointKind, KinematicTree
+
+if TYPE_CHECKING:  # beams and mode shapes take long to import
+    from rne_dynamics.model.flexible.arm import AnyRobot
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,7 @@ from rne_dynamics.ros.common_parameters import payload
 from rne_dynamics.ros.controller_parameters import refuse_prediction
 from rne_dynamics.ros.described_robot import endless
 from rne_dynamics.ros.diagnostics import ERROR, OK, WARN, Diagnostics
+from rne_dynamics.ros.first_use import prepare_logging
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.loop_clock import USE_SIM_TIME, end_time_source
 from rne_dynamics.ros.loop_interface import Loop
@@ -96,6 +97,7 @@ class EffortNode(ArmNode):
         setup = loop_setup(self, robot, settings, self._simulated)
         self.control.send("prepare", settings)
         self.warm_up(robot)  # in this process, meanwhile
+        prepare_logging()
         self.control.call("build", setup, seconds=math.inf)
         self.mode, self._locked = Mode.INACTIVE, False
         self._newest: Throttle[Settings] = Throttle(lambda newest: self.control.send("adopt", newest), SETTINGS_PERIOD)

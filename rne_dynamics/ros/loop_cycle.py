@@ -192,6 +192,7 @@ class LoopCycle:
         supervisor = self.supervisor
         self.publish(effort)
         self.statistics.replied(time.monotonic(), arrived)
+        supervisor.settle()
         self.terms.publish(supervisor.stamp, effort.terms, effort.command)
         self._tracking.publish(
             supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed

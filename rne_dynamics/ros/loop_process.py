@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rne_dynamics.errors import ControlError, RneDynamicsError
+from rne_dynamics.ros.first_use import import_shared
 from rne_dynamics.ros.link import Link, LinkClosedError
 from rne_dynamics.ros.loop_messages import Answer, Command
 from rne_dynamics.ros.loop_server import IDLE, serve
@@ -177,8 +178,8 @@ def control_process(argv: Sequence[str] | None = None) -> Iterator[LoopProcess]:
         As for `process.run`.
     """
     ours, theirs = Link.pair(PATIENCE)
-    gc.collect()
-    gc.freeze()  # collections do not write to the memory that both share
+    import_shared()
+    gc.freeze()  # collections do not write to the memory that both share; imports leave little garbage
     number = os.fork()
     if number == 0:
         _child(ours, theirs, None if argv is None else [sys.argv[0], *argv])

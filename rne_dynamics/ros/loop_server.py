@@ -58,6 +58,7 @@ def serve(link: Link, arguments: Sequence[str] | None) -> int:
     poll_at = 0.0
     try:
         rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        loop.warm_up()
         while alone_since is None or not loop.over:
             if loop.cycle is None:
                 link.wait(IDLE)

@@ -15,6 +15,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from rne_dynamics.compiling.jit import UNCOMPILED
 from rne_dynamics.errors import RneDynamicsError
+from rne_dynamics.ros.first_use import import_type_support
 from rne_dynamics.ros.node_executor import NodeExecutor
 from rne_dynamics.ros.parameter_files import lost_settings
 from rne_dynamics.ros.parent import end_with_parent
@@ -50,6 +51,7 @@ def run(make: Callable[[], ArmNode], argv: Sequence[str] | None = None) -> int:
         code = 1
         try:
             end_with_parent()
+            import_type_support()
             arguments = None if argv is None else [sys.argv[0], *argv]
             rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
             executor = NodeExecutor()

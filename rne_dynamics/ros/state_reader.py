@@ -14,11 +14,13 @@ from rne_dynamics.control.locked_joints import Measured
 from rne_dynamics.errors import StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.cdr import LEAD, JointStateLayout, joint_state_layout, stamp_in
-from rne_dynamics.ros.joint_map import OTHER, JointMap, Reading, gather
+from rne_dynamics.ros.joint_map import OTHER, WHOLE, JointMap, Reading, gather
 from rne_dynamics.ros.messages import stamp_of
 
 #: Number of message layouts that are kept: an arm, its gripper and others may share the topic.
 _LAYOUTS = 8
+# reading a member off its class is slow in Python 3.11
+WHOLE_STATE = Reading.WHOLE
 
 
 class _Known(NamedTuple):
@@ -31,6 +33,7 @@ class _Known(NamedTuple):
     values: Array  # the same memory
     octets: memoryview  # the same, without the bytes before the message
     others: dict[str, int]  # indices of the positions of other joints among the values
+    named: bool  # whether it has controlled joints
 
 
 class StateReader:
@@ -68,8 +71,10 @@ class StateReader:
             if known.size == size:
                 known.octets[:] = data
                 code = gather(known.words, known.values, known.pattern, known.places, q, qd, effort)
+                if code == WHOLE and known.named:
+                    return WHOLE_STATE
                 if code != OTHER:
-                    return self._map.verdict(code, q, qd) if known.places.shape[1] else _no_joint(q, qd, effort)
+                    return self._map.verdict(code, q, qd) if known.named else _no_joint(q, qd, effort)
         return self._read_anew(data, q, qd, effort)
 
     def others(self) -> dict[str, Measured]:
@@ -117,7 +122,7 @@ class StateReader:
         others = {
             name: starts[0] + named.index(name) for name in self._others if name in named and starts[0] is not None
         }
-        return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets, others)
+        return _Known(layout.size, pattern, places, memory.view(np.int64), memory, octets, others, places.shape[1] > 0)
 
 
 def agrees(layout: JointStateLayout, data: bytes, message: JointState) -> bool:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from rne_dynamics.control.command_delay import LONGEST_DELAY
 from rne_dynamics.control.gains import Gains
 from rne_dynamics.control.motion.limits import MotionLimits
 from rne_dynamics.control.motion.tolerances import Tolerances
-from rne_dynamics.control.prediction import LONGEST_DELAY
 from rne_dynamics.control.streaming.limits import (
     ACCELERATION_TIME,
     EFFORT_SHARE,

@@ -42,6 +42,7 @@ jitter.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,27 +51,13 @@ from numpy.typing import NDArray
 from rne_dynamics.control.checks import frozen_vector
 from rne_dynamics.control.guards import state_memory as memory
 from rne_dynamics.control.guards.state_checks import check_state
+from rne_dynamics.control.guards.state_refusals import refusal
 from rne_dynamics.control.guards.state_time import SLOW_WINDOWS
 from rne_dynamics.errors import ControlError, StateError, StateProblem
 from rne_dynamics.model.inertia import Array
 
 #: Stamps from here on are none, ns: int64 must hold their differences.
 _LAST = 2**62
-
-_PROBLEMS = {
-    memory.NOT_FINITE: StateProblem.NOT_FINITE,
-    memory.OUT_OF_RANGE: StateProblem.OUT_OF_RANGE,
-    memory.NO_STAMP: StateProblem.NO_STAMP,
-    memory.DUPLICATE: StateProblem.DUPLICATE_STAMP,
-    memory.OUT_OF_ORDER: StateProblem.OUT_OF_ORDER,
-    memory.DELAYED: StateProblem.DELAYED,
-    memory.JUMP: StateProblem.POSITION_JUMP,
-    memory.FAST: StateProblem.TOO_FAST,
-    memory.SENDERS: StateProblem.TWO_SENDERS,
-    memory.STRAY: StateProblem.OUT_OF_ORDER,
-    memory.RUSH: StateProblem.CLOCK_TOO_FAST,
-    memory.FROZEN: StateProblem.FROZEN,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,6 +135,7 @@ class StateFilter:
             self._table[row] for row in (memory.EXPECTED, memory.FEEDBACK, memory.OWN)
         )
         self.limits = limits
+        self._noted: tuple[float, Array, Array, Callable[[Array], Array]] | None = None
         self.change(limits)
         self.accept(1, 0.0, np.zeros(len(limits.joints)), np.zeros(len(limits.joints)))  # compiles before it matters
         self._clock[memory.OTHER_AT] = self._clock[memory.STRAY_AT] = -np.inf
@@ -193,6 +181,7 @@ class StateFilter:
         What is known of a second sender, of the time base and of wrong velocities stays: the next state may still be
         refused for these.
         """
+        self._noted = None
         self._whole[memory.KNOWN], self._whole[memory.EXCESSES] = 0, 0
         self._whole[memory.SEQUENCE] = self._whole[memory.OTHER] = -1
         self._whole[memory.TURN] = self._whole[memory.RUN] = 0
@@ -210,8 +199,10 @@ class StateFilter:
         self._whole[memory.CLOCKED] = self._whole[memory.RUSHES] = 0
         self._table[memory.DISTRUSTED] = self._table[memory.DEAD] = 0.0
 
-    def expect(self, now: float, speed: Array, feedback: Array, own: Array) -> None:
+    def expect(self, now: float, speed: Array, feedback: Array, own: Callable[[Array], Array]) -> None:
         """Note what the law expects, for readings that stand still; it counts for 50 ms.
+
+        The arrays are kept until `settle`, or until the next state if nobody calls that.
 
         Parameters
         ----------
@@ -219,10 +210,20 @@ class StateFilter:
             Time on the clock of arrivals, s.
         speed
             Velocity of the reference, rad/s or m/s; shape (n,).
-        feedback, own
-            Effort of the feedback, and the part of it that moves the joint itself, N·m or N; shape (n,).
+        feedback
+            Effort of the feedback, N·m or N; shape (n,).
+        own
+            Gives the part of such an effort that moves the joint itself, shape (n,).
         """
-        self._expected[:], self._feedback[:], self._own[:] = speed, feedback, own
+        self._noted = now, speed, feedback, own
+
+    def settle(self) -> None:
+        """Take over what `expect` has noted: a microsecond that need not pass before the effort is sent."""
+        if self._noted is None:
+            return
+        now, speed, feedback, own = self._noted
+        self._noted = None
+        self._expected[:], self._feedback[:], self._own[:] = speed, feedback, own(feedback)
         self._clock[memory.EXPECTED_AT] = now
 
     def change(self, limits: StateLimits) -> None:
@@ -285,6 +286,7 @@ class StateFilter:
             raise StateError(
                 f"joint state: its stamp is {stamp} ns; it must not be negative or beyond 2^62", StateProblem.NO_STAMP
             )
+        self.settle()
         number = sequence if sequence is not None and sequence < _LAST else -1
         code = check_state(
             self._whole, self._clock, self._table, q, qd, stamp, arrival, number, velocity_missing
@@ -296,45 +298,4 @@ class StateFilter:
     def _refusal(self, code: int, stamp: int, q: Array, qd: Array) -> ControlError:
         if code == memory.WRONG_SHAPE:
             return ControlError(f"q has shape {q.shape}, qd {qd.shape}; there are {len(self.limits.joints)} joints")
-        return StateError(f"joint state: {self._reason(code)}", _PROBLEMS[code])
-
-    def _reason(self, code: int) -> str:
-        found, allowed, step = (float(self._clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
-        joint = int(self._whole[memory.JOINT])
-        name = f"joint {self.limits.joints[joint]!r}" if joint >= 0 else "its arrival"
-        if code == memory.NOT_FINITE:
-            return f"a value of {name} is {found}; it must be finite"
-        if code == memory.OUT_OF_RANGE:
-            return f"a value of {name} is {found:g}, beyond +-{allowed:g}; is its unit rad or m?"
-        if code == memory.NO_STAMP:
-            return "its stamp is zero, those before were not; stamp every state or none"
-        if code == memory.DUPLICATE:
-            return "it has the stamp of the one before; every state needs a time of its own"
-        if code == memory.OUT_OF_ORDER:
-            return f"its stamp is {-step:.6f} s before that of the one before"
-        if code == memory.DELAYED:
-            return (
-                f"it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of "
-                "state_timeout and the delay that the gains tolerate). For a slowing simulation set use_sim_time"
-            )
-        if code == memory.STRAY:
-            return "its publication number does not follow that of the one before: delivered late, or a new publisher"
-        if code == memory.RUSH:
-            return (
-                "stamps run ahead of real time by more than 5 %, so motions would be faster than was checked; for a "
-                "fast simulation set use_sim_time"
-            )
-        if code == memory.FROZEN:
-            return (
-                f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its "
-                f"reference moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
-            )
-        if code == memory.JUMP:
-            return (
-                f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
-                f"at its velocity limit {self.limits.velocity[joint]:g}. Is there a second sender, has an encoder "
-                "slipped, is the limit too low?"
-            )
-        if code == memory.FAST:
-            return f"velocity of {name} is {found:.4g}, far beyond its limit {self.limits.velocity[joint]:g}"
-        return "two publishers send these joints; stop one of them"
+        return refusal(code, self._clock, int(self._whole[memory.JOINT]), self.limits.joints, self.limits.velocity)

@@ -181,8 +181,11 @@ class QuickAnswer:
         together = self._kernel(self._arm, law, q, qd, place, speed, limiter.memory, dt, answer, flags)
         inertia, coriolis, gravity, friction, correction, command = answer
         terms = TorqueTerms(inertia, coriolis, gravity, friction, correction)
-        changed = together if together < 0 else together & ~RUNAWAY
-        limited = limiter.judge(changed, dt, command, flags.copy() if changed > 0 else flags)
+        changed = together & ~RUNAWAY
+        if together < 0:
+            limiter.judge(together, dt, command, flags)  # raises
+        # the memory of flags that are all zero is used again: it is never read
+        limited = Limited(command, flags.copy() if changed else flags, changed != 0)
         return Answer(terms, limited, together >= RUNAWAY)
 
 

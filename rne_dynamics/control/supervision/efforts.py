@@ -34,7 +34,8 @@ class Efforts(Transitions):
 
     def effort(self, stamp: int, now: float) -> Effort | None:
         """The answer to the last state, for the time `stamp`; None where there is nothing to send."""
-        self._watch_base(now)
+        if self._base is not None:
+            self._watch_base(now)
         if self._dead_reckoning or not (self.mode in DRIVING or self.mode is STOPPING):
             return None
         if self._unseen(now):
@@ -48,6 +49,10 @@ class Efforts(Transitions):
         except RneDynamicsError as error:
             self._fail(now, str(error))
             return self.tick(now)
+
+    def settle(self) -> None:
+        """What an effort leaves to do for the check of the next state: to be called when it has been sent."""
+        self._filter.settle()
 
     def tick(self, now: float) -> Effort | None:
         """To be called every few milliseconds: looks for a broken stream; the effort of a stop without states."""
@@ -67,7 +72,7 @@ class Efforts(Transitions):
             return self._limited(torques.supporting(q, qd), now)
         if self.mode is FLOATING:
             return self._limited(torques.floating(q, qd), now)
-        if self._at_rest(now):
+        if self.mode is STOPPING and self._at_rest(now):
             support = self._support(now)
             return self._limited(torques.damped(q, qd, support), now, support)
         reference = self.queue.advance(stamp, self.speed)
@@ -80,7 +85,7 @@ class Efforts(Transitions):
         feedback = self._grown(stamp)
         if torques.quick is None:
             terms = torques.tracking(q, qd, reference, feedback)
-            self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
+            self._filter.expect(now, reference.qd, terms.feedback, torques.own)
             return self._limited(terms, now)
         expected = None
         if torques.predictor is not None:
@@ -89,7 +94,7 @@ class Efforts(Transitions):
         terms, limited, runaway = self._output.track(
             torques, torques.quick, q, qd, reference, feedback, now, counters, expected
         )
-        self._filter.expect(now, reference.qd, terms.feedback, torques.own(terms.feedback))
+        self._filter.expect(now, reference.qd, terms.feedback, torques.own)
         return self._answered(terms, limited, runaway, now)
 
     def _limited(self, terms: TorqueTerms, now: float, fade: float = 1.0) -> Effort:
@@ -106,7 +111,7 @@ class Efforts(Transitions):
         if runaway and self._drives:
             self._stop_runaway(now, limited.command)
         self._command = limited.command
-        return Effort(limited.command, terms, self._through(now, limited))
+        return Effort(limited.command, terms, self.mode is STOPPING and self._through(now, limited))
 
     def _note_motion(self, now: float, ended: Ending | None) -> None:
         """The mode that belongs to the state of the queue."""
@@ -134,6 +139,9 @@ class Efforts(Transitions):
 
     def _grown(self, stamp: int) -> float:
         """Fraction of the feedback at `stamp`: it grows after every start and never falls but for a start."""
+        if self._feedback >= 1.0:
+            self._ramped = stamp
+            return 1.0
         ramp = self.settings.feedback_ramp
         step = min(max(stamp - self._ramped, 0) / NANOSECONDS, LONGEST_STEP)
         self._feedback = min(self._feedback + step / ramp, 1.0) if ramp > 0.0 else 1.0

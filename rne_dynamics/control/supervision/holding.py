@@ -16,6 +16,8 @@ class HoldingBound:
 
     def __init__(self) -> None:
         self._yielding = False
+        self._bound: Array | None = None
+        self._near = 0.0  # square of a distance at which no joint is beyond its bound
 
     def moved(self, held: Array, q: Array, settings: Settings) -> tuple[Array, str] | None:
         """The new held position, and the cause when it begins to move; None where `held` stays.
@@ -30,7 +32,12 @@ class HoldingBound:
         bound = settings.holding_error
         if bound is None:
             return None
+        if bound is not self._bound:
+            self._bound, self._near = bound, 0.99 * float(bound.min(initial=np.inf)) ** 2
         error = held - q
+        if error.dot(error) <= self._near:  # no joint is further away than all together; NaN goes on
+            self._yielding = False
+            return None
         off = np.abs(error) > bound
         if not np.count_nonzero(off):  # a third of the time of `any`
             self._yielding = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from rne_dynamics.control.gravity_compensation import GravityCompensation
 from rne_dynamics.control.guards.effort_limiter import EffortLimiter, Limited
 from rne_dynamics.control.guards.felt_inertia import joint_inertia
 from rne_dynamics.control.integral import integrate_error
-from rne_dynamics.control.prediction import Predictor
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.control.supervision.answer import Answer, QuickAnswer, quick_answer
 from rne_dynamics.control.supervision.settings import Settings
@@ -23,6 +23,9 @@ from rne_dynamics.dispatch import bias_torque, follower, gravity_torque, inverse
 from rne_dynamics.dynamics.declared.base_motion import BaseMotion
 from rne_dynamics.errors import AssemblyError, SingularPostureError
 from rne_dynamics.model.inertia import Array
+
+if TYPE_CHECKING:
+    from rne_dynamics.control.prediction import Predictor
 
 #: Longest step of the integral of the error, s: a gap in the states is no reason to integrate over it.
 LONGEST_STEP = 0.1
@@ -64,6 +67,8 @@ class Torques:
         law, delay = settings.tracking, settings.command_delay
         before, self.predictor = self.predictor, None
         if law is not None and delay > 0.0:
+            from rne_dynamics.control.prediction import Predictor  # with forward dynamics, which few arms need
+
             self.predictor = Predictor(law, delay, settings.compensated, before)
 
     def move_base(self, motion: BaseMotion | None) -> None:

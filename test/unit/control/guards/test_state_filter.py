@@ -612,3 +612,36 @@ def test_limits_that_make_no_sense_are_refused(given, said):
 def test_the_error_can_be_pickled():
     error = pickle.loads(pickle.dumps(StateError("joint state: bad", StateProblem.DELAYED)))
     assert (str(error), error.problem) == ("joint state: bad", StateProblem.DELAYED)
+
+
+def same_memory(one, other):
+    return all(
+        np.array_equal(getattr(one.filter, name), getattr(other.filter, name), equal_nan=True)
+        for name in ("_whole", "_clock", "_table")
+    )
+
+
+def test_what_the_law_expects_counts_for_the_next_state_settled_or_not():
+    one, other, neither = Stream(), Stream(), Stream()
+    for k in range(1, 20):
+        for stream in (one, other, neither):
+            stream.state(1e-3 * k, (0.0, 0.5e-3 * k), (0.0, 0.5))
+            if stream is not neither:
+                feedback = np.array([0.01 * k, 0.0])
+                stream.filter.expect(1e-3 * k, np.array([0.5, 0.5]), feedback, lambda effort: 2 * effort)
+        one.filter.settle()
+    for stream in (one, other, neither):
+        stream.state(0.02, (0.0, 0.01), (0.0, 0.5))
+    assert same_memory(one, other)
+    assert not same_memory(one, neither)
+
+
+def test_what_the_law_expected_before_a_reset_does_not_count_after_it():
+    one, other = Stream(), Stream()
+    for stream in (one, other):
+        stream.state(0.001)
+    other.filter.expect(0.001, np.ones(2), np.ones(2), lambda effort: effort)
+    for stream in (one, other):
+        stream.filter.reset()
+        stream.state(0.002)
+    assert same_memory(one, other)

@@ -1,0 +1,178 @@
+"""Time of one control cycle without DDS: from the bytes of a joint state to the bytes of the effort.
+
+    python benchmarks/control_cycle.py
+    python benchmarks/control_cycle.py --robot puma560 --json
+
+The controller is the real one, in this process; states are passed to its loop as bytes, 1 ms apart by their stamps and
+by the loop's clock, and its effort is taken where it would be published. An arm that is held, and one that follows a
+trajectory. Times are the smallest of all rounds: this process may share its core. In a loop that sleeps between two
+messages everything is colder, see benchmarks/reply_parts.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ["ROS_AUTOMATIC_DISCOVERY_RANGE"] = "OFF"
+
+import numpy as np
+import rclpy
+from rclpy.serialization import serialize_message
+from rclpy.signals import SignalHandlerOptions
+from rich.console import Console
+from rich.table import Table
+from sensor_msgs.msg import JointState
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+
+from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
+from rne_dynamics.ros.local_loop import LocalLoop
+from rne_dynamics.ros.messages import write_stamp
+from rne_dynamics.ros.process import pause_garbage_collection
+from rne_dynamics.ros.trajectory_message import duration_message
+
+PERIOD = 1_000_000
+#: States before the first that counts: start-up check and growth of the feedback.
+WARM_UP = 3000
+#: Length of the trajectory, s.
+LONG = 100
+
+
+class Bench:
+    """The loop of a controller, with a clock that is set and efforts that are kept.
+
+    Parameters
+    ----------
+    robot
+        A robot that ships, or a URDF.
+    """
+
+    def __init__(self, robot: str) -> None:
+        settings = {"robot_description": robot, "startup_check.duration": "0.0"}  # no efforts are reported
+        arguments = ["controller", "--ros-args", "--log-level", "error"]
+        for name, value in settings.items():
+            arguments += ["-p", f"{name}:={value}"]
+        rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+        control = LocalLoop()
+        self.node, self.loop = ComputedTorqueController(control), control.loop
+        if not self.node.start() or self.loop.cycle is None:
+            raise SystemExit("the controller does not start")
+        self.cycle = self.loop.cycle
+        self.now, self.stamp, self.published = time.monotonic(), time.time_ns(), 0
+        self.cycle.clock.now = lambda: self.now  # type: ignore[method-assign]
+        self.cycle.efforts._publisher = self
+        supervisor = self.loop.supervisor
+        self._message = JointState(name=list(supervisor.settings.robot.joint_names))
+        self._q, self._qd = np.array(supervisor.settings.robot.neutral), np.zeros(supervisor.settings.robot.n)
+
+    def publish(self, data: bytes) -> None:
+        """Take an effort."""
+        self.published = time.perf_counter_ns()
+
+    def state(self) -> bytes:
+        """The next state: where the reference is."""
+        self.now += 1e-9 * PERIOD
+        self.stamp += PERIOD
+        if self.loop.supervisor.stamp:
+            reference = self.loop.supervisor.queue.ahead(self.stamp)
+            self._q, self._qd = reference.q, reference.qd
+        write_stamp(self._message.header, self.stamp)
+        self._message.position, self._message.velocity = self._q.tolist(), self._qd.tolist()
+        data: bytes = serialize_message(self._message)
+        return data
+
+    def follow(self) -> None:
+        """Begin a trajectory of `LONG` seconds, in the middle of the joints' ranges."""
+        limits = self.node._limits
+        middle = 0.5 * (np.maximum(limits.lower, -1.0) + np.minimum(limits.upper, 1.0))
+        goal = np.clip(self._q + 0.5, np.minimum(middle, self._q), np.maximum(middle, self._q))
+        point = JointTrajectoryPoint(
+            positions=goal.tolist(), velocities=[0.0] * len(goal), time_from_start=duration_message(LONG)
+        )
+        message = JointTrajectory(joint_names=list(self._message.name), points=[point])
+        self.node.prepare(message)(lambda ending, text: None)
+
+    def run(self, count: int) -> tuple[float, float]:
+        """Smallest time of `count` states until the effort is published, and until the cycle is over, µs."""
+        on_state, clock = self.cycle.on_state, time.perf_counter_ns
+        sent = over = sys.maxsize
+        for _ in range(count):
+            data = self.state()
+            self.published = 0
+            began = clock()
+            on_state(data)
+            ended = clock()
+            if not self.published:
+                raise SystemExit(f"no effort: {self.loop.supervisor.cause or self.loop.supervisor.counters.refusal}")
+            sent, over = min(sent, self.published - began), min(over, ended - began)
+        return 1e-3 * sent, 1e-3 * over
+
+    def parts(self, count: int) -> dict[str, float]:
+        """Smallest time of each part, µs; a clock around each of them adds 0.1 µs."""
+        supervisor, cycle = self.loop.supervisor, self.cycle
+        spent: dict[str, int] = {}
+        watched = (
+            (cycle.reader, "read", "read the bytes"), (supervisor, "observe", "check the state"),
+            (supervisor, "effort", "law and limits"), (cycle.efforts, "publish", "write the message"),
+        )
+
+        def timed(method: Callable[..., Any], label: str) -> Callable[..., Any]:
+            def call(*args: Any, **kwargs: Any) -> Any:
+                began = time.perf_counter_ns()
+                answer = method(*args, **kwargs)
+                spent[label] = min(spent.get(label, sys.maxsize), time.perf_counter_ns() - began)
+                return answer
+
+            return call
+
+        for where, name, label in watched:
+            setattr(where, name, timed(getattr(where, name), label))
+        self.run(count)
+        for where, name, _ in watched:
+            delattr(where, name)
+        return {label: 1e-3 * value for label, value in spent.items()}
+
+
+def measure(robot: str, count: int) -> dict[str, dict[str, float]]:
+    """Times in µs of an arm that is held and of one that moves."""
+    bench = Bench(robot)
+    for _ in range(WARM_UP):
+        bench.cycle.on_state(bench.state())
+    pause_garbage_collection()
+    found = {}
+    for case in ("held", "in motion"):
+        if case == "in motion":
+            bench.follow()
+            bench.run(100)
+        sent, over = bench.run(count)
+        found[case] = {**bench.parts(count), "state to effort": sent, "whole cycle": over}
+    bench.node.destroy_node()
+    rclpy.try_shutdown()
+    return found
+
+
+def main() -> int:
+    """Measure and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
+    parser.add_argument("--count", type=int, default=10_000, help="states of each case (default: 10000)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    args = parser.parse_args()
+    found = measure(args.robot, args.count)
+    if args.json:
+        print(json.dumps(found, indent=2))
+        return 0
+    table = Table("part", *(f"{case} (µs)" for case in found), title=args.robot)
+    for label in found["held"]:
+        table.add_row(label, *(f"{times[label]:.1f}" for times in found.values()))
+    Console().print(table)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

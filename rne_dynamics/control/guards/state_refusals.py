@@ -1,0 +1,82 @@
+"""Why `StateFilter` has refused a joint state: kind and text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rne_dynamics.control.guards import state_memory as memory
+from rne_dynamics.errors import StateError, StateProblem
+from rne_dynamics.model.inertia import Array
+
+_PROBLEMS = {
+    memory.NOT_FINITE: StateProblem.NOT_FINITE,
+    memory.OUT_OF_RANGE: StateProblem.OUT_OF_RANGE,
+    memory.NO_STAMP: StateProblem.NO_STAMP,
+    memory.DUPLICATE: StateProblem.DUPLICATE_STAMP,
+    memory.OUT_OF_ORDER: StateProblem.OUT_OF_ORDER,
+    memory.DELAYED: StateProblem.DELAYED,
+    memory.JUMP: StateProblem.POSITION_JUMP,
+    memory.FAST: StateProblem.TOO_FAST,
+    memory.SENDERS: StateProblem.TWO_SENDERS,
+    memory.STRAY: StateProblem.OUT_OF_ORDER,
+    memory.RUSH: StateProblem.CLOCK_TOO_FAST,
+    memory.FROZEN: StateProblem.FROZEN,
+}
+
+
+def refusal(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> StateError:
+    """The error for an answer of `check_state`.
+
+    Parameters
+    ----------
+    code
+        The answer.
+    clock
+        The filter's memory of numbers, in which the check has left what it found and what is allowed.
+    joint
+        The joint it is about; below 0 for none.
+    joints, velocity
+        Names of all joints and their velocity limits, rad/s or m/s; shape (n,).
+    """
+    return StateError(f"joint state: {_reason(code, clock, joint, joints, velocity)}", _PROBLEMS[code])
+
+
+def _reason(code: int, clock: Array, joint: int, joints: Sequence[str], velocity: Array) -> str:
+    found, allowed, step = (float(clock[k]) for k in (memory.FOUND, memory.ALLOWED, memory.STEP))
+    name = f"joint {joints[joint]!r}" if joint >= 0 else "its arrival"
+    if code == memory.NOT_FINITE:
+        return f"a value of {name} is {found}; it must be finite"
+    if code == memory.OUT_OF_RANGE:
+        return f"a value of {name} is {found:g}, beyond +-{allowed:g}; is its unit rad or m?"
+    if code == memory.NO_STAMP:
+        return "its stamp is zero, those before were not; stamp every state or none"
+    if code == memory.DUPLICATE:
+        return "it has the stamp of the one before; every state needs a time of its own"
+    if code == memory.OUT_OF_ORDER:
+        return f"its stamp is {-step:.6f} s before that of the one before"
+    if code == memory.DELAYED:
+        return (
+            f"it is {found:.3f} s later than others before it; {allowed:.3g} allowed (the smaller one of "
+            "state_timeout and the delay that the gains tolerate). For a slowing simulation set use_sim_time"
+        )
+    if code == memory.STRAY:
+        return "its publication number does not follow that of the one before: delivered late, or a new publisher"
+    if code == memory.RUSH:
+        return (
+            "stamps run ahead of real time by more than 5 %, so motions would be faster than was checked; for a "
+            "fast simulation set use_sim_time"
+        )
+    if code == memory.FROZEN:
+        return (
+            f"position of {name} has stood still for {step:.3f} s after {allowed:.4g} per second, while its "
+            f"reference moved on by {found:.3g}. Is the encoder's reading frozen, or the brake closed?"
+        )
+    if code == memory.JUMP:
+        return (
+            f"{name} is {found:.6g} from its last good place after {step:.6f} s; at most {allowed:.4g} is possible "
+            f"at its velocity limit {velocity[joint]:g}. Is there a second sender, has an encoder "
+            "slipped, is the limit too low?"
+        )
+    if code == memory.FAST:
+        return f"velocity of {name} is {found:.4g}, far beyond its limit {velocity[joint]:g}"
+    return "two publishers send these joints; stop one of them"
