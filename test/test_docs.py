@@ -31,7 +31,7 @@ from rne_dynamics.ros.launch_plan import KINDS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "record")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py

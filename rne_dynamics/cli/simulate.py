@@ -99,7 +99,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                          "with --free, without Coulomb friction and away from the stops")  # fmt: skip
     simulate_many.configure(parser)
     output = parser.add_argument_group("output")
-    output.add_argument("--out", metavar="FILE", action="append", default=[], help=".csv, .npz or .mcap; may be given several times")
+    output.add_argument("--out", metavar="FILE", action="append", default=[],
+                        help=".csv, .npz or .mcap; may be given several times")
     output.add_argument("--record", metavar="FILE", help="an .mcap for Foxglove, PlotJuggler and `rne plot`, as --out")
     output.add_argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib")
     output.add_argument("--json", action="store_true", help="print the figures as JSON")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rne_dynamics.errors import MissingDependencyError, RecordingError
 from rne_dynamics.recording.mcap_file import MESSAGE_ENCODING
-from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, INSTALL, JOINT_STATE, typestore
+from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, INSTALL, JOINT_STATE, deserialised, typestore
 
 if TYPE_CHECKING:
     from rosbags.typesys.store import Typestore
@@ -55,10 +55,12 @@ class Messages:
 
     def decoded(self, topic: str, source: str) -> list[Any]:
         """The messages of a topic; `RecordingError` where one is not what its type says."""
-        kind, types = self.kinds[topic], self.types
+        from rosbags.serde import SerdeError
+
+        kind = self.kinds[topic]
         try:
-            return [types.deserialize_cdr(message.data, kind) for message in self.by_topic[topic]]
-        except Exception as error:  # rosbags raises many kinds for bytes that end early
+            return deserialised(self.types, kind, [message.data for message in self.by_topic[topic]])
+        except (SerdeError, struct.error, ValueError, LookupError, TypeError, AssertionError) as error:
             raise RecordingError(f"{source}: a message on {topic} is no {kind}: {error}") from None
 
 

@@ -9,7 +9,15 @@ import numpy as np
 from rne_dynamics.errors import RecordingError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.recording.mcap_file import McapFile, check_installed
-from rne_dynamics.recording.messages import FLOATS, JOINT_STATE, NANOSECONDS, definition, float_arrays, joint_states, typestore
+from rne_dynamics.recording.messages import (
+    FLOATS,
+    JOINT_STATE,
+    NANOSECONDS,
+    definition,
+    float_arrays,
+    joint_states,
+    typestore,
+)
 from rne_dynamics.simulation.runs.log import Log
 
 STATES, COMMANDS, CONTROLLER = "/joint_states", "/effort_controller/commands", "/computed_torque_controller"

@@ -89,7 +89,7 @@ class McapFile:
 
     def flush(self) -> None:
         """Write what is in memory, so that it can be read even if this process is killed."""
-        self._writer.flush()
+        self._writer.flush()  # type: ignore[no-untyped-call]  # as its library has it
 
     def note(self, name: str, values: Mapping[str, str]) -> None:
         """Add a metadata record."""
@@ -98,7 +98,7 @@ class McapFile:
     def close(self) -> None:
         """Write the index and close the file."""
         try:
-            self._writer.finish()
+            self._writer.finish()  # type: ignore[no-untyped-call]
         finally:
             self._stream.close()
 

@@ -63,7 +63,7 @@ class _Assembly:
         """Numbers of the messages with all joints, and where these are in each."""
         kept, places, known = [], [], dict[tuple[str, ...], list[int]]()
         for k, message in enumerate(decoded):
-            names = tuple(getattr(message, "name", None) or getattr(message, "joint_names", ()))
+            names = tuple(message.name if hasattr(message, "name") else message.joint_names)
             if names not in known:
                 whole = all(joint in names for joint in self._names)
                 known[names] = [names.index(joint) for joint in self._names] if whole else []
@@ -209,7 +209,7 @@ def stamp_of(message: Any) -> int:
 
 
 def lists(values: list[Any], places: list[list[int]]) -> Array | None:
-    """Lists of numbers in the order of the joints, shape (rows, n); NaN for lists that are too short, None if all are."""
+    """Lists in the order of the joints, shape (rows, n); NaN for those that are too short, None if all are."""
     n = len(places[0])
     rows = np.full((len(values), n), np.nan)
     some = False

@@ -92,8 +92,7 @@ def record(node: Node, stop: StopSignal) -> int:
         logger.info(f"{topic}: {stream.report}")
     if recording.full:
         logger.error(
-            f"the recording has ended: it has reached its total_size of {values.number('total_size'):g} MB. The arm goes "
-            "on"
+            f"the recording has ended at its total_size of {values.number('total_size'):g} MB. The arm goes on"
         )
         return 1
     logger.info(f"recorded {1e-6 * recording.size:.1f} MB in {recording.file.path}")

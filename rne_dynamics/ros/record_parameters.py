@@ -13,8 +13,8 @@ TOPICS = (
 SCHEMA: tuple[Parameter, ...] = (
     Parameter("output", "", "An .mcap, or a folder in which one is named by the date; empty for the present folder. A "
               "file that exists is refused.", read_only=True),
-    Parameter("topics", TOPICS, "Names of topics, absolute or in the node's namespace; * stands for one part of a name.",
-              read_only=True),
+    Parameter("topics", TOPICS, "Names of topics, absolute or in the node's namespace; * stands for one part of a "
+              "name.", read_only=True),
     Parameter("file_size", 1000.0, "Size after which another file is begun.", "MB", 1.0, 1e6, read_only=True),
     Parameter("total_size", 20000.0, "Size of all files of this recording after which it ends.", "MB", 1.0, 1e9,
               read_only=True),
