@@ -25,6 +25,7 @@ from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
 from rne_dynamics.recording.log_file import needs_joint_positions, save_mcap
+from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -45,7 +46,6 @@ examples:
   rne simulate puma560 --record run.mcap              for Foxglove, PlotJuggler and `rne plot`
   rne simulate puma560 --base-motion examples/ship_motion.csv --plot ship.png
 """
-MCAP = ".mcap"
 #: How a log is written, by the ending of the file.
 _SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
 

@@ -15,6 +15,7 @@ from rne_dynamics.recording.messages import INSTALL
 #: As rosbag2 writes them; Foxglove and PlotJuggler read these.
 PROFILE, SCHEMA_ENCODING, MESSAGE_ENCODING = "ros2", "ros2msg", "cdr"
 LIBRARY = "rne_dynamics"
+SUFFIX = ".mcap"
 #: Uncompressed size of a chunk, bytes: what a reader decompresses to find one message.
 CHUNK_SIZE = 512 * 1024
 
@@ -161,3 +162,13 @@ def check_installed() -> None:
     """Raise `MissingDependencyError` if mcap is not installed."""
     if find_spec("mcap") is None:
         raise MissingDependencyError(f"MCAP files need mcap: {INSTALL}")
+
+
+def new_mcap(path: Path) -> str:
+    """The absolute path of a file to be recorded; raises where it could not be, before a long run."""
+    check_installed()
+    if path.suffix != SUFFIX:
+        raise RecordingError(f"{path} cannot be recorded: its ending must be {SUFFIX}")
+    if path.exists():
+        raise RecordingError(f"{path} exists; name a new file, or delete this one")
+    return str(path.resolve())

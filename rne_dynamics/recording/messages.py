@@ -20,6 +20,8 @@ JOINT_STATE, FLOATS = "sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiAr
 CONTROLLER_STATE = "control_msgs/msg/JointTrajectoryControllerState"
 #: Lists of numbers, the last fields of the messages of these types.
 LISTS = {JOINT_STATE: ("position", "velocity", "effort"), FLOATS: ("data",)}
+#: Most words of 4 bytes that are left behind a message.
+MOST_SPARE = 8
 NANOSECONDS = 1_000_000_000
 INSTALL = "pip install 'rne_dynamics[record]'"
 
@@ -161,12 +163,26 @@ def deserialised(types: Typestore, kind: str, data: Sequence[bytes]) -> list[Any
         by_size.setdefault(len(message), []).append(k)
     for size, places in by_size.items() if kind in LISTS else ():
         if len(places) > 1:
-            pattern = Pattern(types, types.deserialize_cdr(data[places[0]], kind), kind)
+            pattern = Pattern(types, _deserialised(types, kind, data[places[0]]), kind)
             table = np.frombuffer(b"".join(data[k] for k in places), np.uint8).reshape(-1, size)
             if pattern.size == size:
                 for k, message in zip(places, pattern.read(table), strict=True):
                     found[k] = message
     return [
-        types.deserialize_cdr(octets, kind) if message is None else message
+        _deserialised(types, kind, octets) if message is None else message
         for octets, message in zip(data, found, strict=True)
     ]
+
+
+def _deserialised(types: Typestore, kind: str, octets: bytes) -> Any:
+    """One message, also with the zeros behind it that rclpy's `serialize_message` leaves for empty lists."""
+    from rosbags.serde import SerdeError
+
+    for _ in range(MOST_SPARE):
+        try:
+            return types.deserialize_cdr(octets, kind)
+        except SerdeError:
+            if octets[-4:] != bytes(4):
+                raise
+            octets = octets[:-4]
+    return types.deserialize_cdr(octets, kind)

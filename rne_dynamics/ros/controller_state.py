@@ -10,7 +10,6 @@ from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rne_dynamics.control.reference import Reference
 from rne_dynamics.model.inertia import Array
-from rne_dynamics.ros.cdr import PreparedMessage
 from rne_dynamics.ros.lifecycle import ArmNode
 from rne_dynamics.ros.messages import write_stamp
 from rne_dynamics.ros.qos import OFFERED
@@ -113,14 +112,14 @@ class ReferencePublisher:
         self._divisor, self._count, zeros = divisor, 0, [0.0] * len(joints)
         if divisor:
             self._publisher = node.keep(node.create_publisher(JointState, "~/reference", OFFERED))
-            message = JointState(name=list(joints), position=zeros, velocity=zeros)
-            self._message = PreparedMessage(message, "position", "velocity")
+            self._message = JointState(name=list(joints), position=zeros, velocity=zeros)
+            self._views = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)
 
     def publish(self, stamp: int, reference: Reference) -> None:
         """Send the reference for the time of a joint state, ns."""
         self._count += 1
         if not self._divisor or self._count % self._divisor or not self._publisher.get_subscription_count():
             return
-        self._message.numbers[0][:], self._message.numbers[1][:] = reference.q, reference.qd
-        self._message.stamp(stamp)
-        self._message.publish(self._publisher)
+        self._views[0][:], self._views[1][:] = reference.q, reference.qd
+        write_stamp(self._message.header, stamp)
+        self._publisher.publish(self._message)

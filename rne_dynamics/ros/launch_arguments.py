@@ -43,8 +43,8 @@ ARM = (
 )
 EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
                          "effort_controller/commands")
-RECORD = LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date")
 VIEWERS = (
+    LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
     LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
                    "for a simulated arm, since drivers start their own", BOOLEAN),
     LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),

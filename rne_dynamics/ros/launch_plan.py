@@ -18,7 +18,6 @@ from rne_dynamics.ros.launch_arguments import (
     EFFORTS,
     MOVED,
     NONE,
-    RECORD,
     SIMULATED,
     START,
     VIEWERS,
@@ -60,8 +59,7 @@ class Kind:
         """Its arguments."""
         if MOVE in self.nodes:
             return (*ARM, *MOVED)
-        gated, simulated = CONTROLLED if self.gated else (), SIMULATED if self.simulated else ()
-        return (*ARM, EFFORTS, *gated, RECORD, *VIEWERS, *simulated)
+        return (*ARM, EFFORTS, *(CONTROLLED if self.gated else ()), *VIEWERS, *(SIMULATED if self.simulated else ()))
 
 
 #: By the name of the file in launch/, without its ending.

@@ -11,15 +11,13 @@ from pathlib import Path
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 
-from rne_dynamics.recording.mcap_file import McapFile
+from rne_dynamics.recording.mcap_file import SUFFIX, McapFile
 from rne_dynamics.ros.message_definition import definition, message_class
 from rne_dynamics.ros.recorder import TopicRecorder
 
 #: Messages of a topic that may wait; at 1 kHz those of 4 s.
 DEPTH = 4000
 MEGABYTE = 1_000_000
-#: Bytes that the index of a file takes at most, in the count of its size.
-SUFFIX = ".mcap"
 
 
 @dataclass
