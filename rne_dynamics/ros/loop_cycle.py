@@ -193,7 +193,8 @@ class LoopCycle:
         self.publish(effort)
         self.statistics.replied(time.monotonic(), arrived)
         self.terms.publish(supervisor.stamp, effort.terms, effort.command)
-        self._reference.publish(supervisor.stamp, supervisor.queue.reference)
+        if supervisor.mode is not STOPPING:  # an arm that is released follows no reference
+            self._reference.publish(supervisor.stamp, supervisor.queue.reference)
         self._tracking.publish(
             supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed
         )
