@@ -175,14 +175,14 @@ def deserialised(types: Typestore, kind: str, data: Sequence[bytes]) -> list[Any
 
 
 def _deserialised(types: Typestore, kind: str, octets: bytes) -> Any:
-    """One message, also with the zeros behind it that rclpy's `serialize_message` leaves for empty lists."""
+    """One message, also with the bytes behind it that rclpy's `serialize_message` leaves for empty lists."""
     from rosbags.serde import SerdeError
 
     for _ in range(MOST_SPARE):
         try:
             return types.deserialize_cdr(octets, kind)
-        except SerdeError:
-            if octets[-4:] != bytes(4):
+        except SerdeError as error:
+            if "size mismatch" not in str(error):
                 raise
             octets = octets[:-4]
     return types.deserialize_cdr(octets, kind)

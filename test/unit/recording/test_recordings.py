@@ -46,8 +46,8 @@ def run(tmp_path_factory):
 def decoded(path):
     """Messages by topic, of the mcap library with its own decoder of ROS 2 messages."""
     with path.open("rb") as file:
-        found = {}
-        for _, channel, message, content in make_reader(file, decoder_factories=[DecoderFactory()]).iter_decoded_messages():
+        found, reader = {}, make_reader(file, decoder_factories=[DecoderFactory()])
+        for _, channel, message, content in reader.iter_decoded_messages():
             found.setdefault(channel.topic, []).append((message, content))
         return found
 
@@ -78,7 +78,7 @@ def test_other_libraries_read_the_same_bits(run):
         assert reader.get_header().profile == "ros2"
         summary = reader.get_summary()
     assert {s.encoding for s in summary.schemas.values()} == {"ros2msg"}
-    assert {s.name for s in summary.schemas.values()} == {"sensor_msgs/msg/JointState", "std_msgs/msg/Float64MultiArray"}
+    assert {s.name for s in summary.schemas.values()} == {JOINT_STATE, FLOATS}
     assert {c.message_encoding for c in summary.channels.values()} == {"cdr"}
     assert summary.chunk_indexes
     assert {i.compression for i in summary.chunk_indexes} == {"lz4"}
