@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib.util import find_spec
+from io import IOBase
 from pathlib import Path
 from types import TracebackType
 from typing import IO, cast
@@ -119,11 +120,11 @@ class McapFile:
             self.abandon()
 
 
-class _WholeRecords:
+class _WholeRecords(IOBase):
     """The stream below the writer, which writes whole records: a record is in the file as a whole or not at all."""
 
     def __init__(self, path: Path, *, replace: bool) -> None:
-        self._path, self.size = path, 0
+        self._path, self.size, self._file = path, 0, -1
         mode = os.O_TRUNC if replace else os.O_EXCL
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -146,16 +147,17 @@ class _WholeRecords:
         self.size += len(data)
         return len(data)
 
-    def tell(self) -> int:
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """The position, at the end in any case."""
         return self.size
 
     def flush(self) -> None:
         """Nothing: everything is passed on at once."""
 
     def close(self) -> None:
-        if self._file >= 0:
+        if self._file >= 0 and not self.closed:
             os.close(self._file)
-            self._file = -1
+        super().close()
 
 
 def check_installed() -> None:

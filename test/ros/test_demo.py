@@ -30,7 +30,8 @@ def test_the_arm_tracks(robot, tmp_path):
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
     plot = tmp_path / "plot.png"
     record = tmp_path / "run.mcap"
-    options = {"record": str(record), "robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
+    options = {"robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
+    options["record"] = str(record)
     done = demo("--json", *(word for name, value in options.items() for word in (f"--{name}", value)))
     assert done.returncode == 0, done.stderr + done.stdout
     report = json.loads(done.stdout)

@@ -40,7 +40,7 @@ TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
 
 
 def state(k):
-    """The k-th message; its stamp and numbers tell which it is."""
+    """The k-th message; its stamp and numbers are its own."""
     rng = np.random.default_rng(k)
     message = JointState(name=["a", "b"], position=rng.normal(size=2).tolist(), effort=rng.normal(size=2).tolist())
     message.header.stamp.sec, message.header.stamp.nanosec = k, 7

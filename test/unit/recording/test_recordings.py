@@ -172,7 +172,7 @@ def test_states_without_stamps_have_the_times_of_recording(tmp_path):
     assert "have no stamps" in found.notes[0]
 
 
-def test_two_arms_are_told_apart_by_their_topic(tmp_path):
+def test_two_arms_differ_by_their_topic(tmp_path):
     rows = [(["a"], [1, 2], {"position": np.full((2, 1), value)}) for value in (1.0, 2.0)]
     path = written(tmp_path / "two.mcap", __left__joint_states=rows[0], __right__joint_states=rows[1])
     with pytest.raises(RecordingError, match="on /left/joint_states, /right/joint_states; name one of them"):
