@@ -87,6 +87,10 @@ class SimulationError(RneDynamicsError):
     """A simulation that cannot be set up, or whose state is no longer finite."""
 
 
+class RecordingError(RneDynamicsError):
+    """A recording that cannot be written, read, or lacks what is needed of it."""
+
+
 class ParameterError(RneDynamicsError):
     """A node parameter outside what its schema allows."""
 

@@ -32,7 +32,7 @@ from rne_dynamics.ros.launch_plan import KINDS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "record")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
@@ -92,6 +92,8 @@ def test_command_works_or_names_what_exists(
 
 
 def check_rne(words: list[str]) -> None:
+    if words[0] == "plot":
+        assert main(["simulate", "puma560", "--seconds", "2", "--record", words[1]]) == 0
     if words[0] not in PARSED_ONLY:
         assert main(words) == 0
         return
@@ -187,7 +189,9 @@ def converted(value: object, kind: str) -> object:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
-def test_python_snippets_run(page: Path) -> None:
+def test_python_snippets_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    furnish(tmp_path)
+    monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for body in blocks(page, "python"):
         exec(compile(body, str(page), "exec"), namespace)  # a page's snippets build on each other

@@ -26,12 +26,14 @@ from rne_dynamics.errors import ArgumentError, MissingDependencyError
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.model.tree import JointKind
+from rne_dynamics.recording.mcap_file import new_mcap
 
 EXAMPLES = """\
 examples:
   rne demo
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo --record demo.mcap                    for Foxglove, PlotJuggler and `rne plot`
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
   rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
   rne demo --robot flexible_arm --compare        the moves unshaped, with each shaper, and slow
@@ -69,6 +71,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="number of vibration modes to shape for, slowest first (default: 1)")
     parser.add_argument("--compare", action="store_true",
                         help="flexible links: make the moves unshaped, with each shaper, and slow")
+    parser.add_argument("--record", type=Path, default=None, metavar="FILE",
+                        help="record all topics in a new .mcap, for Foxglove, PlotJuggler and `rne plot`")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
@@ -85,6 +89,7 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
+    record = new_mcap(args.record) if args.record else ""
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
     machine = closed(load_model(source))
     robot = machine.rigid
@@ -92,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     session = demonstration.Session(
         _parameters(source, description_text), robot.joint_names, plan.moves[0].start,
         tuple(demonstration.Run(p.moves, settle) for p in programmes), plan.effort_limit, args.rate, bandwidth,
-        flexible=machine.kind == "flexible", lockstep=not args.real_time,
+        flexible=machine.kind == "flexible", lockstep=not args.real_time, record=record,
     )
     with ended_by_sigterm(), progress_bar() as bar:
         task = bar.add_task("", total=1.0)
@@ -123,6 +128,8 @@ def run(args: argparse.Namespace) -> int:
         print_flexible(out, report["flexible"])
     if plotted:
         out.print(f"plot: {plotted}")
+    if record:
+        out.print(f"recording: {args.record}")
     worst = max(trackings, key=lambda t: float(t.rms.max())).rms
     out.print(
         f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else

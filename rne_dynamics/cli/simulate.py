@@ -24,6 +24,8 @@ from rne_dynamics.errors import ArgumentError
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
+from rne_dynamics.recording.log_file import needs_joint_positions, save_mcap
+from rne_dynamics.recording.mcap_file import SUFFIX as MCAP
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.sampled_base import SampledBase
 from rne_dynamics.simulation.runs.free_motion import free_motion
@@ -41,9 +43,11 @@ examples:
   rne simulate pantograph --payload wrist=3           a mechanism with closed loops, from its model file
   rne simulate flexible_arm --shaper zv               flexible links with input shaping
   rne simulate flexible_arm6 --free --no-friction --plot swing.png
+  rne simulate puma560 --record run.mcap              for Foxglove, PlotJuggler and `rne plot`
   rne simulate puma560 --base-motion examples/ship_motion.csv --plot ship.png
 """
-
+#: How a log is written, by the ending of the file.
+_SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -95,7 +99,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
                          "with --free, without Coulomb friction and away from the stops")  # fmt: skip
     simulate_many.configure(parser)
     output = parser.add_argument_group("output")
-    output.add_argument("--out", metavar="FILE", action="append", default=[], help=".csv or .npz; may be given twice")
+    output.add_argument("--out", metavar="FILE", action="append", default=[],
+                        help=".csv, .npz or .mcap; may be given several times")
+    output.add_argument("--record", metavar="FILE", help="an .mcap for Foxglove, PlotJuggler and `rne plot`, as --out")
     output.add_argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib")
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
@@ -104,6 +110,8 @@ def run(args: argparse.Namespace) -> int:
     """Simulate and print the figures; return the exit code."""
     outputs = _outputs(args)
     robot = _robot(args)
+    if any(path.suffix == MCAP for path in outputs):
+        needs_joint_positions(robot)
     if args.seconds is None:
         args.seconds = 6.0
         if robot.kind == "flexible" and not args.free:
@@ -132,7 +140,7 @@ def run(args: argparse.Namespace) -> int:
             log = controlled.run(progress=progress)
     for path in outputs:
         path.parent.mkdir(parents=True, exist_ok=True)
-        (log.save_csv if path.suffix == ".csv" else log.save_npz)(path)
+        _SAVE[path.suffix](log, path)
     if args.plot:
         plot(Path(args.plot), robot.name, log)
     at_rest = plant.base_motion is None
@@ -193,8 +201,14 @@ def with_loads(robot: AnyRobot, payload: str | None) -> AnyRobot:
 def _outputs(args: argparse.Namespace) -> list[Path]:
     paths = [Path(text) for text in args.out]
     for path in paths:
-        if path.suffix not in (".csv", ".npz"):
-            raise ArgumentError(f"--out is {str(path)!r}; its ending must be .csv or .npz")
+        if path.suffix not in _SAVE:
+            raise ArgumentError(f"--out is {str(path)!r}; its ending must be {', '.join(_SAVE)}")
+    if args.record:
+        if Path(args.record).suffix != MCAP:
+            raise ArgumentError(f"--record is {args.record!r}; its ending must be {MCAP}")
+        paths.append(Path(args.record))
+    if args.samples is not None and any(path.suffix == MCAP for path in paths):
+        raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
     return paths
 
 

@@ -256,6 +256,9 @@ class PreparedMessage:
         for values, mark in zip(lists, np.split(marks, np.cumsum([len(x) for x in lists])[:-1]), strict=True):
             values[:] = mark
         data = serialize_message(message)
+        if fields[-1:] == tuple(message.get_fields_and_field_types())[-1:] and len(lists[-1]):
+            # rclpy leaves 4 bytes for each empty list before; other readers of recordings refuse them
+            data = data[: data.rfind(lists[-1].tobytes()) + lists[-1].nbytes]
         self._memory = np.zeros(-(-(LEAD + len(data)) // 8))
         self._octets = self._memory.data.cast("B")[LEAD : LEAD + len(data)]
         self._octets[:] = data

@@ -101,8 +101,8 @@ CONTROLLER: tuple[Parameter, ...] = (
               "message is refused.", "m/s^2", 0.0, 1000.0),
     Parameter("base_motion.largest_angular_velocity", 5.0, "Angular velocity above which a message is refused.",
               "rad/s", 0.0, 100.0),
-    Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/*; 0 publishes none.", "", 0, 1_000_000,
-              read_only=True),
+    Parameter("torque_divisor", 10, "Cycles between two messages on ~/torque/* and ~/reference; 0 publishes none.", "",
+              0, 1_000_000, read_only=True),
     Parameter("limits.saturation", "joint", "Effect of saturation on the other joints: none (joint), or the motion of "
               "all is scaled so that its direction stays (direction).", choices=("joint", "direction")),
     Parameter("limits.stop_frequency", 20.0, "Stiffness of the soft walls before the position limits: the natural "

@@ -1,10 +1,11 @@
-"""Reference, measured state and effort on ``~/controller_state``, where control_msgs is installed."""
+"""Reference on ``~/reference``; reference, state and effort on ``~/controller_state`` if control_msgs is installed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from rne_dynamics.control.reference import Reference
@@ -95,4 +96,30 @@ class ControllerState:
         self._error.write(reference.q - q, reference.qd - qd)
         self._output.write(command)
         self._message.speed_scaling_factor = speed
+        self._publisher.publish(self._message)
+
+
+class ReferencePublisher:
+    """Publishes the desired motion as a sensor_msgs/JointState every `divisor`-th cycle, if there are subscribers.
+
+    Parameters
+    ----------
+    node, joints, divisor
+        As for `ControllerState`.
+    """
+
+    def __init__(self, node: ArmNode, joints: Sequence[str], divisor: int) -> None:
+        self._divisor, self._count, zeros = divisor, 0, [0.0] * len(joints)
+        if divisor:
+            self._publisher = node.keep(node.create_publisher(JointState, "~/reference", OFFERED))
+            self._message = JointState(name=list(joints), position=zeros, velocity=zeros)
+            self._views = np.frombuffer(self._message.position), np.frombuffer(self._message.velocity)
+
+    def publish(self, stamp: int, reference: Reference) -> None:
+        """Send the reference for the time of a joint state, ns."""
+        self._count += 1
+        if not self._divisor or self._count % self._divisor or not self._publisher.get_subscription_count():
+            return
+        self._views[0][:], self._views[1][:] = reference.q, reference.qd
+        write_stamp(self._message.header, stamp)
         self._publisher.publish(self._message)

@@ -33,7 +33,7 @@ from rne_dynamics.ros.trajectory_message import sampled_message
 NAMESPACE = "/rne_demo"
 #: With a cold numba cache each process compiles for half a minute.
 START_PATIENCE = 180.0
-SIMULATOR, CONTROLLER = "simulator", "computed_torque_controller"
+SIMULATOR, CONTROLLER, RECORDER = "simulator", "computed_torque_controller", "record"
 #: Time between sending a move and its start, and at rest after its end, simulated s.
 NOTICE = 0.5
 SETTLE = 0.2
@@ -90,6 +90,8 @@ class Session:
         Whether to listen to deflections.
     lockstep
         Whether simulated time waits for the controller; otherwise both run in real time.
+    record
+        File to record the topics in, .mcap; none if empty.
     """
 
     robot: dict[str, str]
@@ -101,6 +103,7 @@ class Session:
     bandwidth: float
     flexible: bool = False
     lockstep: bool = True
+    record: str = ""
 
 
 Progress = Callable[[str, float], None]
@@ -141,7 +144,7 @@ def _run(session: Session, node: Node, folder: Path, progress: Progress) -> tupl
                            "-r", f"/clock:={NAMESPACE}/clock"],
                 )
             )
-            for name in (SIMULATOR, CONTROLLER)
+            for name in files
         ]
         ready: dict[str, float] = {}
 
@@ -231,7 +234,7 @@ def move_message(joints: Sequence[str], move: Quintic | SampledTrajectory, begin
 
 
 def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
-    """One parameter file a process, `SIMULATOR` and `CONTROLLER`, in `folder`."""
+    """One parameter file a process, in `folder`: `RECORDER` if it is wanted, `SIMULATOR` and `CONTROLLER`."""
     common = {**session.robot, "joints": list(session.joints), "diagnostics_period": 0.5}
     limits = {j: {"effort": float(e)} for j, e in zip(session.joints, session.effort_limit, strict=True)}
     parameters: dict[str, dict[str, Any]] = {
@@ -249,6 +252,8 @@ def parameter_files(session: Session, folder: Path) -> dict[str, Path]:
             "friction_velocity_threshold": 0.001,
         },
     }
+    if session.record:
+        parameters = {RECORDER: {"output": session.record}, **parameters}
     files = {name: folder / f"{name}.yaml" for name in parameters}
     for name, file in files.items():
         file.write_text(yaml.safe_dump({"/**": {"ros__parameters": parameters[name]}}), encoding="utf-8")

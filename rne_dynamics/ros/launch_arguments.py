@@ -44,6 +44,7 @@ ARM = (
 EFFORTS = LaunchArgument("efforts", "", "topic on which the driver takes efforts; by default the hardware's, or "
                          "effort_controller/commands")
 VIEWERS = (
+    LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
     LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
                    "for a simulated arm, since drivers start their own", BOOLEAN),
     LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
@@ -84,6 +85,18 @@ def checked(arguments: Sequence[LaunchArgument], given: Mapping[str, str]) -> di
             )
         values[argument.name] = value
     return values
+
+
+def check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
+    """Refuse nodes that would follow no clock, or would time out while the simulation waits for them."""
+    if values["use_sim_time"] == "true" and values["publish_clock"] == "false":
+        raise ArgumentError("launch argument use_sim_time:=true needs the simulator's clock; give publish_clock:=true")
+    if values["lockstep"] == "true" and values["use_sim_time"] == "false":
+        name = "publish_clock" if given.get("publish_clock") else "use_sim_time"
+        raise ArgumentError(
+            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation "
+            "in lock-step waits; give lockstep:=false"
+        )
 
 
 def check_names(arguments: Sequence[LaunchArgument], typed: Iterable[str], file: str) -> None:

@@ -22,13 +22,15 @@ from rne_dynamics.ros.launch_arguments import (
     START,
     VIEWERS,
     LaunchArgument,
+    check_time,
     checked,
     existing_file,
     xacro_mappings,
 )
 from rne_dynamics.ros.parameter_files import applies, node_keys
+from rne_dynamics.ros.record_parameters import TOPICS
 
-SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
+SIMULATOR, GATE, MOVE, RECORDER = "simulator", "effort_gate", "move", "record"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but imports the whole client library.
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
@@ -81,6 +83,8 @@ class NodePlan:
     arguments: tuple[str, ...] = ()
     #: Whether the launch goes on when it ends, because an effort gate takes the arm over.
     guarded: bool = False
+    #: Whether the launch goes on when it ends, because the arm does not depend on it.
+    dispensable: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,7 @@ def plan(
     if kind.simulated:
         values["publish_clock"] = values["publish_clock"] or values["lockstep"]
         values["use_sim_time"] = values["use_sim_time"] or values["publish_clock"]
-        _check_time(values, given)
+        check_time(values, given)
     arm = chosen_arm(values, kind.robot)
     driver = topics(kind, values)
     file = config_file(arm, values)
@@ -156,19 +160,7 @@ def plan(
         )
         for name in started
     ]
-    return nodes + _viewers(kind, values, driver, arm, viewer)
-
-
-def _check_time(values: Mapping[str, str], given: Mapping[str, str]) -> None:
-    """Refuse nodes that would follow no clock, or would time out while the simulation waits for them."""
-    if values["use_sim_time"] == "true" and values["publish_clock"] == "false":
-        raise ArgumentError("launch argument use_sim_time:=true needs the simulator's clock; give publish_clock:=true")
-    if values["lockstep"] == "true" and values["use_sim_time"] == "false":
-        name = "publish_clock" if given.get("publish_clock") else "use_sim_time"
-        raise ArgumentError(
-            f"launch argument {name}:=false needs real time, as nodes in real time would time out while a simulation "
-            "in lock-step waits; give lockstep:=false"
-        )
+    return nodes + _recorder(values, driver) + _viewers(kind, values, driver, arm, viewer)
 
 
 def chosen_arm(values: Mapping[str, str], default: str) -> Arm:
@@ -284,6 +276,14 @@ def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, vi
     if values["rviz"] == "true":
         nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
     return nodes
+
+
+def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
+    """The node that records, if that is wanted."""
+    if not values["record"]:
+        return []
+    given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
+    return [NodePlan("rne_dynamics", RECORDER, (given,), dispensable=True)]
 
 
 def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:

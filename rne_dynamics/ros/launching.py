@@ -82,8 +82,10 @@ def _parameters(given: Path | dict[str, Any]) -> str | dict[str, Any]:
 def _on_exit(plan: NodePlan) -> Any:
     """The end of a node ends the launch, so that an arm without its controller is noticed.
 
-    Exception: a controller behind the gate of this launch, since the gate holds or releases the arm.
+    Exceptions: a controller behind the gate of this launch, since the gate holds or releases the arm, and the recorder.
     """
+    if plan.dispensable:
+        return [LogInfo(msg=f"{plan.executable} has ended; the arm goes on")]
     if not plan.guarded:
         return Shutdown(reason=f"{plan.executable} has ended")
 

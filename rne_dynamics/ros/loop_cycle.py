@@ -18,7 +18,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.ros.base_imu import read_imu
 from rne_dynamics.ros.cdr import NANOSECONDS, stamp_in
 from rne_dynamics.ros.clock_seen import MODES, ClockSeen, SeenPublisher, number_of
-from rne_dynamics.ros.controller_state import ControllerState
+from rne_dynamics.ros.controller_state import ControllerState, ReferencePublisher
 from rne_dynamics.ros.hot_loop import LONGEST_WAIT, HotLoop
 from rne_dynamics.ros.joint_map import Reading
 from rne_dynamics.ros.loop_clock import LoopClock
@@ -76,9 +76,9 @@ class LoopCycle:
         self._q, self._qd, self._reported, self._sent = np.zeros(n), np.zeros(n), np.full(n, np.nan), np.zeros(n)
         self.efforts = EffortPublisher(node, setup.joints, robot.joint_names, setup.scale, setup.message)
         self.terms = TermsPublisher(node, robot.joint_names, setup.torque_divisor)
-        self._tracking = ControllerState(
-            node, robot.joint_names, setup.torque_divisor if setup.settings.tracking is not None else 0
-        )
+        divisor = setup.torque_divisor if setup.settings.tracking is not None else 0
+        self._tracking = ControllerState(node, robot.joint_names, divisor)
+        self._reference = ReferencePublisher(node, robot.joint_names, divisor)
         self._answers_states = setup.rate == 0.0
         self.clock, self._taken, self._stamp = LoopClock(node), 0, 0
         # before the subscription to joint states: a simulation in lock-step counts this node from the first of them on
@@ -194,6 +194,8 @@ class LoopCycle:
         self.statistics.replied(time.monotonic(), arrived)
         supervisor.settle()
         self.terms.publish(supervisor.stamp, effort.terms, effort.command)
+        if supervisor.mode is not STOPPING:  # an arm that is released follows no reference
+            self._reference.publish(supervisor.stamp, supervisor.queue.reference)
         self._tracking.publish(
             supervisor.stamp, supervisor.queue.reference, supervisor.q, supervisor.qd, effort.command, supervisor.speed
         )

@@ -27,7 +27,7 @@ def loop_setup(node: ArmNode, robot: RigidRobot, settings: Settings, simulated: 
     drives, base = values.text("drives.topic"), values.text("base_motion.topic")
     message = values.text("command_message")
     effort_type(message)  # refuses a type that is not installed
-    topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/torque/command"]
+    topics = ["/clock", "joint_states", EFFORT_TOPIC, "~/controller_state", "~/reference", "~/torque/command"]
     topics += [SETPOINTS, *(f"~/torque/{term}" for term in TorqueTerms._fields)]
     return Setup(
         settings, f"{node.get_name()}{LOOP}", node.get_namespace(),

@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import gate_parameters, gravity_compensation, move, simulator_parameters, tracking_parameters
+from rne_dynamics.ros import (
+    gate_parameters,
+    gravity_compensation,
+    move,
+    record_parameters,
+    simulator_parameters,
+    tracking_parameters,
+)
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
@@ -31,7 +38,10 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "effort_gate": EffortGateNode.all_parameters(gate_parameters.SCHEMA),
     "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
+    "record": record_parameters.SCHEMA,
 }
+#: Nodes without a robot, which have parameters of their own only.
+WITHOUT_ROBOT = ("record",)
 
 
 HEAD = f"""\
@@ -78,6 +88,7 @@ INTRODUCTIONS = {
     "the same values. [effort_gate.md](effort_gate.md) describes the node.",
     "simulator": "In addition to those of every node.",
     "move": "In addition to those of every node.",
+    "record": "These are all: it needs no robot. [recordings.md](recordings.md) describes the node.",
 }
 
 
@@ -108,7 +119,9 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
     """The parameters by section: those that several nodes have in common are listed once."""
     first, second = (nodes[name] for name in CONTROLLERS)
     both = [p for p in first if p in second]
-    everywhere = {p.name for p in both if all(p.name in {q.name for q in other} for other in nodes.values())}
+    everywhere = {p.name for p in both if all(
+        p.name in {q.name for q in other} for name, other in nodes.items() if name not in WITHOUT_ROBOT
+    )}
     shared = {p.name for p in both}
     sections = {
         "every node": tuple(p for p in both if p.name in everywhere),
@@ -116,7 +129,7 @@ def grouped(nodes: dict[str, tuple[Parameter, ...]]) -> dict[str, tuple[Paramete
     }
     for name, parameters in nodes.items():
         listed = shared if name in CONTROLLERS else everywhere
-        sections[name] = tuple(p for p in parameters if p.name not in listed)
+        sections[name] = parameters if name in WITHOUT_ROBOT else tuple(p for p in parameters if p.name not in listed)
     return sections
 
 

@@ -12,11 +12,12 @@ from rne_dynamics.ros.topic_wait import polled_subscription, take
 
 
 class Sample(NamedTuple):
-    """One recorded message and the middleware's times, ns since the epoch."""
+    """One recorded message, the middleware's times, ns since the epoch, and the sender's count of its messages."""
 
     sent: int
     received: int
     data: bytes
+    sequence: int
 
 
 class TopicRecorder:
@@ -49,7 +50,9 @@ class TopicRecorder:
         """Take the waiting messages."""
         while (taken := take(self._subscription, self.kind, True)) is not None:
             data, info = taken
-            self.samples.append(Sample(info["source_timestamp"], info["received_timestamp"], data))
+            self.samples.append(Sample(
+                info["source_timestamp"], info["received_timestamp"], data, info["publication_sequence_number"] or 0
+            ))
 
     def decode(self, sample: Sample) -> Any:
         """The message of a sample."""

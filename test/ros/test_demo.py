@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support.demo import ROOT, demo
 from support.wheel import wheel_urdf
@@ -17,6 +18,7 @@ import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import USED, peak_effort, plan_moves
 from rne_dynamics.description.share import shipped_models, shipped_robots
 from rne_dynamics.errors import ModelError
+from rne_dynamics.recording.reading import read_recording
 from rne_dynamics.ros.processes import wait_until
 
 
@@ -27,7 +29,9 @@ def test_the_arm_tracks(robot, tmp_path):
     robot = str(wheel_urdf(robot)) if robot.endswith(".urdf") else robot
     # at 200 Hz, so that a busy machine can keep up; how fast it goes on a quiet one is in the README
     plot = tmp_path / "plot.png"
+    record = tmp_path / "run.mcap"
     options = {"robot": robot, "seconds": "3", "rate": "200", "out": str(plot), "tolerance": "2e-3"}
+    options["record"] = str(record)
     done = demo("--json", *(word for name, value in options.items() for word in (f"--{name}", value)))
     assert done.returncode == 0, done.stderr + done.stdout
     report = json.loads(done.stdout)
@@ -37,6 +41,10 @@ def test_the_arm_tracks(robot, tmp_path):
         assert 0.0 < joint["largest_effort"] <= joint["effort_limit"]
         assert joint["rms_error"] < 2e-3
     assert report["replies"] > 300
+    recorded = read_recording(record, joints=rne.load_model(robot).joint_names)
+    assert len(recorded.t) > 300
+    assert recorded.error is not None
+    assert np.abs(recorded.error.values).max() < 0.1
     assert plot.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 

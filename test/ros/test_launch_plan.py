@@ -213,3 +213,12 @@ def test_the_command_in_a_launch_file_has_arguments_that_exist():
         first = (ROOT / "launch" / f"{name}.launch.py").read_text(encoding="utf-8").splitlines()[0]
         assert f"ros2 launch rne_dynamics {name}.launch.py" in first
         assert set(re.findall(r"(\w+):=", first)) <= {argument.name for argument in kind.arguments}
+
+
+def test_a_recorder_listens_to_the_drivers_topics_and_its_end_ends_nothing():
+    recorder = planned("controller", hardware="franka", record="runs")["record"]
+    driver = DRIVERS["franka"]
+    assert values(recorder)["output"] == "runs"
+    assert {driver.joint_states, driver.efforts, "*/torque/*"} <= set(values(recorder)["topics"])
+    assert recorder.dispensable
+    assert "record" not in planned("controller", hardware="franka")

@@ -1,0 +1,161 @@
+"""`rne plot`: a recording as a figure and a table of errors and efforts."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from rne_dynamics.cli.plot_figure import draw
+from rne_dynamics.cli.terminal import console
+from rne_dynamics.description.model_file import load_model
+from rne_dynamics.description.sources import read_source, read_stdin
+from rne_dynamics.dispatch import closed
+from rne_dynamics.errors import ArgumentError, unknown
+from rne_dynamics.model.mechanism import RigidRobot
+from rne_dynamics.recording.comparison import HALF_WINDOW, difference, largest, mean, model_efforts, rms
+from rne_dynamics.recording.reading import read_recording
+from rne_dynamics.recording.recording import Recording, Series
+
+EXAMPLES = """\
+examples:
+  rne plot run.mcap                         of a node, of `rne simulate --record`, or of ros2 bag
+  rne plot bag_folder --robot my_arm.urdf   with the model's inverse dynamics compared with the measured efforts
+  rne plot run.npz --joint joint2 --from 1.5 --to 3 --out joint2.svg
+  rne plot two_arms.mcap --topic /left/joint_states
+"""
+FORMATS = (".png", ".svg", ".pdf")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("file", metavar="FILE", help="recording: .mcap, .db3, folder of a ROS 2 bag, .csv or .npz")
+    parser.add_argument("--robot", metavar="ROBOT", help="compare measured efforts with this model: name of a shipped "
+                        "robot, path, URI, - for stdin")
+    parser.add_argument("--topic", help="topic of the joint states, if there are several")
+    parser.add_argument("--joint", action="append", default=[], help="draw this joint only; may be given several times")
+    parser.add_argument("--from", dest="begin", type=float, default=-math.inf, metavar="S",
+                        help="time of the recording to begin with, s")
+    parser.add_argument("--to", dest="end", type=float, default=math.inf, metavar="S", help="and to end with")
+    parser.add_argument("--window", type=float, default=2.0 * HALF_WINDOW, metavar="S",
+                        help="with --robot: time over which accelerations are averaged (default: %(default)g)")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="figure, .png, .svg or .pdf (default: the recording's "
+                        "name with .png, in the present folder)")
+    parser.add_argument("--json", action="store_true", help="print the figures as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Read, draw, and print."""
+    out: Path = args.out or Path(Path(args.file).resolve().stem + FORMATS[0])
+    if out.suffix not in FORMATS:
+        raise ArgumentError(f"--out is {str(out)!r}; its ending must be {', '.join(FORMATS)}")
+    if not args.begin < args.end:
+        raise ArgumentError(f"--from {args.begin:g} is not before --to {args.end:g}")
+    if not 0.0 < args.window <= 1.0:
+        raise ArgumentError(f"--window is {args.window:g}; it must be above 0 and at most 1 s")
+    robot: RigidRobot | None = None
+    if args.robot is not None:
+        robot = closed(load_model(read_stdin() if args.robot == "-" else read_source(args.robot))).rigid
+    recording = read_recording(args.file, topic=args.topic, joints=None if robot is None else robot.joint_names)
+    joints = [_number(recording, joint) for joint in args.joint] or list(range(recording.n))
+    model = None if robot is None else _between(model_efforts(robot, recording, 0.5 * args.window), args)
+    shown = _cut(recording, args)
+    draw(out, shown, joints, robot, model)
+    figures = _figures(shown, joints, robot, model)
+    if args.json:
+        print(json.dumps(figures | {"figure": str(out)}, indent=2))
+        return 0
+    _print(shown, figures)
+    console().print(f"wrote {out}")
+    return 0
+
+
+def _number(recording: Recording, joint: str) -> int:
+    if joint not in recording.joint_names:
+        known, owner = recording.joint_names, f"recording {recording.source}"
+        raise ArgumentError(f"--joint: {unknown('joint', joint, known, owner)}")
+    return recording.joint_names.index(joint)
+
+
+def _between(series: Series, args: argparse.Namespace) -> Series:
+    """The part of a series from --from to --to."""
+    part = (series.t >= args.begin) & (series.t <= args.end)
+    return Series(series.t[part], series.values[part])
+
+
+def _cut(recording: Recording, args: argparse.Namespace) -> Recording:
+    part = (recording.t >= args.begin) & (recording.t <= args.end)
+    if not part.any():
+        raise ArgumentError(
+            f"--from {args.begin:g} --to {args.end:g} leaves nothing of {recording.source}, which lasts from 0 to "
+            f"{recording.t[-1]:g} s"
+        )
+    q, qd, command = (
+        None if values is None else _between(values, args)
+        for values in (recording.reference_q, recording.reference_qd, recording.command)
+    )
+    return replace(
+        recording, t=recording.t[part], q=recording.q[part],
+        qd=None if recording.qd is None else recording.qd[part],
+        effort=None if recording.effort is None else recording.effort[part],
+        torque={name: _between(values, args) for name, values in recording.torque.items()},
+        reference_q=q, reference_qd=qd, command=command,
+    )
+
+
+def _figures(recording: Recording, joints: list[int], robot: RigidRobot | None, model: Series | None) -> dict[str, Any]:
+    """Errors and efforts of each joint as plain values; rad or m, N·m or N."""
+    error, effort = recording.error, recording.effort
+    rows: list[dict[str, Any]] = [{"name": recording.joint_names[j]} for j in joints]
+
+    def note(name: str, values: Any) -> None:
+        for row, j in zip(rows, joints, strict=True):
+            row[name] = float(values[j]) if np.isfinite(values[j]) else None
+
+    if error is not None and len(error.t):
+        note("rms_error", rms(error.values))
+        note("largest_error", largest(error.values))
+    if effort is not None:
+        note("largest_effort", largest(effort))
+        if robot is not None:
+            note("effort_limit", robot.effort_limit)
+        if model is not None and len(model.t):
+            apart = difference(recording, model)
+            note("rms_model_difference", rms(apart))
+            note("mean_model_difference", mean(apart))
+    return {
+        "recording": recording.source, "states": len(recording.t), "from": float(recording.t[0]),
+        "to": float(recording.t[-1]), "topics": dict(recording.topics), "notes": list(recording.notes), "joints": rows,
+    }
+
+
+_HEADINGS = {
+    "rms_error": "RMS error (rad, m)", "largest_error": "largest error", "largest_effort": "largest effort (N m, N)",
+    "effort_limit": "limit", "rms_model_difference": "moving: effort less model, RMS", "mean_model_difference": "mean",
+}
+
+
+def _shown(name: str, value: float | None) -> str:
+    return "-" if value is None else f"{value:.2e}" if "error" in name else f"{value:.4g}"
+
+
+def _print(recording: Recording, figures: dict[str, Any]) -> None:
+    out = console()
+    title = f"{recording.source}: {figures['states']} states, {figures['from']:.3f} to {figures['to']:.3f} s"
+    table = Table("joint", title=title, title_justify="left")
+    names = [name for name in _HEADINGS if name in figures["joints"][0]]
+    for name in names:
+        table.add_column(_HEADINGS[name], justify="right")
+    for row in figures["joints"]:
+        table.add_row(row["name"], *(_shown(name, row[name]) for name in names))
+    out.print(table)
+    for topic in dict.fromkeys(recording.topics.values()):
+        out.print(f"{', '.join(part for part, where in recording.topics.items() if where == topic)}: from {topic}")
+    for note in recording.notes:
+        out.print(f"note: {note}")

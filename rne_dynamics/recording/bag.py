@@ -1,0 +1,159 @@
+"""Serialised messages of MCAP files and ROS 2 bags, with the types that they have there."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.recording.mcap_file import MESSAGE_ENCODING
+from rne_dynamics.recording.messages import CONTROLLER_STATE, FLOATS, INSTALL, JOINT_STATE, deserialised, typestore
+
+if TYPE_CHECKING:
+    from rosbags.typesys.store import Typestore
+
+#: Types that a recording is made of; others are not kept in memory.
+READ = (JOINT_STATE, FLOATS, CONTROLLER_STATE)
+
+
+class Stored(NamedTuple):
+    """A serialised message, and when it was sent, ns since the epoch."""
+
+    sent: int
+    data: bytes
+
+
+@dataclass
+class Messages:
+    """The messages of a file.
+
+    Parameters
+    ----------
+    kinds
+        Type of each topic.
+    by_topic
+        Messages of the types in `READ`, in the order of the file.
+    types
+        What deserialises them.
+    notes
+        What is wrong with the file.
+    """
+
+    types: Typestore
+    kinds: dict[str, str] = field(default_factory=dict)
+    by_topic: dict[str, list[Stored]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def add_topic(self, topic: str, kind: str) -> None:
+        """Note a topic."""
+        self.kinds[topic] = kind
+        if kind in READ:
+            self.by_topic.setdefault(topic, [])
+
+    def decoded(self, topic: str, source: str) -> list[Any]:
+        """The messages of a topic; `RecordingError` where one is not what its type says."""
+        from rosbags.serde import SerdeError
+
+        kind = self.kinds[topic]
+        try:
+            return deserialised(self.types, kind, [message.data for message in self.by_topic[topic]])
+        except (SerdeError, struct.error, ValueError, LookupError, TypeError, AssertionError) as error:
+            raise RecordingError(f"{source}: a message on {topic} is no {kind}: {error}") from None
+
+
+def mcap_messages(path: Path) -> Messages:
+    """The messages of an MCAP file, also of one whose writer was killed.
+
+    Raises
+    ------
+    RecordingError
+        It is no MCAP file.
+    MissingDependencyError
+        mcap or rosbags is not installed.
+    """
+    try:
+        from mcap.exceptions import McapError
+        from mcap.records import Channel, Message, Schema
+        from mcap.stream_reader import StreamReader
+    except ImportError:
+        raise MissingDependencyError(f"{path}: MCAP files need mcap: {INSTALL}") from None
+    found, schemas, channels = Messages(_own_types()), {}, {}
+    try:
+        with path.open("rb") as file:
+            records = StreamReader(file, record_size_limit=max(path.stat().st_size, 1)).records
+            for record in records:
+                if isinstance(record, Schema):
+                    schemas[record.id] = record
+                elif isinstance(record, Channel) and record.message_encoding == MESSAGE_ENCODING:
+                    schema = schemas[record.schema_id]
+                    channels[record.id] = record.topic
+                    if record.topic not in found.kinds:
+                        found.add_topic(record.topic, schema.name)
+                        _learn(found.types, schema.name, schema.data.decode("utf-8", "replace"), schema.encoding)
+                elif isinstance(record, Message) and channels.get(record.channel_id) in found.by_topic:
+                    sent = record.publish_time or record.log_time
+                    found.by_topic[channels[record.channel_id]].append(Stored(sent, record.data))
+    except (McapError, OSError, struct.error, ValueError, KeyError, EOFError, RuntimeError) as error:
+        if not found.kinds:
+            raise RecordingError(f"{path} cannot be read as MCAP: {type(error).__name__} {error}") from None
+        found.notes.append(
+            f"{path} ends without index, as after a writer was killed: what comes before is read; `mcap recover` makes "
+            "a whole file of it"
+        )
+    return found
+
+
+def bag_messages(path: Path) -> Messages:
+    """The messages of a bag: a folder with metadata.yaml, or a .db3.
+
+    Raises
+    ------
+    RecordingError
+        It is no bag.
+    MissingDependencyError
+        rosbags is not installed.
+    """
+    try:
+        from rosbags.interfaces import MessageDefinitionFormat
+        from rosbags.rosbag2 import Reader, ReaderError
+    except ImportError:
+        raise MissingDependencyError(f"{path}: bags need rosbags: {INSTALL}") from None
+    found = Messages(_own_types())
+    try:
+        with Reader(path) as reader:
+            for connection in reader.connections:
+                found.add_topic(connection.topic, connection.msgtype)
+                encoding = "ros2msg" if connection.msgdef.format == MessageDefinitionFormat.MSG else ""
+                _learn(found.types, connection.msgtype, connection.msgdef.data, encoding)
+            wanted = [c for c in reader.connections if c.topic in found.by_topic]
+            for connection, logged, data in reader.messages(wanted) if wanted else ():
+                found.by_topic[connection.topic].append(Stored(logged, bytes(data)))
+    except (ReaderError, OSError) as error:
+        raise RecordingError(f"{path} cannot be read as a ROS 2 bag: {error}") from None
+    return found
+
+
+def _own_types() -> Typestore:
+    """A store of types to which those of a file can be added."""
+    from rosbags.typesys import Stores, get_typestore
+
+    typestore()  # raises where rosbags is missing
+    return get_typestore(Stores.ROS2_JAZZY)
+
+
+def _learn(types: Typestore, kind: str, text: str, encoding: str) -> None:
+    """Add the definition of a type that is read and that ROS's core packages lack."""
+    if kind not in READ or kind in types.fielddefs or encoding != "ros2msg":
+        return
+    from rosbags.typesys import get_types_from_msg
+
+    found = get_types_from_msg(text, kind)
+    types.register({name: fields for name, fields in found.items() if name not in types.fielddefs})
+
+
+def topics_of(messages: Messages, kinds: Iterable[str]) -> list[str]:
+    """Topics of these types that have messages."""
+    return [topic for topic, kept in messages.by_topic.items() if kept and messages.kinds[topic] in kinds]

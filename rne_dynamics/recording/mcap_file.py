@@ -1,0 +1,176 @@
+"""MCAP file of serialised ROS 2 messages, readable up to its last flush if the process is killed; needs mcap."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from io import IOBase
+from pathlib import Path
+from types import TracebackType
+from typing import IO, cast
+
+from rne_dynamics.errors import MissingDependencyError, RecordingError
+from rne_dynamics.recording.messages import INSTALL
+
+#: As rosbag2 writes them; Foxglove and PlotJuggler read these.
+PROFILE, SCHEMA_ENCODING, MESSAGE_ENCODING = "ros2", "ros2msg", "cdr"
+LIBRARY = "rne_dynamics"
+SUFFIX = ".mcap"
+#: Uncompressed size of a chunk, bytes: what a reader decompresses to find one message.
+CHUNK_SIZE = 512 * 1024
+
+
+class McapFile:
+    """Writer of one MCAP file.
+
+    Parameters
+    ----------
+    path
+        The file; missing folders are created.
+    replace
+        Whether to replace a file that exists.
+
+    Raises
+    ------
+    RecordingError
+        It exists, or cannot be written.
+    MissingDependencyError
+        mcap is not installed.
+    """
+
+    def __init__(self, path: Path, *, replace: bool = False) -> None:
+        check_installed()
+        from mcap.writer import CompressionType, Writer
+
+        self.path = path
+        self._stream = _WholeRecords(path, replace=replace)
+        self._schemas: dict[str, int] = {}
+        stream = cast("IO[bytes]", self._stream)  # the writer needs no more of it
+        self._writer = Writer(stream, chunk_size=CHUNK_SIZE, compression=CompressionType.LZ4)
+        self._writer.start(PROFILE, LIBRARY)
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._stream.size
+
+    def channel(self, topic: str, kind: str, definition: str, metadata: Mapping[str, str] | None = None) -> int:
+        """Add a topic and return the number of its channel.
+
+        Parameters
+        ----------
+        topic
+            Its whole name.
+        kind
+            Message type, as ``sensor_msgs/msg/JointState``.
+        definition
+            Of that type and those that it contains; see `definition` of `rne_dynamics.recording.messages`.
+        metadata
+            Of the channel.
+        """
+        if kind not in self._schemas:
+            self._schemas[kind] = self._writer.register_schema(kind, SCHEMA_ENCODING, definition.encode())
+        return self._writer.register_channel(topic, MESSAGE_ENCODING, self._schemas[kind], dict(metadata or {}))
+
+    def write(self, channel: int, data: bytes, received: int, sent: int, sequence: int = 0) -> None:
+        """Add a message.
+
+        Parameters
+        ----------
+        channel
+            Its number.
+        data
+            CDR, with its encapsulation.
+        received, sent
+            ns since the epoch.
+        sequence
+            The sender's count, of which 32 bits are kept.
+        """
+        self._writer.add_message(channel, received, data, sent, sequence & 0xFFFFFFFF)
+
+    def flush(self) -> None:
+        """Write what is in memory, so that it can be read even if this process is killed."""
+        self._writer.flush()  # type: ignore[no-untyped-call]  # as its library has it
+
+    def note(self, name: str, values: Mapping[str, str]) -> None:
+        """Add a metadata record."""
+        self._writer.add_metadata(name, dict(values))
+
+    def close(self) -> None:
+        """Write the index and close the file."""
+        try:
+            self._writer.finish()  # type: ignore[no-untyped-call]
+        finally:
+            self._stream.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is, without index; for a disk that is full."""
+        self._stream.close()
+
+    def __enter__(self) -> McapFile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.abandon()
+
+
+class _WholeRecords(IOBase):
+    """The stream below the writer, which writes whole records: a record is in the file as a whole or not at all."""
+
+    def __init__(self, path: Path, *, replace: bool) -> None:
+        self._path, self.size, self._file = path, 0, -1
+        mode = os.O_TRUNC if replace else os.O_EXCL
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.open(path, os.O_WRONLY | os.O_CREAT | mode | os.O_CLOEXEC, 0o644)
+        except FileExistsError:
+            raise RecordingError(f"{path} exists; name a new file, or delete this one") from None
+        except OSError as error:
+            raise RecordingError(f"{path} cannot be written: {error.strerror}") from None
+
+    def write(self, data: bytes) -> int:
+        left = memoryview(data)
+        try:
+            while left:
+                left = left[os.write(self._file, left) :]
+        except OSError as error:
+            os.ftruncate(self._file, self.size)
+            raise RecordingError(
+                f"{self._path} cannot be continued after {self.size} bytes: {error.strerror}; what is in it can be read"
+            ) from None
+        self.size += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        """The position, at the end in any case."""
+        return self.size
+
+    def flush(self) -> None:
+        """Nothing: everything is passed on at once."""
+
+    def close(self) -> None:
+        if self._file >= 0 and not self.closed:
+            os.close(self._file)
+        super().close()
+
+
+def check_installed() -> None:
+    """Raise `MissingDependencyError` if mcap is not installed."""
+    if find_spec("mcap") is None:
+        raise MissingDependencyError(f"MCAP files need mcap: {INSTALL}")
+
+
+def new_mcap(path: Path) -> str:
+    """The absolute path of a file to be recorded; raises where it could not be, before a long run."""
+    check_installed()
+    if path.suffix != SUFFIX:
+        raise RecordingError(f"{path} cannot be recorded: its ending must be {SUFFIX}")
+    if path.exists():
+        raise RecordingError(f"{path} exists; name a new file, or delete this one")
+    return str(path.resolve())

@@ -1,0 +1,94 @@
+"""A recording of an arm: its states, and series on times of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+
+from rne_dynamics.model.inertia import Array
+
+
+class Series(NamedTuple):
+    """Values of all joints on times of their own.
+
+    Parameters
+    ----------
+    t
+        s, on the same clock as `Recording.t`, not decreasing; shape (rows,).
+    values
+        Shape (rows, n); NaN where a message had none for a joint.
+    """
+
+    t: Array
+    values: Array
+
+    def at(self, t: Array) -> Array:
+        """Linear interpolation at times t, shape (k,); NaN outside the series; shape (k, n)."""
+        columns = [np.interp(t, self.t, column, left=np.nan, right=np.nan) for column in self.values.T]
+        return np.stack(columns, axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """What was recorded of one arm; missing parts are None or empty.
+
+    Parameters
+    ----------
+    source
+        The file or folder.
+    joint_names
+        Length n.
+    t
+        Times of the states from the first one, s, not decreasing; shape (rows,).
+    q
+        Positions, rad or m; shape (rows, n), of a simulated floating base (rows, n + 1).
+    qd, effort
+        Velocities and efforts in the joint states; shape (rows, n).
+    reference_q, reference_qd
+        Desired motion.
+    torque
+        The control law's torque by term: ``inertia``, ``coriolis``, ``gravity``, ``friction``, ``feedback``, and
+        ``command`` after the limits.
+    command
+        The efforts that were sent to the arm.
+    topics
+        The topic, or the column or array, of each part that was found.
+    notes
+        What was left out or is incomplete, a sentence each.
+    start
+        Time of the first state, ns since the epoch, or since the start of the simulation.
+    """
+
+    source: str
+    joint_names: tuple[str, ...]
+    t: Array
+    q: Array
+    qd: Array | None = None
+    effort: Array | None = None
+    reference_q: Series | None = None
+    reference_qd: Series | None = None
+    torque: Mapping[str, Series] = field(default_factory=lambda: MappingProxyType({}))
+    command: Series | None = None
+    topics: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    notes: tuple[str, ...] = ()
+    start: int = 0
+
+    @property
+    def n(self) -> int:
+        """Number of joints."""
+        return len(self.joint_names)
+
+    @property
+    def error(self) -> Series | None:
+        """Desired less measured position at the times of the reference, rad or m; None without a reference.
+
+        Exact where a state has the time of the reference, else with the position interpolated.
+        """
+        if self.reference_q is None or self.q.shape[1] != self.n:
+            return None
+        t, desired = self.reference_q
+        return Series(t, desired - Series(self.t, self.q).at(t))

@@ -1,0 +1,103 @@
+"""Record the topics of an arm in MCAP files, for `rne plot`, Foxglove and PlotJuggler.
+
+The messages are written as they come, by a process with low priority. The arm does not depend on it: where the disk is
+full the recording ends, and nothing else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+import rclpy
+from rclpy.node import Node
+from rclpy.signals import SignalHandlerOptions
+
+from rne_dynamics.errors import RecordingError, RneDynamicsError
+from rne_dynamics.ros.command_line import read_command_line
+from rne_dynamics.ros.parameter_table import ParameterTable
+from rne_dynamics.ros.parent import end_with_parent
+from rne_dynamics.ros.record_parameters import SCHEMA
+from rne_dynamics.ros.stop_signal import StopSignal
+from rne_dynamics.ros.topic_recording import MEGABYTE, TopicRecording, new_file
+
+#: Time between two looks for messages, and for new topics, s.
+DRAIN_PERIOD, DISCOVERY_PERIOD = 0.02, 0.1
+#: Added to the process's niceness, so that the control loop goes first.
+NICENESS = 10
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Record until SIGINT or SIGTERM; returns the exit code, 1 if the recording has ended early."""
+    read_command_line("record", __doc__, SCHEMA, argv)
+    with StopSignal() as stop:
+        try:
+            end_with_parent()
+            os.nice(NICENESS)
+            arguments = None if argv is None else [sys.argv[0], *argv]
+            rclpy.init(args=arguments, signal_handler_options=SignalHandlerOptions.NO)
+            node = rclpy.create_node("record", start_parameter_services=False)
+            return record(node, stop)
+        except KeyboardInterrupt:
+            return 0
+        except RneDynamicsError as error:
+            print(f"record: {error}", file=sys.stderr)
+            return 1
+        finally:
+            rclpy.try_shutdown()
+
+
+def record(node: Node, stop: StopSignal) -> int:
+    """Record until a signal; 1 if the recording has ended early."""
+    logger = node.get_logger()
+
+    def log(level: str, text: str) -> None:
+        # two calls: rclpy refuses another severity from the same line
+        if level == "info":
+            logger.info(text)
+        else:
+            logger.warning(text)
+
+    values = ParameterTable(node, SCHEMA)
+    topics = [str(topic) for topic in values.values["topics"]]  # type: ignore[union-attr]  # a list of texts
+    recording = TopicRecording(
+        node, new_file(values.text("output")), topics, values.number("file_size") * MEGABYTE,
+        values.number("total_size") * MEGABYTE, log,
+    )
+    stop.defer()
+    recording.discover()
+    logger.info(f"ready: records in {recording.file.path}")
+    period = values.number("flush_period")
+    flush_at = discover_at = time.monotonic()
+    try:
+        while not stop.requested and not recording.full:
+            time.sleep(DRAIN_PERIOD)
+            now = time.monotonic()
+            if now >= discover_at:
+                recording.discover()
+                discover_at = now + DISCOVERY_PERIOD
+            recording.drain()
+            if now >= flush_at:
+                recording.flush()
+                flush_at = now + period
+        recording.drain()
+        recording.close()
+    except RecordingError as error:
+        recording.file.abandon()
+        logger.error(f"the recording has ended: {error}. The arm goes on")
+        return 1
+    for topic, stream in recording.streams.items():
+        logger.info(f"{topic}: {stream.report}")
+    if recording.full:
+        logger.error(
+            f"the recording has ended at its total_size of {values.number('total_size'):g} MB. The arm goes on"
+        )
+        return 1
+    logger.info(f"recorded {1e-6 * recording.size:.1f} MB in {recording.file.path}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

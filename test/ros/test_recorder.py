@@ -1,0 +1,240 @@
+"""The node `record` over DDS: what it writes is what was sent, also when it is killed or the disk is full."""
+
+from __future__ import annotations
+
+import signal
+import time
+from functools import reduce
+from itertools import count
+
+import numpy as np
+import pytest
+import rclpy
+from mcap.exceptions import EndOfFile
+from mcap.reader import make_reader
+from mcap.stream_reader import StreamReader
+from rclpy.serialization import deserialize_message, serialize_message
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from sensor_msgs.msg import JointState
+from std_msgs.msg import String
+
+from rne_dynamics.recording.mcap_file import McapFile
+from rne_dynamics.recording.reading import read_recording
+from rne_dynamics.ros.message_definition import definition
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import LATCHED, OFFERED
+from rne_dynamics.ros.topic_recording import TopicRecording, pattern
+
+from .conftest import AT_ONCE, DISCOVERY, FOLLOWING, IN_STEP, START
+
+COUNT = 400
+#: Runs the node where no file may be larger than this, as on a disk that is full.
+LARGEST = 60_000
+SMALL_DISK = f"""
+import resource, runpy
+resource.setrlimit(resource.RLIMIT_FSIZE, ({LARGEST}, {LARGEST}))
+runpy.run_module("rne_dynamics.ros.record", run_name="__main__")
+"""
+NODE = "computed_torque_controller"
+TERMS = ("inertia", "coriolis", "gravity", "friction", "feedback")
+
+
+def state(k):
+    """The k-th message; its stamp and numbers are its own."""
+    rng = np.random.default_rng(k)
+    message = JointState(name=["a", "b"], position=rng.normal(size=2).tolist(), effort=rng.normal(size=2).tolist())
+    message.header.stamp.sec, message.header.stamp.nanosec = k, 7
+    return message
+
+
+@pytest.fixture
+def sender(namespace):
+    node = rclpy.create_node("sender", namespace=namespace)
+    yield node
+    node.destroy_node()
+
+
+def recording(start, sender, path, topic, script="", **parameters):
+    """A recorder that listens to a publisher of joint states, and the publisher."""
+    publisher = sender.create_publisher(JointState, topic, OFFERED)
+    process = start("record", script=script, output=str(path), topics=[topic], flush_period=0.05, **parameters)
+    wait_until(lambda: "ready: " in process.output(), START, "the recorder", [process])
+    wait_until(publisher.get_subscription_count, DISCOVERY, "its subscription", [process])
+    return process, publisher
+
+
+def send(publisher, numbers):
+    for k in numbers:
+        publisher.publish(state(k))
+        time.sleep(0.001)
+
+
+def stored(path):
+    """Messages of the mcap library by the sender's count; deserialised by rclpy."""
+    with path.open("rb") as file:
+        return {m.sequence: m for _, _, m in make_reader(file).iter_messages()}
+
+
+def test_every_message_is_there_or_counted_as_lost(start, sender, tmp_path):
+    path = tmp_path / "new" / "run.mcap"
+    process, publisher = recording(start, sender, path, "joint_states")
+    send(publisher, range(1, COUNT + 1))
+    name = publisher.topic_name
+    wait_until(lambda: path.stat().st_size > 2000, 20.0, "a first chunk", [process])
+    time.sleep(0.2)
+    assert process.stop() == 0
+    found = stored(path)
+    for sequence, message in found.items():
+        assert deserialize_message(message.data, JointState) == state(sequence)
+        assert message.log_time >= message.publish_time > 1e18
+    lost = max(found) - len(found)  # of a computer that is too busy
+    assert f"{name}: {len(found)} received, {lost} lost" in process.output()
+    assert len(found) > COUNT // 2
+    read = read_recording(path)
+    assert (read.q == [list(state(k).position) for k in sorted(found)]).all()
+    assert read.topics["q"] == name
+
+
+def test_a_killed_recorder_leaves_a_file_that_can_be_read(start, sender, tmp_path):
+    path = tmp_path / "killed.mcap"
+    process, publisher = recording(start, sender, path, "killed/joint_states")
+    numbers = count(1)
+    for size in (3_000, 8_000):  # messages are written while others come
+        wait_until(
+            lambda size=size: send(publisher, [next(numbers)]) or path.stat().st_size > size, 30.0, "data", [process]
+        )
+    process.signal(signal.SIGKILL)
+    assert process.wait(10.0) == -signal.SIGKILL
+    found = read_recording(path)
+    assert len(found.t) > 20
+    assert "ends without index" in found.notes[0]
+    kept = (np.rint(found.t).astype(int) + found.start // 10**9).tolist()
+    assert (found.q == [list(state(k).position) for k in kept]).all()
+    with path.open("rb") as file, pytest.raises(EndOfFile):  # where the index would be
+        list(StreamReader(file).records)
+
+
+def test_a_full_disk_ends_the_recording_with_a_line(start, sender, tmp_path):
+    path = tmp_path / "full.mcap"
+    process, publisher = recording(start, sender, path, "full/joint_states", script=SMALL_DISK)
+    numbers = count(1)
+    wait_until(lambda: send(publisher, [next(numbers)]) or process.exit_code is not None, 60.0, "the end")
+    assert process.exit_code == 1
+    assert "the recording has ended" in process.output()
+    assert "File too large" in process.output()
+    assert "The arm goes on" in process.output()
+    assert path.stat().st_size <= LARGEST
+    found = read_recording(path)
+    kept = (np.rint(found.t).astype(int) + found.start // 10**9).tolist()
+    assert (found.q == [list(state(k).position) for k in kept]).all()
+
+
+def test_a_file_that_exists_is_refused(start, tmp_path):
+    path = tmp_path / "there.mcap"
+    path.write_text("kept")
+    process = start("record", output=str(path))
+    assert process.wait(START) == 1
+    assert f"record: {path} exists" in process.output()
+    assert path.read_text() == "kept"
+
+
+def test_files_follow_each_other_and_topics_that_come_late_are_recorded(sender, tmp_path):
+    """Rotation, latched topics, a topic of a type that is not installed; in this process."""
+    said = []
+    late = sender.create_publisher(String, "late/robot_description", LATCHED)
+    late.publish(String(data="<robot/>"))
+    listener = rclpy.create_node("listener", namespace=sender.get_namespace())
+    rows = TopicRecording(
+        listener, tmp_path / "run.mcap", ["late/*"], 20_000, 60_000, lambda level, text: said.append((level, text))
+    )
+    try:
+        assert not rows.streams
+        states = sender.create_publisher(JointState, "late/joint_states", OFFERED)
+        wait_until(lambda: rows.discover() or len(rows.streams) == 2, DISCOVERY, "the topics")
+        wait_until(states.get_subscription_count, DISCOVERY, "the subscription")
+
+        def grown():
+            send(states, [1])
+            rows.drain()
+            rows.flush()
+            return rows.full
+
+        wait_until(grown, 60.0, "the total size")
+        rows.close()
+    finally:
+        listener.destroy_node()
+    files = sorted(tmp_path.iterdir())
+    assert [file.name for file in files[:2]] == ["run.mcap", "run_2.mcap"]
+    assert all(20_000 <= file.stat().st_size < 40_000 for file in files[:-1])
+    assert 60_000 <= sum(file.stat().st_size for file in files) < 100_000
+    topics = {}
+    for file in files:
+        with file.open("rb") as stream:
+            for _, channel, message in make_reader(stream).iter_messages():
+                topics.setdefault(channel.topic.rpartition("/")[2], []).append(message)
+    assert deserialize_message(topics["robot_description"][0].data, String).data == "<robot/>"
+    stream = rows.streams[states.topic_name]
+    assert len(topics["joint_states"]) == stream.received
+    assert ("info", f"goes on in {tmp_path / 'run_2.mcap'}") in said
+
+
+def test_patterns_stay_in_their_namespace():
+    assert pattern("/left", "*/torque/*") == "/left/[^/]*/torque/[^/]*"
+    assert pattern("/", "joint_states") == "/joint_states"
+    assert pattern("/left", "/diagnostics") == "/diagnostics"
+
+
+@pytest.mark.parametrize("kind", [
+    "sensor_msgs/msg/JointState", "sensor_msgs/msg/Imu", "std_msgs/msg/Float64MultiArray", "std_msgs/msg/String",
+    "trajectory_msgs/msg/JointTrajectory", "diagnostic_msgs/msg/DiagnosticArray", "rosgraph_msgs/msg/Clock",
+    "lifecycle_msgs/msg/TransitionEvent", "geometry_msgs/msg/WrenchStamped", "rcl_interfaces/msg/ParameterDescriptor",
+])
+def test_definitions_have_the_fields_that_rosbags_knows(kind):
+    known = get_typestore(Stores.ROS2_JAZZY).fielddefs
+    found = get_types_from_msg(definition(kind), kind)
+    assert kind in found
+    for name, (_, fields) in found.items():
+        assert fields == known[name][1], name
+
+
+def test_bytes_behind_the_last_number_do_not_hinder_the_reader(tmp_path):
+    """rclpy leaves some behind empty lists, which rosbags refuses."""
+    path = tmp_path / "spare.mcap"
+    message = state(1)
+    message.effort = []
+    data = serialize_message(message)
+    with McapFile(path) as file:
+        channel = file.channel("/joint_states", "sensor_msgs/msg/JointState", definition("sensor_msgs/msg/JointState"))
+        for k in (1, 2):
+            file.write(channel, data, k, k)
+    assert read_recording(path).q.tolist() == [list(message.position)] * 2
+
+
+@pytest.mark.slow
+def test_an_arm_is_recorded_whole_and_goes_on_without_its_recorder(start, tmp_path):
+    """Simulator and controller in lock-step; the recorder is killed, and a second one records what follows."""
+    simulator = start("simulator", robot_description="planar2", **IN_STEP, rate=200.0)
+    controller = start(NODE, robot_description="planar2", **AT_ONCE, **FOLLOWING, torque_divisor=1)
+    processes = [simulator, controller]
+    for name in ("first", "second"):
+        path = tmp_path / f"{name}.mcap"
+        recorder = start("record", output=str(path), flush_period=0.05)
+        wait_until(lambda r=recorder: "torque/feedback (" in r.output(), START, "all topics", [*processes, recorder])
+        wait_until(lambda p=path: p.stat().st_size > 100_000, 60.0, "data", [*processes, recorder])
+        if name == "first":
+            recorder.signal(signal.SIGKILL)
+            recorder.wait(10.0)
+        else:
+            assert recorder.stop() == 0
+    for path in sorted(tmp_path.glob("*.mcap")):
+        found = read_recording(path)
+        assert found.joint_names == ("joint1", "joint2")
+        assert set(found.torque) == {*TERMS, "command"}
+        assert found.reference_q is not None
+        assert len(found.command.t) > 100
+        # of one state, the effort is the sum of the terms
+        t = reduce(np.intersect1d, [series.t for series in found.torque.values()])
+        assert len(t) > 50
+        total = sum(found.torque[term].at(t) for term in TERMS)
+        assert np.allclose(total, found.torque["command"].at(t), atol=1e-9)
+        assert np.abs(found.error.values).max() < 0.1

@@ -1,0 +1,82 @@
+"""`rne plot` of simulations, whose errors and efforts are known."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rne_dynamics.cli.main import main
+from rne_dynamics.recording.reading import read_recording
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    mcap, npz = folder / "run.mcap", folder / "run.npz"
+    assert main(["simulate", "planar2", "--seconds", "1.5", "--record", str(mcap), "--out", str(npz)]) == 0
+    return mcap, npz
+
+
+def figures(capsys, *arguments):
+    assert main(["plot", *map(str, arguments), "--json"]) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_figures_are_those_of_the_simulation_and_the_model_explains_the_efforts(run, capsys, tmp_path):
+    mcap, npz = run
+    out = tmp_path / "run.png"
+    report = figures(capsys, mcap, "--robot", "planar2", "--out", out)
+    saved = np.load(npz)
+    error = saved["reference_q"] - saved["q"]
+    for j, row in enumerate(report["joints"]):
+        assert row["rms_error"] == pytest.approx(np.sqrt(np.mean(error[:, j] ** 2)))
+        assert row["largest_effort"] == pytest.approx(np.abs(saved["effort"][:, j]).max())
+        assert row["rms_model_difference"] < 0.01 * row["largest_effort"]
+        assert row["effort_limit"] > row["largest_effort"]
+    assert report["topics"]["q"] == "/joint_states"
+    assert out.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
+
+
+def test_another_payload_shows_as_a_difference(capsys, tmp_path):
+    loaded = tmp_path / "loaded.npz"
+    assert main(["simulate", "planar2", "--seconds", "1", "--payload", "link2=2", "--out", str(loaded)]) == 0
+    capsys.readouterr()
+    report = figures(capsys, loaded, "--robot", "planar2", "--out", tmp_path / "loaded.svg")
+    assert report["joints"][0]["rms_model_difference"] > 1.0
+
+
+def test_a_part_of_one_joint(run, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", str(run[0]), "--joint", "joint2", "--from", "0.25", "--to", "0.75"]) == 0
+    said = capsys.readouterr().out
+    assert "501 states, 0.250 to 0.750 s" in said
+    assert "joint1 " not in said
+    assert "q, qd, effort: from /joint_states" in said
+    assert (tmp_path / "run.png").stat().st_size > 10_000
+
+
+def test_positions_alone_are_enough(run, capsys, tmp_path):
+    whole = read_recording(run[1])
+    csv = tmp_path / "q.csv"
+    rows = np.column_stack([whole.t, whole.q])
+    np.savetxt(csv, rows, delimiter=",", header="time,q/joint1,q/joint2", comments="")
+    report = figures(capsys, csv, "--robot", "planar2", "--out", tmp_path / "q.pdf")
+    assert set(report["joints"][0]) == {"name"}
+
+
+@pytest.mark.parametrize(("arguments", "said"), [
+    (["--joint", "joint3"], "no joint named 'joint3'; did you mean"),
+    (["--from", "9"], "leaves nothing"),
+    (["--from", "1", "--to", "0.5"], "--from 1 is not before --to 0.5"),
+    (["--out", "a.gif"], "its ending must be .png, .svg, .pdf"),
+    (["--robot", "puma560"], "no joint named 'joint3'"),
+    (["--window", "0"], "above 0"),
+    (["--robot", "planar2", "--window", "1"], None),
+    (["--topic", "/left/joint_states"], "did you mean '/joint_states'"),
+])
+def test_arguments_that_make_no_sense(run, arguments, said, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["plot", str(run[0]), *arguments]) == (1 if said else 0)
+    assert (said or "") in capsys.readouterr().err
