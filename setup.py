@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 from distutils.command.install_data import install_data  # isort: skip
 
 NAME = "rne_dynamics"
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer")
 HERE = Path(__file__).resolve().parent  # colcon --symlink-install runs a link to this file from elsewhere
 X86_LINUX = 'sys_platform == "linux" and platform_machine == "x86_64"'
 MESSAGES = (
@@ -60,6 +60,7 @@ XACRO = ["xacro>=2.0"]
 BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers, and robots to compare on
 SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
+VIEW = ["viser>=1.1", "trimesh>=4", "pycollada>=0.7"]  # pycollada: trimesh reads .dae with it
 
 setup(
     name=NAME,
@@ -93,11 +94,12 @@ setup(
         "plot": PLOT,
         "xacro": XACRO,
         "mesh": MESH,
+        "view": VIEW,
         "bench": [*BENCH, "casadi>=3.6"],
         "sweep": SWEEP,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
-            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
+            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP, *VIEW,
         ],
     },
     entry_points={

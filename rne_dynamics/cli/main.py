@@ -31,6 +31,7 @@ COMMANDS = {
     "export": "write the model as a URDF for other tools, or its dynamics as C for other programs",
     "faults": "inject faults into a running controller and check every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
+    "view": "the arm in the browser: simulated, dragged and pushed, or a recording",
     "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")

@@ -28,7 +28,7 @@ from rne_dynamics.ros.launch_arguments import (
 )
 from rne_dynamics.ros.parameter_files import applies, node_keys
 
-SIMULATOR, GATE, MOVE = "simulator", "effort_gate", "move"
+SIMULATOR, GATE, MOVE, VIEWER = "simulator", "effort_gate", "move", "viewer"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but imports the whole client library.
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
@@ -79,6 +79,8 @@ class NodePlan:
     parameters: tuple[Path | dict[str, Any], ...] = ()
     remappings: tuple[tuple[str, str], ...] = ()
     arguments: tuple[str, ...] = ()
+    #: Whether the launch goes on without it: it only shows something.
+    optional: bool = False
     #: Whether the launch goes on when it ends, because an effort gate takes the arm over.
     guarded: bool = False
 
@@ -281,6 +283,13 @@ def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, vi
     if viewer:
         parameters = {DESCRIPTION_TOPIC: arm.text(), **_time(values)}
         nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings))
+    if values["view"] == "true":
+        laws = [name for name in kind.nodes if name not in (SIMULATOR, GATE)]
+        parameters = {
+            "controller": laws[0] if laws else "", "simulator": SIMULATOR if kind.simulated else "",
+            **arm.parameters, **_time(values),
+        }
+        nodes.append(NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True))
     if values["rviz"] == "true":
         nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
     return nodes

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import gate_parameters, gravity_compensation, move, simulator_parameters, tracking_parameters
+from rne_dynamics.ros import gate_parameters, gravity_compensation, move, simulator_parameters, tracking_parameters, viewer
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
@@ -18,6 +18,7 @@ from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.parameter_aliases import any_value
 from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
+from rne_dynamics.ros.viewer import ViewerNode
 
 #: The page of a checkout; an installed package has none.
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
@@ -31,6 +32,7 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "effort_gate": EffortGateNode.all_parameters(gate_parameters.SCHEMA),
     "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
+    "viewer": ViewerNode.all_parameters(viewer.SCHEMA),
 }
 
 
@@ -69,7 +71,7 @@ Gains are in the units below, not in N m/rad. A value that contradicts one under
 """
 
 INTRODUCTIONS = {
-    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator` and `move` read all at "
+    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read all at "
     "the start.",
     "both controllers": "`computed_torque_controller` and `gravity_compensation`, in addition to those of every node.",
     "computed_torque_controller": "In addition to those of every node and of both controllers.",
@@ -78,6 +80,7 @@ INTRODUCTIONS = {
     "the same values. [effort_gate.md](effort_gate.md) describes the node.",
     "simulator": "In addition to those of every node.",
     "move": "In addition to those of every node.",
+    "viewer": "In addition to those of every node. [view.md](view.md) describes the node.",
 }
 
 

@@ -16,6 +16,8 @@ COLOURS = {
 OTHER, TOTAL, OVER = "#9aa3ad", "#20262e", "#c81e3a"
 #: Fraction of the limit from which a bar's number is red.
 NEAR_LIMIT = 0.95
+#: Efforts below this fraction of the bar's half width are shown as 0.
+ROUND_OFF = 1e-5
 
 
 def bars(
@@ -48,7 +50,7 @@ def bars(
     )
     return (
         '<div class="rne-bars" style="padding:0 .9em;font-size:12px;line-height:1.35">'
-        f'<div style="margin:.2em 0 .5em">{legend}<span style="white-space:nowrap">'
+        f'<div style="margin:.2em 0 .5em;display:flex;flex-wrap:wrap">{legend}<span style="white-space:nowrap">'
         f'<span style="color:{TOTAL}">┃</span> total</span></div>{"".join(rows)}</div>'
     )
 
@@ -65,12 +67,13 @@ def _row(name: str, effort: float, limit: float, terms: Mapping[str, float], sca
     if np.isfinite(effort):
         pieces.append(_block(50.0 + 50.0 * float(np.clip(effort / half, -1.0, 1.0)) - 0.7, 1.4, TOTAL, high=True))
     red = np.isfinite(limit) and abs(effort) >= NEAR_LIMIT * limit
-    number = f"{effort:.3g}" if np.isfinite(effort) else "?"
+    shown = 0.0 if abs(effort) < ROUND_OFF * half else effort
+    number = f"{shown:.3g}" if np.isfinite(effort) else "?"
     allowed = f" / {limit:.4g}" if np.isfinite(limit) else ""
     return (
         '<div style="display:flex;justify-content:space-between"><span style="overflow:hidden;text-overflow:ellipsis">'
-        f'{escape(name)}</span><span style="color:{OVER if red else "#555"};white-space:nowrap">{number}{allowed}</span>'
-        '</div><div style="position:relative;height:10px;background:#eef1f4;border-radius:3px;overflow:hidden;'
+        f'{escape(name)}</span><span style="color:{OVER if red else "#555"};white-space:nowrap">{number}{allowed}'
+        '</span></div><div style="position:relative;height:10px;background:#eef1f4;border-radius:3px;overflow:hidden;'
         f'margin-bottom:4px">{_block(49.8, 0.4, "#aab2bc", high=True)}{"".join(pieces)}</div>'
     )
 

@@ -42,7 +42,8 @@ class JointSliders:
                 low = float(robot.lower[j]) if np.isfinite(robot.lower[j]) else -wide
                 high = float(robot.upper[j]) if np.isfinite(robot.upper[j]) else wide
                 middle = float(np.clip(robot.neutral[j], low, high))
-                slider = page.server.gui.add_slider(name, low, max(high, low + 1e-6), 1e-3 * max(high - low, 1e-3), middle)
+                high = max(high, low + 1e-6)  # a joint may be locked by its limits
+                slider = page.server.gui.add_slider(name, low, high, 1e-3 * (high - low), middle)
                 page.on_change(slider, lambda _value: moved(self.values()))
                 self._sliders.append(slider)
 

@@ -18,6 +18,7 @@ from rne_dynamics.model.protocol import Robot
 from rne_dynamics.viewer.stand_ins import stand_ins
 from rne_dynamics.viewer.visuals import GREY, Visual, by_link, visuals
 
+
 @dataclass(frozen=True, eq=False)
 class LinkMeshes:
     """The appearance of a robot.

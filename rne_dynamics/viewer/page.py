@@ -95,19 +95,24 @@ class Page:
         self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._numbers_at = 0.0
         self._largest: Array = np.zeros(0)
-        gui = self.server.gui
-        gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
-        self.server.scene.set_up_direction("+z")
-        gui.set_panel_label("rne_dynamics")
-        self._status = gui.add_html("")
-        self.scene: ArmScene | None = None
-        self.say("no robot yet")
+        self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        self.clear()
 
     @property
     def url(self) -> str:
         """Where a browser on this computer finds the page."""
-        shown = "localhost" if self.host in ("0.0.0.0", "127.0.0.1", "::") else self.host  # noqa: S104 not bound here
+        shown = "localhost" if self.host in ("0.0.0.0", "127.0.0.1", "::") else self.host
         return f"http://{shown}:{self.server.get_port()}"
+
+    def clear(self) -> None:
+        """Remove the robot and all controls."""
+        self.server.scene.reset()
+        self.server.gui.reset()
+        self.server.scene.set_up_direction("+z")
+        self.server.gui.set_panel_label("rne_dynamics")
+        self.scene: ArmScene | None = None
+        self._status = self.server.gui.add_html("")
+        self.say("no robot yet")
 
     def add_robot(self, robot: AnyRobot, source: Source | None) -> ArmScene:
         """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`."""
@@ -153,6 +158,11 @@ class Page:
         def _(event: Any) -> None:
             self._actions.put(action)
 
+    def add_buttons(self, actions: Mapping[str, Callable[[], None]]) -> None:
+        """Add buttons in one row, by their labels."""
+        group = self.server.gui.add_button_group("", tuple(actions))
+        group.on_click(lambda event: self._actions.put(actions[event.target.value]))
+
     def do(self, action: Callable[[], None]) -> None:
         """Queue an action; from any thread."""
         self._actions.put(action)
@@ -178,7 +188,7 @@ class Page:
             self.scene.show(picture.q, posture=picture.posture, delta=picture.delta, base=picture.base)
             self.scene.ghost(picture.reference)
             poses = self.scene.poses
-            p, R = (np.zeros(3), np.eye(3)) if picture.base is None else picture.base
+            R = np.eye(3) if picture.base is None else picture.base[1]
             self.scene.forces({k: (poses[k][1], R @ f) for k, f in picture.forces.items()})
         now = time.monotonic()
         if now - self._numbers_at < 1.0 / NUMBERS:

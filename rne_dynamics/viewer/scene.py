@@ -24,6 +24,8 @@ GHOST, ELLIPSOID, CENTRE, AXIS = (60, 150, 90), (220, 120, 40), (30, 30, 30), (4
 FORCE, PIN = (200, 40, 60), (150, 60, 170)
 #: Length of an arrow over the robot's size, for a force equal to its weight.
 WEIGHT_ARROW = 0.5
+#: The reference is drawn where a link's origin is further from its place than this, over the robot's size.
+APART = 0.003
 #: Poses that differ by less are not sent again.
 UNCHANGED = 1e-5
 
@@ -175,12 +177,15 @@ class ArmScene:
                     node("/ghost", name), vertices, triangles, color=GHOST, opacity=0.3, cast_shadow=False,
                     receive_shadow=False,
                 )
-        turns = quaternion(found.rotation)
+        turns, apart = quaternion(found.rotation), 0.0
         for k, name in enumerate(found.robot.link_names):
+            apart = max(apart, float(np.abs(found.position[k] - self.poses[name][1]).max()))
             if name in self._ghost:
-                if not self._ghost[name].visible:
-                    self._ghost[name].visible = True
                 self._place(self._ghost[name], turns[k], found.position[k])
+        for handle in self._ghost.values():
+            # two surfaces in one place flicker
+            if handle.visible != (apart > APART * self._size):
+                handle.visible = not handle.visible
 
     def forces(self, forces: Mapping[str, tuple[Array, Array]]) -> None:
         """Draw forces, N: by any name the point where each acts and its vector in the world, (3,) each."""
@@ -215,7 +220,7 @@ class ArmScene:
         cell = 10.0 ** np.floor(np.log10(max(radius, 1e-3)))
         self._scene.add_grid(
             "/floor", 8.0 * radius, 8.0 * radius, cell_size=0.5 * cell, section_size=cell, plane="xy",
-            position=(0.0, 0.0, min(0.0, float(low[2]))), cell_color=(225, 228, 232), section_color=(190, 196, 204),
+            position=(0.0, 0.0, min(0.0, float(low[2]))), cell_color=(236, 238, 241), section_color=(216, 220, 226),
         )  # fmt: skip
 
 

@@ -33,13 +33,8 @@ class SimulationPage:
     def __init__(self, page: Page, arm: SimulatedArm) -> None:
         self.page, self.arm = page, arm
         gui = page.server.gui
-        self._pause = gui.add_button("Pause")
-        step, reset = gui.add_button("Step (10 ms)"), gui.add_button("Reset")
+        page.add_buttons({"Run / Pause": self._toggle, "Step": self._press, "Reset": arm.reset})
         law = gui.add_dropdown("control", LAWS, initial_value=arm.law)
-        self._law = law
-        page.on_click(self._pause, self._toggle)
-        page.on_click(step, self._press)
-        page.on_click(reset, arm.reset)
         page.on_change(law, arm.choose)
         page.add_torques()
         self._sliders = JointSliders(page, self._moved)
@@ -87,7 +82,6 @@ class SimulationPage:
                 done += 1
         except RneDynamicsError as error:
             self.page.refuse(f"the simulation is paused: {error}. Reset starts again")
-            self._label()
         self._speed += 0.1 * (done / steps - self._speed)
 
     def _status(self) -> str:
@@ -97,16 +91,10 @@ class SimulationPage:
 
     def _toggle(self) -> None:
         self.arm.paused = not self.arm.paused
-        self._label()
-
-    def _label(self) -> None:
-        self._pause.label = "Run" if self.arm.paused else "Pause"
-        if self.arm.paused:
-            self._sliders.follow(self.arm.state.q)
+        self._sliders.follow(self.arm.state.q)
 
     def _press(self) -> None:
         self.arm.paused = True
-        self._label()
         self.arm.advance(round(PRESS / STEP))
         self._sliders.follow(self.arm.state.q)
 

@@ -92,7 +92,7 @@ class Browser:
         return answer["result"].get("value")
 
     def text(self) -> str:
-        return str(self.run("document.body.innerText"))
+        return str(self.run("document.body ? document.body.innerText : ''"))
 
     def until(self, condition: Callable[[], object], what: str) -> None:
         wait(condition, what)
