@@ -16,7 +16,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_plan import KINDS, VIEWER, Kind, NodePlan, plan
+from rne_dynamics.ros.launch_kinds import KINDS, VIEWER, Kind, NodePlan
+from rne_dynamics.ros.launch_plan import plan
 from rne_dynamics.ros.parent import VARIABLE
 
 #: Time that launch grants a node to stop the arm, s; its default of 5 s may be shorter than a ramp.
@@ -85,7 +86,8 @@ def _parameters(given: Path | dict[str, Any]) -> str | dict[str, Any]:
 def _on_exit(plan: NodePlan) -> Any:
     """The end of a node ends the launch, so that an arm without its controller is noticed.
 
-    Exceptions: a node that only shows something, and a controller behind the gate of this launch, since the gate holds or releases the arm.
+    Exceptions: a node that only shows something, and a controller behind the gate of this launch, since the gate holds
+    or releases the arm.
     """
     if plan.optional:
         return [LogInfo(msg=f"{plan.executable} has ended: going on without it")]

@@ -9,7 +9,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rne_dynamics.ros import gate_parameters, gravity_compensation, move, simulator_parameters, tracking_parameters, viewer
+from rne_dynamics.ros import (
+    gate_parameters,
+    gravity_compensation,
+    move,
+    simulator_parameters,
+    tracking_parameters,
+    viewer,
+)
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
 from rne_dynamics.ros.gravity_compensation import GravityCompensationNode
@@ -71,8 +78,8 @@ Gains are in the units below, not in N m/rad. A value that contradicts one under
 """
 
 INTRODUCTIONS = {
-    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read all at "
-    "the start.",
+    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read "
+    "all at the start.",
     "both controllers": "`computed_torque_controller` and `gravity_compensation`, in addition to those of every node.",
     "computed_torque_controller": "In addition to those of every node and of both controllers.",
     "gravity_compensation": "In addition to those of every node and of both controllers.",

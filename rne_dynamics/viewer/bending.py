@@ -12,7 +12,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.viewer.meshes import merged
 
 #: Parts into which a link's surface is divided along its longest side: a box has corners at its ends only.
-PARTS = 24
+PARTS = 12
 
 
 class BentSurface:
@@ -48,7 +48,9 @@ class BentSurface:
 
 def _divided(vertices: Array, triangles: NDArray[np.int64]) -> tuple[Array, NDArray[np.int64]]:
     """The same surface with edges no longer than a `PARTS`-th of its size."""
-    from trimesh.remesh import subdivide_to_size
+    from importlib import import_module
+
+    subdivide_to_size: Any = import_module("trimesh.remesh").subdivide_to_size
 
     longest = float(np.ptp(vertices, axis=0).max()) / PARTS
     fine, faces = subdivide_to_size(vertices, triangles, longest, max_iter=20)

@@ -106,9 +106,8 @@ class PushPanel:
                 "/hand", scale=0.16 * reach(robot), disable_rotations=True, depth_test=False, opacity=0.8,
             )
             handle = self._handle
-            handle.on_drag_start(lambda _event: page.do(self._grip))
-            handle.on_drag_end(lambda _event: page.do(self._let_go))
-            handle.on_update(lambda event: event.client is None or page.do(self._pull))
+            phases = {"start": self._grip, "end": self._let_go}
+            handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
             page.on_change(self._link, lambda _value: self._let_go())
 
     def follow(self) -> None:

@@ -12,8 +12,10 @@ from rne_dynamics.dispatch import inverse_dynamics, mass_matrix
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
-#: ω, 1/s.
-STIFFNESS = 15.0
+#: ω, 1/s; the second of arms with flexible links, which a stiff hand would shake.
+STIFFNESS, SOFT = 15.0, 4.0
+#: Largest force over the robot's weight.
+STRONGEST = 2.0
 #: Largest felt inertia over the robot's mass: a stretched arm resists along itself like a wall.
 HEAVIEST = 3.0
 
@@ -27,10 +29,13 @@ class Hand:
         The rigid robot.
     link
         The link that is dragged.
+    stiffness
+        ω, 1/s.
     """
 
-    def __init__(self, robot: RigidRobot, link: str) -> None:
-        self.robot, self.link = robot, link
+    def __init__(self, robot: RigidRobot, link: str, stiffness: float = STIFFNESS) -> None:
+        self.robot, self.link, self._stiffness = robot, link, stiffness
+        self._strongest = STRONGEST * 9.81 * robot.mass
         #: Where the hand is, in the root link's frame, m; `None` while it lets go.
         self.target: Array | None = None
         self._q = np.zeros(robot.n)
@@ -41,6 +46,7 @@ class Hand:
         """Take the posture: joint positions (n,), the link's ``R_WL`` (3, 3) and ``p_WL`` (3,)."""
         self._q, self._turn, self._point = q, rotation, position
         self._jacobian = velocity_map(self.robot, q, self.link, rotation)
+        compliance: Array
         try:
             compliance = self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
         except np.linalg.LinAlgError:  # a joint that moves no inertia; the ceiling alone counts
@@ -52,8 +58,9 @@ class Hand:
         if self.target is None:
             return np.zeros(3)
         error = self.target - self._point - self._jacobian @ (q - self._q)
-        pull: Array = self._inertia @ (STIFFNESS**2 * error - 2.0 * STIFFNESS * self._jacobian @ qd)
-        return pull
+        w = self._stiffness
+        pull: Array = self._inertia @ (w * w * error - 2.0 * w * self._jacobian @ qd)
+        return pull * min(1.0, self._strongest / max(float(np.linalg.norm(pull)), 1e-9))
 
     def wrench(self, force: Array) -> Array:
         """The wrench of a force in the root's axes as simulations take it: force and moment in the link's, (6,)."""

@@ -1,4 +1,4 @@
-"""Link poses of any robot from what simulations, recordings and topics know of its state."""
+"""Link poses of any robot from the state that simulations, recordings and topics have."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Kinematics:
         AssemblyError, SingularPostureError, ArgumentError
             Loops that do not close there; NaN or infinity.
         """
-        if self.robot.modes and delta is not None:
+        if self.robot.kind == "flexible" and delta is not None:
             return flexible_forward_kinematics(self.robot, q, delta)
         return open_forward_kinematics(self.robot.open_tree, self.tree_positions(q, posture))
 

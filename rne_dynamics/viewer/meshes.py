@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rne_dynamics.description.share import package_folders, resolve_uri
 from rne_dynamics.description.sources import Source
@@ -72,14 +73,14 @@ def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
     return LinkMeshes(scenes, tuple(missing))
 
 
-def mesh_path(name: str, beside: str) -> Path:
+def mesh_path(name: str, origin: str) -> Path:
     """The file of a mesh.
 
     Parameters
     ----------
     name
         As the URDF writes it: a ``package://`` or ``file://`` URI, or a path, relative to the URDF's folder.
-    beside
+    origin
         Path of the URDF. A package that the ROS environment does not have is looked for in the folders above it, and
         among the packages that wheels bring.
 
@@ -93,33 +94,33 @@ def mesh_path(name: str, beside: str) -> Path:
         package, _, inside = rest.partition("/")
         if ".." in Path(inside).parts:
             raise DescriptionError(f"{name!r} leads outside its package; name a file inside it")
-        for folder in (*package_folders(package), *_nearby(package, beside)):
+        for folder in (*package_folders(package), *_nearby(package, origin)):
             if (folder / inside).is_file():
                 return folder / inside
         raise DescriptionError(
             f"{name!r} is not found; source the workspace that has package {package!r}, or keep the URDF inside it"
         )
-    path = resolve_uri(name) if separated else Path(beside).parent / name
+    path = resolve_uri(name) if separated else Path(origin).parent / name
     if not path.is_file():
         raise DescriptionError(f"mesh {str(path)!r} does not exist; correct the file name, or install the meshes")
     return path
 
 
-def _nearby(package: str, beside: str) -> Iterator[Path]:
+def _nearby(package: str, origin: str) -> Iterator[Path]:
     """Folders of a package above the URDF, and of wheels that bring packages of ROS."""
-    for folder in Path(beside).resolve().parents:
+    for folder in Path(origin).resolve().parents:
         yield from (p for p in (folder, folder / package) if p.name == package)
     for entry in sys.path:
         yield Path(entry) / "cmeel.prefix" / "share" / package
 
 
-def _add(trimesh: Any, scene: Any, part: Visual, beside: str) -> None:
+def _add(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
     """Add a visual to the scene of its link."""
     if part.shape != "mesh":
         make = {"box": lambda *e: trimesh.creation.box(e), "cylinder": _cylinder(trimesh), "sphere": _sphere(trimesh)}
         scene.add_geometry(coloured(trimesh, make[part.shape](*part.size), part.colour), transform=part.placement)
         return
-    path = mesh_path(part.file, beside)
+    path = mesh_path(part.file, origin)
     try:
         loaded = trimesh.load_scene(str(path))
     except ImportError as error:
@@ -169,10 +170,10 @@ def coloured(trimesh: Any, mesh: Any, colour: tuple[float, ...] | None) -> Any:
     return mesh
 
 
-def merged(scene: Any) -> tuple[Array, Array]:
+def merged(scene: Any) -> tuple[Array, NDArray[np.int64]]:
     """Vertices (n, 3) and triangles (m, 3) of all parts of a scene together, for drawing in one colour."""
     mesh = scene.to_mesh()
-    return np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces)
+    return np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
 
 
 def _trimesh() -> Any:

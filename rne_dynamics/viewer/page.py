@@ -8,6 +8,7 @@ import queue
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from html import escape
 from typing import Any
 
@@ -135,7 +136,7 @@ class Page:
             for name, text in OVERLAYS.items():
                 if name != "loops" or self.robot.loops:
                     box = gui.add_checkbox(text, initial_value=False)
-                    self.on_change(box, lambda value, name=name: scene.overlay(name, value))
+                    self.on_change(box, partial(scene.overlay, name))
             if self.robot.modes:
                 slider = gui.add_slider("bending ×", 1.0, EXAGGERATION, 1.0, 1.0)
                 self.on_change(slider, lambda value: setattr(scene, "exaggeration", float(value)))

@@ -21,7 +21,7 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.plant.state import State
 from rne_dynamics.simulation.runs.simulator import Simulator
-from rne_dynamics.viewer.hand import Hand
+from rne_dynamics.viewer.hand import SOFT, STIFFNESS, Hand
 from rne_dynamics.viewer.kinematics import Kinematics
 
 Law = Literal["gravity compensation", "computed torque", "no effort"]
@@ -122,7 +122,7 @@ class SimulatedArm:
             self.hand = None
             return
         if self.hand is None or self.hand.link != link:
-            self.hand = Hand(self.robot.rigid, link)
+            self.hand = Hand(self.robot.rigid, link, SOFT if self.robot.modes else STIFFNESS)
             self._feel(self.hand)
         self.hand.target = target
 

@@ -19,7 +19,7 @@ from websockets.sync.client import connect
 FLAGS = (
     "--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--use-gl=angle", "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader", "--disable-background-networking", "--no-first-run", "--remote-debugging-port=0",
-    "--disable-extensions", "--mute-audio",
+    "--disable-extensions",
 )  # fmt: skip
 #: A page that software draws takes its time, s.
 PATIENCE = 60.0
@@ -38,7 +38,8 @@ class Browser:
     def __init__(self, width: int = 1280, height: int = 800) -> None:
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self._process = subprocess.Popen(
-            [chromium(), *FLAGS, f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}", "about:blank"],
+            [chromium(), *FLAGS, f"--user-data-dir={self._folder.name}", f"--window-size={width},{height}",
+             "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )
         self._numbers = itertools.count(1)
@@ -127,7 +128,17 @@ class Browser:
         return found[0], found[1]
 
     def click(self, text: str, tag: str = "button") -> None:
-        x, y = self.place_of(text, tag)
+        self._click(*self.place_of(text, tag))
+
+    def click_on(self, selector: str) -> None:
+        """Click on the first element that a CSS selector finds."""
+        x, y = self.run(
+            f"(() => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
+            "const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()"
+        )
+        self._click(x, y)
+
+    def _click(self, x: float, y: float) -> None:
         for kind in ("Pressed", "Released"):
             self.mouse(kind, x, y, button="left", clickCount=1)
 
