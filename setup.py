@@ -10,7 +10,7 @@ from setuptools import find_packages, setup
 from distutils.command.install_data import install_data  # isort: skip
 
 NAME = "rne_dynamics"
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "record")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "record")
 HERE = Path(__file__).resolve().parent  # colcon --symlink-install runs a link to this file from elsewhere
 X86_LINUX = 'sys_platform == "linux" and platform_machine == "x86_64"'
 MESSAGES = (
@@ -61,6 +61,7 @@ BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers
 RECORD = ["mcap>=1.6", "rosbags>=0.10"]
 SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
+VIEW = ["viser>=1.1", "trimesh>=4", "pycollada>=0.7"]  # pycollada: trimesh reads .dae with it
 
 setup(
     name=NAME,
@@ -94,13 +95,14 @@ setup(
         "plot": PLOT,
         "xacro": XACRO,
         "mesh": MESH,
+        "view": VIEW,
         "bench": [*BENCH, "casadi>=3.6"],
         "sweep": SWEEP,
         "record": RECORD,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
-            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP, *RECORD,
-            "mcap-ros2-support",
+            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP, *VIEW,
+            *RECORD, "mcap-ros2-support",
         ],
     },
     entry_points={

@@ -14,13 +14,14 @@ LAYER = {
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
     "control": 4, "simulation": 4, "verification": 4,
-    "benchmarking": 5, "cli": 5, "faults": 5, "recording": 5, "ros": 5,
+    "benchmarking": 5, "cli": 5, "faults": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
 #: Imports within a layer that are allowed (importing, imported).
 SAME_LAYER = {
     ("compiling", "errors"), ("compiling", "advice"), ("spatial", "compiling"), ("spatial", "errors"),
     ("flexible", "closed_chain"), ("simulation", "control"), ("cli", "ros"), ("cli", "benchmarking"),
-    ("cli", "faults"), ("faults", "ros"), ("cli", "recording"), ("ros", "recording"), ("model", "errors"),
+    ("cli", "faults"), ("cli", "viewer"), ("ros", "viewer"), ("faults", "ros"), ("model", "errors"),
+    ("cli", "recording"), ("ros", "recording"),
     ("bound", "bound_batch"), ("bound", "dispatch"), ("bound", "closed_chain"),
     ("bound_batch", "closed_chain"), ("bound_batch", "dispatch"), ("dynamics", "straight_line"),
     ("dispatch", "closed_chain"), ("dispatch", "flexible"),

@@ -32,12 +32,12 @@ from rne_dynamics.ros.launch_plan import KINDS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rne_dynamics"
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
-NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "record")
+NODES = ("computed_torque_controller", "gravity_compensation", "effort_gate", "simulator", "move", "viewer", "record")
 FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "faults")
+PARSED_ONLY = ("demo", "faults", "view")
 #: Nodes that examples/mujoco_plant.py starts.
 STARTED_BY_OTHERS = ("mujoco_arm.py", "plain_node.py")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)

@@ -32,6 +32,7 @@ COMMANDS = {
     "faults": "inject faults into a running controller and check every effort that it sends",
     "simulate": "simulate free motion or a controlled move without ROS",
     "plot": "plot a recording: positions, errors, efforts, torque terms, and what the model says of them",
+    "view": "the arm in the browser: simulated, dragged and pushed, or a recording",
     "warmup": "compile all kernels in advance",
 }
 _NEGATIVE = re.compile(r"-(\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")

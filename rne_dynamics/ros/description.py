@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rne_dynamics.description.model_file import urdf_source
-from rne_dynamics.description.sources import SourceLike, names_model_file, read_source
+from rne_dynamics.description.sources import Source, SourceLike, names_model_file, read_source
 from rne_dynamics.errors import DescriptionError
+
+
+def description_source(source: SourceLike, mappings: Mapping[str, str] | None = None) -> Source:
+    """The URDF of a description, as `description_text` has its text; parameters and errors likewise."""
+    return urdf_source(source) if names_model_file(source) else read_source(source, mappings)
 
 
 def description_text(source: SourceLike, mappings: Mapping[str, str] | None = None) -> str:
@@ -26,7 +31,7 @@ def description_text(source: SourceLike, mappings: Mapping[str, str] | None = No
     DescriptionError
         Nothing there, bytes that are not in the encoding they claim, or `mappings` for what is not xacro.
     """
-    read = urdf_source(source) if names_model_file(source) else read_source(source, mappings)
+    read = description_source(source, mappings)
     try:
         return read.data.decode(read.encoding or "utf-8-sig")
     except UnicodeDecodeError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from rclpy.client import Client
 from rclpy.clock import Clock, ClockType
 from rclpy.lifecycle import LifecycleNode
 from rclpy.publisher import Publisher
@@ -31,7 +32,7 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
         self.loop: HotLoop | None = None
 
     def keep(self, entity: Entity) -> Entity:
-        """Note a publisher, subscription, service or timer for `release`; returns it."""
+        """Note a publisher, subscription, service, client or timer for `release`; returns it."""
         self._entities.append(entity)
         return entity
 
@@ -87,7 +88,7 @@ class EntityNode(LifecycleNode):  # type: ignore[misc]  # rclpy may be absent wh
         """Destroy what was kept."""
         destroy: dict[type, Callable[[Any], bool]] = {
             Publisher: self.destroy_publisher, Subscription: self.destroy_subscription,
-            Service: self.destroy_service, Timer: self.destroy_timer,
+            Service: self.destroy_service, Timer: self.destroy_timer, Client: self.destroy_client,
         }
         for entity in reversed(self._entities):
             next(how for kind, how in destroy.items() if isinstance(entity, kind))(entity)

@@ -47,6 +47,8 @@ VIEWERS = (
     LaunchArgument("record", "", "record the arm's topics: an .mcap, or a folder for one named by the date"),
     LaunchArgument("robot_state_publisher", "", "start a robot_state_publisher, where it is installed; by default only "
                    "for a simulated arm, since drivers start their own", BOOLEAN),
+    LaunchArgument("view", "false", "show the arm in the browser, where viser is installed; the log has the address",
+                   BOOLEAN),
     LaunchArgument("rviz", "false", "show the arm in RViz, where it is installed", BOOLEAN),
 )
 CONTROLLED = (

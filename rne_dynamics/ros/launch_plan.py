@@ -12,25 +12,11 @@ from rne_dynamics.description.sources import names_model_file
 from rne_dynamics.errors import ArgumentError, DescriptionError
 from rne_dynamics.ros.description import description_text
 from rne_dynamics.ros.drivers import DRIVERS, PLAIN, Driver
-from rne_dynamics.ros.launch_arguments import (
-    ARM,
-    CONTROLLED,
-    EFFORTS,
-    MOVED,
-    NONE,
-    SIMULATED,
-    START,
-    VIEWERS,
-    LaunchArgument,
-    check_time,
-    checked,
-    existing_file,
-    xacro_mappings,
-)
+from rne_dynamics.ros.launch_arguments import NONE, START, check_time, checked, existing_file, xacro_mappings
+from rne_dynamics.ros.launch_kinds import GATE, MOVE, RECORDER, SIMULATOR, VIEWER, Kind, NodePlan
 from rne_dynamics.ros.parameter_files import applies, node_keys
 from rne_dynamics.ros.record_parameters import TOPICS
 
-SIMULATOR, GATE, MOVE, RECORDER = "simulator", "effort_gate", "move", "record"
 RVIZ, STATE_PUBLISHER = "rviz2", "robot_state_publisher"
 #: Topics as the nodes name them; `rne_dynamics.ros.messages` has them too, but imports the whole client library.
 STATE_TOPIC, EFFORT_TOPIC, DESCRIPTION_TOPIC = "joint_states", "effort_controller/commands", "robot_description"
@@ -39,52 +25,6 @@ GATE_TOPIC = "effort_gate/commands"
 #: Gravity in simulation of an arm that compensates it itself, m/s^2: with none at all its efforts are exactly 0, which
 #: counts as not reported.
 NEXT_TO_NONE = [0.0, 0.0, -0.001]
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One launch file: the nodes it starts, whether the arm is simulated, and its default `robot`."""
-
-    nodes: tuple[str, ...]
-    simulated: bool = False
-    robot: str = ""
-
-    @property
-    def gated(self) -> bool:
-        """Whether it can put the effort gate behind its controller."""
-        return GATE not in self.nodes and MOVE not in self.nodes
-
-    @property
-    def arguments(self) -> tuple[LaunchArgument, ...]:
-        """Its arguments."""
-        if MOVE in self.nodes:
-            return (*ARM, *MOVED)
-        return (*ARM, EFFORTS, *(CONTROLLED if self.gated else ()), *VIEWERS, *(SIMULATED if self.simulated else ()))
-
-
-#: By the name of the file in launch/, without its ending.
-KINDS = {
-    "controller": Kind(("computed_torque_controller",)),
-    "gravity_compensation": Kind(("gravity_compensation",)),
-    "effort_gate": Kind((GATE,)),
-    "simulated_arm": Kind((SIMULATOR, "computed_torque_controller"), simulated=True, robot="puma560"),
-    "move": Kind((MOVE,)),
-}
-
-
-@dataclass(frozen=True)
-class NodePlan:
-    """One node: later parameters override earlier ones; remappings are (from, to)."""
-
-    package: str
-    executable: str
-    parameters: tuple[Path | dict[str, Any], ...] = ()
-    remappings: tuple[tuple[str, str], ...] = ()
-    arguments: tuple[str, ...] = ()
-    #: Whether the launch goes on when it ends, because an effort gate takes the arm over.
-    guarded: bool = False
-    #: Whether the launch goes on when it ends, because the arm does not depend on it.
-    dispensable: bool = False
 
 
 @dataclass(frozen=True)
@@ -273,6 +213,13 @@ def _viewers(kind: Kind, values: Mapping[str, str], driver: Driver, arm: Arm, vi
     if viewer:
         parameters = {DESCRIPTION_TOPIC: arm.text(), **_time(values)}
         nodes.append(NodePlan(STATE_PUBLISHER, STATE_PUBLISHER, (parameters,), remappings))
+    if values["view"] == "true":
+        laws = [name for name in kind.nodes if name not in (SIMULATOR, GATE)]
+        parameters = {
+            "controller": laws[0] if laws else "", "simulator": SIMULATOR if kind.simulated else "",
+            **arm.parameters, **_time(values),
+        }
+        nodes.append(NodePlan("rne_dynamics", VIEWER, (parameters,), remappings, optional=True))
     if values["rviz"] == "true":
         nodes.append(NodePlan(RVIZ, RVIZ, (_time(values),), remappings, ("-d", str(share_file("config/arm.rviz")))))
     return nodes
@@ -283,7 +230,7 @@ def _recorder(values: Mapping[str, str], driver: Driver) -> list[NodePlan]:
     if not values["record"]:
         return []
     given = {"output": values["record"], "topics": list(dict.fromkeys((*TOPICS, driver.joint_states, driver.efforts)))}
-    return [NodePlan("rne_dynamics", RECORDER, (given,), dispensable=True)]
+    return [NodePlan("rne_dynamics", RECORDER, (given,), optional=True)]
 
 
 def _move(kind: Kind, arm: Arm, driver: Driver, values: Mapping[str, str], file: Path | None) -> NodePlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from launch_ros.parameter_descriptions import ParameterValue
 
 from launch import LaunchDescription
 from rne_dynamics.ros.launch_arguments import check_names
-from rne_dynamics.ros.launch_plan import KINDS, Kind, NodePlan, plan
+from rne_dynamics.ros.launch_kinds import KINDS, VIEWER, Kind, NodePlan
+from rne_dynamics.ros.launch_plan import plan
 from rne_dynamics.ros.parent import VARIABLE
 
 #: Time that launch grants a node to stop the arm, s; its default of 5 s may be shorter than a ramp.
@@ -53,6 +55,8 @@ def _installed(package: str) -> bool:
 
 def _action(plan: NodePlan) -> Any:
     """One node, or a log line if its package is not installed."""
+    if plan.executable == VIEWER and importlib.util.find_spec("viser") is None:
+        return LogInfo(msg="viser is not installed (pip install 'rne_dynamics[view]'): going on without the viewer")
     if plan.package != "rne_dynamics" and not _installed(plan.package):
         return LogInfo(msg=f"{plan.package} is not installed: going on without it")
     keywords: dict[str, Any] = {
@@ -82,10 +86,11 @@ def _parameters(given: Path | dict[str, Any]) -> str | dict[str, Any]:
 def _on_exit(plan: NodePlan) -> Any:
     """The end of a node ends the launch, so that an arm without its controller is noticed.
 
-    Exceptions: a controller behind the gate of this launch, since the gate holds or releases the arm, and the recorder.
+    Exceptions: a node that only shows or records something, and a controller behind the gate of this launch, since the
+    gate holds or releases the arm.
     """
-    if plan.dispensable:
-        return [LogInfo(msg=f"{plan.executable} has ended; the arm goes on")]
+    if plan.optional:
+        return [LogInfo(msg=f"{plan.executable} has ended: going on without it")]
     if not plan.guarded:
         return Shutdown(reason=f"{plan.executable} has ended")
 

@@ -16,6 +16,7 @@ from rne_dynamics.ros import (
     record_parameters,
     simulator_parameters,
     tracking_parameters,
+    viewer,
 )
 from rne_dynamics.ros.computed_torque_controller import ComputedTorqueController
 from rne_dynamics.ros.effort_gate import EffortGateNode
@@ -25,6 +26,7 @@ from rne_dynamics.ros.move import MoveNode
 from rne_dynamics.ros.parameter_aliases import any_value
 from rne_dynamics.ros.parameters import JOINT, Parameter
 from rne_dynamics.ros.simulator import SimulatorNode
+from rne_dynamics.ros.viewer import ViewerNode
 
 #: The page of a checkout; an installed package has none.
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "parameters.md"
@@ -39,6 +41,7 @@ NODES: dict[str, tuple[Parameter, ...]] = {
     "simulator": SimulatorNode.all_parameters(simulator_parameters.SCHEMA),
     "move": MoveNode.all_parameters(move.SCHEMA),
     "record": record_parameters.SCHEMA,
+    "viewer": ViewerNode.all_parameters(viewer.SCHEMA),
 }
 #: Nodes without a robot, which have parameters of their own only.
 WITHOUT_ROBOT = ("record",)
@@ -79,8 +82,8 @@ Gains are in the units below, not in N m/rad. A value that contradicts one under
 """
 
 INTRODUCTIONS = {
-    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator` and `move` read all at "
-    "the start.",
+    "every node": "Live parameters are live in controllers and `effort_gate`; `simulator`, `move` and `viewer` read "
+    "all at the start.",
     "both controllers": "`computed_torque_controller` and `gravity_compensation`, in addition to those of every node.",
     "computed_torque_controller": "In addition to those of every node and of both controllers.",
     "gravity_compensation": "In addition to those of every node and of both controllers.",
@@ -89,6 +92,7 @@ INTRODUCTIONS = {
     "simulator": "In addition to those of every node.",
     "move": "In addition to those of every node.",
     "record": "These are all: it needs no robot. [recordings.md](recordings.md) describes the node.",
+    "viewer": "In addition to those of every node. [view.md](view.md) describes the node.",
 }
 
 

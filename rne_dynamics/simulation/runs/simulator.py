@@ -173,6 +173,20 @@ class Simulator:
         self._commanded_at = None
         return self._state
 
+    def place(self, q: ArrayLike) -> State:
+        """Put the arm at rest at other joint positions, (nq,); a mechanism on its present branch. Time continues.
+
+        Raises
+        ------
+        SimulationError, AssemblyError, ModelError
+            As for the start; the state stays.
+        """
+        state = checked_state(self.plant.robot, q, t=self._state.t, posture=self._state.posture)
+        if self.plant.stops:
+            no_joint_outside(self.plant.robot, state, self.plant.positions)
+        self._state = state
+        return state
+
     def warm_up(self) -> None:
         """Compile everything a step may need, so that no later step stalls. Changes nothing."""
         for method in step_methods(self.plant.coordinates):

@@ -1,0 +1,74 @@
+"""`rne view`: a robot in the browser, simulated here, or a recording of it."""
+
+from __future__ import annotations
+
+import argparse
+import webbrowser
+
+from rne_dynamics.cli.robot_argument import add_robot, load_robot, robot_source
+from rne_dynamics.cli.simulate_move import start_configuration
+from rne_dynamics.cli.terminal import ended_by_sigterm
+from rne_dynamics.description.model_file import urdf_source
+from rne_dynamics.description.sources import Source
+from rne_dynamics.errors import ArgumentError
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.viewer.page import HOST, PORT, Page
+from rne_dynamics.viewer.recorded import read_recording
+from rne_dynamics.viewer.replay_page import ReplayPage
+from rne_dynamics.viewer.simulated_arm import SimulatedArm
+from rne_dynamics.viewer.simulation_page import SimulationPage
+
+EXAMPLES = """\
+examples:
+  rne view puma560                      simulate the arm; drag it, push it, pause it
+  rne view pantograph                   a mechanism with closed loops
+  rne view flexible_arm                 links that bend
+  rne view arm.urdf --port 9000
+  rne simulate puma560 --out move.npz
+  rne view puma560 --replay move.npz    replay a recording
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    add_robot(parser)
+    parser.set_defaults(base="fixed")
+    parser.add_argument(
+        "--start", action="append", default=[], metavar="JOINT=VALUE",
+        help="start position of a joint, rad or m; others start at zero or the nearest position inside their limits",
+    )  # fmt: skip
+    parser.add_argument("--replay", metavar="FILE", help="show a recording (.csv or .npz of `rne simulate --out`)")
+    parser.add_argument("--host", default=HOST, help=f"address to listen on (default {HOST}: this computer only)")
+    parser.add_argument("--port", type=int, default=PORT, help=f"port; the next free one is taken (default {PORT})")
+    parser.add_argument("--open", action="store_true", help="open the page in the browser")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve the page until Ctrl-C; return the exit code."""
+    source = robot_source(args)
+    robot = load_robot(args)
+    page, session = _page(args, robot, urdf_source(source))
+    try:
+        print(f"{robot.name}: {page.url} (Ctrl-C ends)", flush=True)
+        if args.open:
+            webbrowser.open(page.url)
+        with ended_by_sigterm():
+            session.run()
+    finally:
+        page.close()
+    return 0
+
+
+def _page(args: argparse.Namespace, robot: AnyRobot, urdf: Source) -> tuple[Page, SimulationPage | ReplayPage]:
+    """The page and what runs on it; files are read and the start is checked before the page opens."""
+    if args.replay is not None:
+        if args.start:
+            raise ArgumentError("--start is for a simulation; leave it out with --replay")
+        recording = read_recording(args.replay).of(robot)
+        page = Page(args.host, args.port)
+        page.add_robot(robot, urdf)
+        return page, ReplayPage(page, recording)
+    arm = SimulatedArm(robot, start_configuration(robot.rigid, args.start))
+    page = Page(args.host, args.port)
+    page.add_robot(arm.robot, urdf)
+    return page, SimulationPage(page, arm)

@@ -1,0 +1,139 @@
+"""Parts of the panel that several sessions have: joint sliders, pushes, dragging."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.tree import JointKind
+from rne_dynamics.viewer.page import Page
+from rne_dynamics.viewer.stand_ins import reach
+
+DIRECTIONS = {
+    "+x": (1.0, 0.0, 0.0), "-x": (-1.0, 0.0, 0.0), "+y": (0.0, 1.0, 0.0), "-y": (0.0, -1.0, 0.0),
+    "+z": (0.0, 0.0, 1.0), "-z": (0.0, 0.0, -1.0),
+}  # fmt: skip
+#: Duration of a push, s; its force over the robot's weight by default.
+PUSH_TIME, PUSH = 0.2, 0.3
+
+
+class JointSliders:
+    """One slider a joint.
+
+    Parameters
+    ----------
+    page
+        With a robot.
+    moved
+        Called with the positions of all joints, (n,), when a user moves a slider.
+    """
+
+    def __init__(self, page: Page, moved: Callable[[Array], None]) -> None:
+        robot = page.robot
+        self._sliders = []
+        prismatic = {j.name for j in robot.tree.joints if j.kind is JointKind.PRISMATIC}
+        with page.server.gui.add_folder("Joints (rad, m)"):
+            for j, name in enumerate(robot.joint_names):
+                wide = reach(robot) if name in prismatic else np.pi
+                low = float(robot.lower[j]) if np.isfinite(robot.lower[j]) else -wide
+                high = float(robot.upper[j]) if np.isfinite(robot.upper[j]) else wide
+                middle = float(np.clip(robot.neutral[j], low, high))
+                high = max(high, low + 1e-6)  # a joint may be locked by its limits
+                slider = page.server.gui.add_slider(name, low, high, 1e-3 * (high - low), middle)
+                page.on_change(slider, lambda _value: moved(self.values()))
+                self._sliders.append(slider)
+
+    @property
+    def steps(self) -> Array:
+        """Differences that they do not resolve, (n,)."""
+        return np.array([slider.step for slider in self._sliders])
+
+    def values(self) -> Array:
+        """Their positions, (n,)."""
+        return np.array([slider.value for slider in self._sliders], dtype=np.float64)
+
+    def follow(self, q: Array) -> None:
+        """Set them to `q`, (n,), where that differs."""
+        for slider, value in zip(self._sliders, q.tolist(), strict=True):
+            inside = min(max(value, slider.min), slider.max)
+            if abs(slider.value - inside) > 0.5 * slider.step:
+                slider.value = inside
+
+    def enable(self, enabled: bool) -> None:
+        """Whether users can move them."""
+        for slider in self._sliders:
+            if slider.disabled == enabled:
+                slider.disabled = not enabled
+
+
+class PushPanel:
+    """A link, a direction, a force and a button; where `drag` is given also a handle on the link to pull it with.
+
+    Parameters
+    ----------
+    page
+        With a robot.
+    push
+        Called with link, force in the root's axes, N, (3,), and duration, s.
+    drag
+        Called with a link and the point to pull it to, m, in the root's axes, `None` to let go.
+    """
+
+    def __init__(
+        self, page: Page, push: Callable[[str, Array, float], None],
+        drag: Callable[[str, Array | None], None] | None = None,
+    ) -> None:
+        gui, robot = page.server.gui, page.robot
+        moving = moving_links(robot)
+        self._page, self._drag = page, drag
+        self._held = False
+        weight = 9.81 * robot.mass
+        with gui.add_folder("Push" if drag is None else "Drag and push"):
+            self._link = gui.add_dropdown("link", moving, initial_value=moving[-1])
+            direction = gui.add_dropdown("direction", tuple(DIRECTIONS), initial_value="+y")
+            force = gui.add_number("force (N)", float(f"{PUSH * weight:.2g}"), min=0.0, step=1.0)
+            button = gui.add_button("Push")
+        page.on_click(button, lambda: push(
+            str(self._link.value), float(force.value) * np.array(DIRECTIONS[str(direction.value)]), PUSH_TIME
+        ))  # fmt: skip
+        self._handle: Any = None
+        if drag is not None:
+            self._handle = page.server.scene.add_transform_controls(
+                "/hand", scale=0.16 * reach(robot), disable_rotations=True, depth_test=False, opacity=0.8,
+            )
+            handle = self._handle
+            phases = {"start": self._grip, "end": self._let_go}
+            handle.on_update(lambda event: page.do(phases.get(event.phase, self._pull)))
+            page.on_change(self._link, lambda _value: self._let_go())
+
+    def follow(self) -> None:
+        """Keep the handle on its link while nobody drags it."""
+        if self._handle is not None and not self._held and self._page.scene is not None:
+            position = self._page.scene.poses[str(self._link.value)][1]
+            if np.abs(self._handle.position - position).max() > 1e-4:
+                self._handle.position = position
+
+    def _grip(self) -> None:
+        self._held = True
+
+    def _pull(self) -> None:
+        if self._drag is not None and self._held:
+            self._drag(str(self._link.value), np.array(self._handle.position, dtype=np.float64))
+
+    def _let_go(self) -> None:
+        self._held = False
+        if self._drag is not None:
+            self._drag(str(self._link.value), None)
+
+
+def moving_links(robot: AnyRobot) -> tuple[str, ...]:
+    """Links that move, of those that are fixed together the first; the last is likely the tool."""
+    seen: dict[int, str] = {}
+    for name, frame in robot.links.items():
+        if frame.body >= 0:
+            seen.setdefault(frame.body, name)
+    return tuple(seen.values())

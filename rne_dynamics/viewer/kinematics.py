@@ -1,0 +1,54 @@
+"""Link poses of any robot from the state that simulations, recordings and topics have."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rne_dynamics.dispatch import follower
+from rne_dynamics.dynamics.kinematics.kinematics import LinkPoses
+from rne_dynamics.dynamics.kinematics.kinematics import forward_kinematics as open_forward_kinematics
+from rne_dynamics.flexible.poses import flexible_forward_kinematics
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+
+
+class Kinematics:
+    """Poses of all links; of a mechanism its loops are closed, from the last posture on.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    """
+
+    def __init__(self, robot: AnyRobot) -> None:
+        self.robot = robot
+        self._follower = follower(robot.rigid) if robot.loops else None
+
+    def poses(self, q: Array, *, posture: Array | None = None, delta: Array | None = None) -> LinkPoses:
+        """Poses in the root link's frame.
+
+        Parameters
+        ----------
+        q
+            Positions of the actuated joints, (n,).
+        posture
+            Of a mechanism, positions of all joints of its tree where they are known; otherwise they are computed.
+        delta
+            Amplitudes of flexible links, (modes,); straight by default.
+
+        Raises
+        ------
+        AssemblyError, SingularPostureError, ArgumentError
+            Loops that do not close there; NaN or infinity.
+        """
+        if self.robot.kind == "flexible" and delta is not None:
+            return flexible_forward_kinematics(self.robot, q, delta)
+        return open_forward_kinematics(self.robot.open_tree, self.tree_positions(q, posture))
+
+    def tree_positions(self, q: Array, posture: Array | None = None) -> Array:
+        """Positions of all joints of the tree, (nq of the tree,); parameters and errors as `poses`."""
+        if posture is not None or self._follower is None:
+            return q if posture is None else posture
+        self._follower.follow(q, np.zeros(self.robot.n))
+        return np.array(self._follower.posture)

@@ -1,0 +1,184 @@
+"""Triangle meshes of a robot's links: its visuals, or shapes made from the model where there are none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rne_dynamics.description.share import package_folders, resolve_uri
+from rne_dynamics.description.sources import Source
+from rne_dynamics.errors import DescriptionError, MissingDependencyError
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.viewer.stand_ins import stand_ins
+from rne_dynamics.viewer.visuals import GREY, Visual, by_link, visuals
+
+
+@dataclass(frozen=True, eq=False)
+class LinkMeshes:
+    """The appearance of a robot.
+
+    Parameters
+    ----------
+    scenes
+        By link, a `trimesh.Scene` in the link's frame.
+    missing
+        What could not be read, one line each.
+    """
+
+    scenes: dict[str, Any]
+    missing: tuple[str, ...]
+
+
+def link_meshes(robot: Robot, source: Source | None) -> LinkMeshes:
+    """The visuals of `source`, shapes from the model for links whose visuals are missing.
+
+    Parameters
+    ----------
+    robot
+        The robot.
+    source
+        Its URDF; `None` where there is none. Meshes are looked for as `mesh_path` says.
+
+    Raises
+    ------
+    MissingDependencyError
+        trimesh is not installed.
+    """
+    trimesh = _trimesh()
+    scenes: dict[str, Any] = {}
+    missing: list[str] = []
+    found = [] if source is None else visuals(source)
+    bare: set[str] = set() if found else set(robot.link_names)
+    for link, parts in by_link(found):
+        if link not in robot.links:
+            continue
+        scene = trimesh.Scene()
+        for part in parts:
+            try:
+                _add(trimesh, scene, part, "" if source is None else source.name)
+            except DescriptionError as error:
+                missing.append(f"link {link!r}: {error}")
+                bare.add(link)
+        if scene.geometry:
+            scenes[link] = scene
+    for link, mesh in stand_ins(trimesh, robot, bare - set(scenes)):
+        scenes.setdefault(link, trimesh.Scene()).add_geometry(mesh)
+    return LinkMeshes(scenes, tuple(missing))
+
+
+def mesh_path(name: str, origin: str) -> Path:
+    """The file of a mesh.
+
+    Parameters
+    ----------
+    name
+        As the URDF writes it: a ``package://`` or ``file://`` URI, or a path, relative to the URDF's folder.
+    origin
+        Path of the URDF. A package that the ROS environment does not have is looked for in the folders above it, and
+        among the packages that wheels bring.
+
+    Raises
+    ------
+    DescriptionError
+        There is no such file.
+    """
+    scheme, separated, rest = name.partition("://")
+    if separated and scheme.lower() == "package":
+        package, _, inside = rest.partition("/")
+        if ".." in Path(inside).parts:
+            raise DescriptionError(f"{name!r} leads outside its package; name a file inside it")
+        for folder in (*package_folders(package), *_nearby(package, origin)):
+            if (folder / inside).is_file():
+                return folder / inside
+        raise DescriptionError(
+            f"{name!r} is not found; source the workspace that has package {package!r}, or keep the URDF inside it"
+        )
+    path = resolve_uri(name) if separated else Path(origin).parent / name
+    if not path.is_file():
+        raise DescriptionError(f"mesh {str(path)!r} does not exist; correct the file name, or install the meshes")
+    return path
+
+
+def _nearby(package: str, origin: str) -> Iterator[Path]:
+    """Folders of a package above the URDF, and of wheels that bring packages of ROS."""
+    for folder in Path(origin).resolve().parents:
+        yield from (p for p in (folder, folder / package) if p.name == package)
+    for entry in sys.path:
+        yield Path(entry) / "cmeel.prefix" / "share" / package
+
+
+def _add(trimesh: Any, scene: Any, part: Visual, origin: str) -> None:
+    """Add a visual to the scene of its link."""
+    if part.shape != "mesh":
+        make = {"box": lambda *e: trimesh.creation.box(e), "cylinder": _cylinder(trimesh), "sphere": _sphere(trimesh)}
+        scene.add_geometry(coloured(trimesh, make[part.shape](*part.size), part.colour), transform=part.placement)
+        return
+    path = mesh_path(part.file, origin)
+    try:
+        loaded = trimesh.load_scene(str(path))
+    except ImportError as error:
+        raise DescriptionError(f"{path}: {error}; `pip install 'rne_dynamics[view]'`") from None
+    except Exception as error:  # trimesh raises whatever its readers do
+        raise DescriptionError(f"{path}: trimesh cannot read it: {' '.join(str(error).split())}") from error
+    unit = _unit(loaded) if path.suffix.lower() == ".dae" else 1.0
+    own = path.suffix.lower() in (".dae", ".glb", ".gltf", ".obj")
+    scale = np.diag([*(unit * np.array(part.size)), 1.0])
+    for node in loaded.graph.nodes_geometry:
+        place, geometry = loaded.graph[node]
+        mesh = loaded.geometry[geometry]
+        if len(getattr(mesh, "faces", ())) == 0:
+            continue
+        mesh = mesh.copy()
+        if part.colour is not None or not own or mesh.visual.kind is None:
+            mesh = coloured(trimesh, mesh, part.colour)
+        mesh.apply_transform(part.placement @ scale @ place)
+        scene.add_geometry(mesh)
+
+
+def _unit(loaded: Any) -> float:
+    """Metres per unit of a COLLADA file."""
+    for mesh in loaded.geometry.values():
+        words = str(mesh.metadata.get("units", "meters")).split()
+        if len(words) == 3:  # "0.001 * meters"
+            return float(words[0])
+    return 1.0
+
+
+def _cylinder(trimesh: Any) -> Any:
+    return lambda radius, length: trimesh.creation.cylinder(radius=radius, height=length, sections=32)
+
+
+def _sphere(trimesh: Any) -> Any:
+    return lambda radius: trimesh.creation.icosphere(radius=radius, subdivisions=3)
+
+
+def coloured(trimesh: Any, mesh: Any, colour: tuple[float, ...] | None) -> Any:
+    """The mesh in one colour, RGBA, by default grey."""
+    rgba = (255.0 * np.array(GREY if colour is None else colour)).astype(np.uint8)
+    material = trimesh.visual.material.PBRMaterial(
+        baseColorFactor=rgba, metallicFactor=0.1, roughnessFactor=0.6, doubleSided=True,
+        alphaMode="BLEND" if rgba[3] < 255 else "OPAQUE",
+    )
+    mesh.visual = trimesh.visual.TextureVisuals(material=material)
+    return mesh
+
+
+def merged(scene: Any) -> tuple[Array, NDArray[np.int64]]:
+    """Vertices (n, 3) and triangles (m, 3) of all parts of a scene together, for drawing in one colour."""
+    mesh = scene.to_mesh()
+    return np.asarray(mesh.vertices, dtype=np.float64), np.asarray(mesh.faces, dtype=np.int64)
+
+
+def _trimesh() -> Any:
+    try:
+        import trimesh
+    except ImportError:
+        raise MissingDependencyError("the viewer needs trimesh: pip install 'rne_dynamics[view]'") from None
+    return trimesh

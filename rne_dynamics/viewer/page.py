@@ -1,0 +1,232 @@
+"""The web page: a viser server with the robot, its torques, and what to show. Sessions add their own controls."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import queue
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.description.sources import Source
+from rne_dynamics.errors import ArgumentError, MissingDependencyError, RneDynamicsError
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.viewer.bars import bars
+from rne_dynamics.viewer.scene import ArmScene
+
+#: Frames a second at most, and updates of numbers a second.
+FRAMES, NUMBERS = 60.0, 8.0
+#: Where the page is by default: on this computer only.
+HOST, PORT = "127.0.0.1", 8080
+#: Largest exaggeration of bending.
+EXAGGERATION = 50.0
+OVERLAYS = {"inertia": "inertia ellipsoids", "centres": "mass centres", "axes": "joint axes", "loops": "loop joints"}
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """What is drawn of a state; vectors in the order of the robot's joints.
+
+    Parameters
+    ----------
+    q
+        Positions, (n,).
+    status
+        One line of text for the panel.
+    effort, terms
+        Efforts of the motors and their parts by name, (n,); `None` and empty where they are not known.
+    reference
+        Desired positions, (n,), drawn as a ghost.
+    posture, delta, base
+        As for `ArmScene.show`.
+    forces
+        By link, forces at its origin, N, in the root link's axes, (3,).
+    """
+
+    q: Array
+    status: str
+    effort: Array | None = None
+    terms: Mapping[str, Array] = field(default_factory=dict)
+    reference: Array | None = None
+    posture: Array | None = None
+    delta: Array | None = None
+    base: tuple[Array, Array] | None = None
+    forces: Mapping[str, Array] = field(default_factory=dict)
+
+
+class Page:
+    """A page that shows a message until it gets a robot.
+
+    What users do is queued, and carried out by the one thread that calls `serve`.
+
+    Parameters
+    ----------
+    host, port
+        Where to listen; if the port is in use, the next free one.
+
+    Raises
+    ------
+    MissingDependencyError
+        viser is not installed.
+    ArgumentError
+        An address that cannot be listened on.
+    """
+
+    def __init__(self, host: str = HOST, port: int = PORT) -> None:
+        try:
+            import viser
+        except ImportError:
+            raise MissingDependencyError("the viewer needs viser: pip install 'rne_dynamics[view]'") from None
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):  # a banner that `verbose` does not switch off
+                self.server: Any = viser.ViserServer(host, port, verbose=False)
+        except OSError as error:
+            raise ArgumentError(
+                f"the viewer cannot listen on {host} port {port}: {error.strerror or error}; give an address of this "
+                "computer and a free port"
+            ) from None
+        self.host = host
+        self._actions: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._numbers_at = 0.0
+        self._largest: Array = np.zeros(0)
+        self.server.gui.configure_theme(control_width="medium", show_logo=False, show_share_button=False)
+        self.clear()
+
+    @property
+    def url(self) -> str:
+        """Where a browser on this computer finds the page."""
+        shown = "localhost" if self.host in ("0.0.0.0", "127.0.0.1", "::") else self.host
+        return f"http://{shown}:{self.server.get_port()}"
+
+    def clear(self) -> None:
+        """Remove the robot and all controls."""
+        self.server.scene.reset()
+        self.server.gui.reset()
+        self.server.scene.set_up_direction("+z")
+        self.server.gui.set_panel_label("rne_dynamics")
+        self.scene: ArmScene | None = None
+        self._status = self.server.gui.add_html("")
+        self.say("no robot yet")
+
+    def add_robot(self, robot: AnyRobot, source: Source | None) -> ArmScene:
+        """Show a robot; its visuals are those of the URDF `source`. Raises as `link_meshes`."""
+        self.robot = robot
+        self.scene = ArmScene(self.server, robot, source)
+        self._largest = np.zeros(robot.n)
+        self.server.gui.set_panel_label(robot.name)
+        return self.scene
+
+    def add_torques(self) -> None:
+        """Add the folder of the efforts."""
+        with self.server.gui.add_folder("Torques (N m, N)"):
+            self._bars = self.server.gui.add_html("")
+
+    def add_overlays(self) -> None:
+        """Add the folder with what else can be shown."""
+        gui, scene = self.server.gui, self.scene
+        assert scene is not None
+        with gui.add_folder("Show", expand_by_default=True):
+            for name, text in OVERLAYS.items():
+                if name != "loops" or self.robot.loops:
+                    box = gui.add_checkbox(text, initial_value=False)
+                    self.on_change(box, partial(scene.overlay, name))
+            if self.robot.modes:
+                slider = gui.add_slider("bending ×", 1.0, EXAGGERATION, 1.0, 1.0)
+                self.on_change(slider, lambda value: setattr(scene, "exaggeration", float(value)))
+
+    # -- what users do ------------------------------------------------------------------------------------------------
+
+    def on_change(self, handle: Any, action: Callable[[Any], None]) -> None:
+        """Carry out `action` with the new value when a user changes it, not when the program does."""
+
+        @handle.on_update  # type: ignore[untyped-decorator, unused-ignore]  # viser may be absent
+        def _(event: Any) -> None:
+            if event.client is not None:
+                value = event.target.value
+                self._actions.put(lambda: action(value))
+
+    def on_click(self, handle: Any, action: Callable[[], None]) -> None:
+        """Carry out `action` when a button is pressed."""
+
+        @handle.on_click  # type: ignore[untyped-decorator, unused-ignore]
+        def _(event: Any) -> None:
+            self._actions.put(action)
+
+    def add_buttons(self, actions: Mapping[str, Callable[[], None]]) -> None:
+        """Add buttons in one row, by their labels."""
+        group = self.server.gui.add_button_group("", tuple(actions))
+        group.on_click(lambda event: self._actions.put(actions[event.target.value]))
+
+    def do(self, action: Callable[[], None]) -> None:
+        """Queue an action; from any thread."""
+        self._actions.put(action)
+
+    def serve(self) -> None:
+        """Carry out what users have done; a refusal is shown for some seconds."""
+        while True:
+            try:
+                action = self._actions.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                action()
+            except RneDynamicsError as error:
+                self.refuse(str(error))
+
+    # -- what is drawn ------------------------------------------------------------------------------------------------
+
+    def show(self, picture: Picture) -> None:
+        """Draw a picture; numbers are updated less often than poses."""
+        assert self.scene is not None
+        with self.server.atomic():
+            self.scene.show(picture.q, posture=picture.posture, delta=picture.delta, base=picture.base)
+            self.scene.ghost(picture.reference)
+            poses = self.scene.poses
+            R = np.eye(3) if picture.base is None else picture.base[1]
+            self.scene.forces({k: (poses[k][1], R @ f) for k, f in picture.forces.items()})
+        now = time.monotonic()
+        if now - self._numbers_at < 1.0 / NUMBERS:
+            return
+        self._numbers_at = now
+        self.say(picture.status)
+        if picture.effort is not None:
+            parts = {k: v for k, v in picture.terms.items() if np.isfinite(v).all()}
+            self._largest = np.fmax(self._largest, np.abs(picture.effort))
+            content = bars(self.robot.joint_names, picture.effort, self.robot.effort_limit, parts, self._largest)
+            if content != self._bars.content:
+                self._bars.content = content
+
+    def say(self, text: str, *, alarm: bool = False) -> None:
+        """Show a line at the top of the panel."""
+        colour = "#c81e3a" if alarm else "#333"
+        content = f'<div style="padding:.3em .9em;color:{colour};overflow-wrap:anywhere">{escape(text)}</div>'
+        if self._status.content != content:
+            self._status.content = content
+
+    def refuse(self, text: str) -> None:
+        """Show why something was not done, as a notification."""
+        for client in self.server.get_clients().values():
+            client.add_notification("Not done", text, color="red", auto_close_seconds=8.0)
+
+    def close(self) -> None:
+        """End the server."""
+        with contextlib.redirect_stdout(io.StringIO()):
+            self.server.stop()
+
+
+def frames(rate: float = FRAMES) -> Iterator[float]:
+    """Endless: time since the last frame, s, at most `rate` times a second."""
+    last = due = time.monotonic()
+    while True:
+        due = max(due + 1.0 / rate, time.monotonic() - 1.0 / rate)
+        time.sleep(max(due - time.monotonic(), 0.0))
+        now = time.monotonic()
+        yield now - last
+        last = now

@@ -1,0 +1,236 @@
+"""The robot in the 3-D scene of a viser server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rne_dynamics.description.sources import Source
+from rne_dynamics.errors import ModelError, RneDynamicsError
+from rne_dynamics.model.flexible.arm import AnyRobot
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.tree import ONE_FREEDOM
+from rne_dynamics.viewer.bending import BentSurface
+from rne_dynamics.viewer.ellipsoids import equivalent_ellipsoid
+from rne_dynamics.viewer.kinematics import Kinematics
+from rne_dynamics.viewer.meshes import link_meshes, merged
+from rne_dynamics.viewer.stand_ins import reach
+
+#: Vertical field of view, rad; direction from the robot to the camera.
+FIELD_OF_VIEW, FROM = 0.7, np.array([1.0, -1.25, 0.6])
+GHOST, ELLIPSOID, CENTRE, AXIS = (60, 150, 90), (220, 120, 40), (30, 30, 30), (40, 90, 200)
+FORCE, PIN = (200, 40, 60), (150, 60, 170)
+#: Length of an arrow over the robot's size, for a force equal to its weight.
+WEIGHT_ARROW = 0.5
+#: The reference is drawn where a link's origin is further from its place than this, over the robot's size.
+APART = 0.003
+#: Poses that differ by less are not sent again.
+UNCHANGED = 1e-5
+
+
+class ArmScene:
+    """A robot, its reference as a ghost, and what explains its dynamics.
+
+    Parameters
+    ----------
+    server
+        The `viser.ViserServer`.
+    robot, source
+        The robot and its URDF, as for `link_meshes`.
+    """
+
+    def __init__(self, server: Any, robot: AnyRobot, source: Source | None) -> None:
+        self._server, self._scene, self.robot = server, server.scene, robot
+        self.appearance = link_meshes(robot, source)
+        self._size = reach(robot)
+        self._kinematics, self._ghost_kinematics = Kinematics(robot), Kinematics(robot.rigid)
+        #: Factor by which bending is drawn larger than it is.
+        self.exaggeration = 1.0
+        #: Poses of the links as drawn: ``R_WL`` (3, 3) and ``p_WL`` (3,) by name.
+        self.poses: dict[str, tuple[Array, Array]] = {}
+        self._root = self._scene.add_frame("/arm", show_axes=False)
+        self._frames = {name: self._scene.add_frame(node("/arm", name), show_axes=False) for name in robot.link_names}
+        self._sent: dict[str, Array] = {}
+        self._bent: dict[str, tuple[slice, BentSurface, Any]] = {}
+        self._delta: Array | None = None
+        self._add_meshes()
+        self._overlays: dict[str, list[Any]] = {"inertia": [], "centres": [], "axes": [], "loops": []}
+        self._add_overlays()
+        self._ghost: dict[str, Any] = {}
+        self._arrows: dict[str, Any] = {}
+        self.show(robot.neutral)
+        self._place_camera()
+
+    # -- the arm ------------------------------------------------------------------------------------------------------
+
+    def show(
+        self, q: Array, *, posture: Array | None = None, delta: Array | None = None,
+        base: tuple[Array, Array] | None = None,
+    ) -> None:
+        """Draw a state.
+
+        Parameters
+        ----------
+        q, posture, delta
+            As for `Kinematics.poses`.
+        base
+            Position (3,) and ``R_WB`` (3, 3) of a moving base.
+
+        Raises
+        ------
+        AssemblyError, SingularPostureError, ArgumentError
+            As for `Kinematics.poses`; the drawing stays.
+        """
+        drawn = None if delta is None else self.exaggeration * delta
+        found = self._kinematics.poses(q, posture=posture, delta=drawn)
+        if base is not None:
+            self._root.position, self._root.wxyz = base[0], quaternion(base[1])
+        p, R = (np.zeros(3), np.eye(3)) if base is None else base
+        turns = quaternion(found.rotation)
+        for k, name in enumerate(found.robot.link_names):
+            self.poses[name] = R @ found.rotation[k], p + R @ found.position[k]
+            self._place(self._frames[name], turns[k], found.position[k])
+        if drawn is not None and (self._delta is None or np.abs(drawn - self._delta).max() > 1e-7):
+            self._delta = drawn
+            for places, surface, mesh in self._bent.values():
+                mesh.vertices = surface.vertices(drawn[places]).astype(np.float32)
+
+    def _place(self, handle: Any, turn: Array, position: Array) -> None:
+        now = np.concatenate([turn, position])
+        before = self._sent.get(handle.name)
+        if before is None or np.abs(now - before).max() > UNCHANGED:
+            self._sent[handle.name] = now
+            handle.wxyz, handle.position = turn, position
+
+    def _add_meshes(self) -> None:
+        starts = np.cumsum([0, *(link.modes for link in self.robot.flexible_links)])
+        flexible = {link.link: (link, int(starts[k])) for k, link in enumerate(self.robot.flexible_links)}
+        for name, scene in self.appearance.scenes.items():
+            if name in flexible:
+                link, start = flexible[name]
+                try:
+                    surface = BentSurface(link, scene)
+                except ModelError:
+                    surface = None  # its shapes are known at some points only: drawn stiff, its end moves
+                if surface is not None:
+                    mesh = self._scene.add_mesh_simple(
+                        node("/arm", name, "mesh"), surface.vertices(np.zeros(link.modes)), surface.triangles,
+                        color=(90, 125, 175), side="double", flat_shading=True,
+                    )  # fmt: skip
+                    self._bent[name] = slice(start, start + link.modes), surface, mesh
+                    continue
+            self._scene.add_glb(node("/arm", name, "mesh"), scene.export(file_type="glb"))
+
+    # -- what explains the dynamics -----------------------------------------------------------------------------------
+
+    def _add_overlays(self) -> None:
+        small = 0.012 * self._size
+        for link in self.robot.tree.links:
+            ellipsoid = None if link.inertia is None else equivalent_ellipsoid(link.inertia)
+            if ellipsoid is None:
+                continue
+            self._overlays["inertia"].append(self._scene.add_icosphere(
+                node("/arm", link.name, "inertia"), 1.0, ELLIPSOID, scale=tuple(ellipsoid.half_axes), opacity=0.45,
+                wxyz=quaternion(ellipsoid.axes), position=ellipsoid.centre, visible=False, cast_shadow=False,
+            ))  # fmt: skip
+            self._overlays["centres"].append(self._scene.add_icosphere(
+                node("/arm", link.name, "centre"), small, CENTRE, position=ellipsoid.centre, visible=False,
+            ))  # fmt: skip
+        for joint in self.robot.tree.joints:
+            if joint.kind in ONE_FREEDOM:
+                half = 0.08 * self._size * joint.axis
+                self._overlays["axes"].append(self._scene.add_arrows(
+                    node("/arm", joint.child, "axis"), np.array([[-half, half]]), AXIS,
+                    **self._thickness(0.5), visible=False,
+                ))  # fmt: skip
+        for loop in self.robot.loops:
+            self._overlays["loops"] += [
+                self._scene.add_icosphere(
+                    node("/arm", frame.link, f"loop {loop.name} {end}"), 1.5 * small, PIN, position=frame.position,
+                    visible=False,
+                )
+                for end, frame in (("a", loop.a), ("b", loop.b))
+            ]
+
+    def overlay(self, name: str, visible: bool) -> None:
+        """Show or hide ``"inertia"``, ``"centres"``, ``"axes"`` or ``"loops"``."""
+        for handle in self._overlays[name]:
+            handle.visible = visible
+
+    def ghost(self, q: Array | None) -> None:
+        """Draw the reference at joint positions `q`, (n,); `None` for no reference."""
+        if q is None:
+            for handle in self._ghost.values():
+                if handle.visible:
+                    handle.visible = False
+            return
+        try:
+            found = self._ghost_kinematics.poses(q)
+        except RneDynamicsError:
+            return  # a reference at which loops do not close has no picture; the arm itself is still shown
+        if not self._ghost:
+            for name, scene in self.appearance.scenes.items():
+                vertices, triangles = merged(scene)
+                self._ghost[name] = self._scene.add_mesh_simple(
+                    node("/ghost", name), vertices, triangles, color=GHOST, opacity=0.3, cast_shadow=False,
+                    receive_shadow=False,
+                )
+        turns, apart = quaternion(found.rotation), 0.0
+        for k, name in enumerate(found.robot.link_names):
+            apart = max(apart, float(np.abs(found.position[k] - self.poses[name][1]).max()))
+            if name in self._ghost:
+                self._place(self._ghost[name], turns[k], found.position[k])
+        for handle in self._ghost.values():
+            # two surfaces in one place flicker
+            if handle.visible != (apart > APART * self._size):
+                handle.visible = not handle.visible
+
+    def forces(self, forces: Mapping[str, tuple[Array, Array]]) -> None:
+        """Draw forces, N: by any name the point where each acts and its vector in the world, (3,) each."""
+        unit = WEIGHT_ARROW * self._size / max(9.81 * self.robot.mass, 1e-6)
+        for name, (point, force) in forces.items():
+            ends = np.array([[point, point + unit * force]])
+            if name not in self._arrows:
+                self._arrows[name] = self._scene.add_arrows(f"/forces/{name}", ends, FORCE, **self._thickness(1.0))
+            self._arrows[name].points = ends.astype(np.float32)
+        for name, arrow in self._arrows.items():
+            if arrow.visible != (name in forces):
+                arrow.visible = name in forces
+
+    def _thickness(self, factor: float) -> dict[str, float]:
+        s = factor * self._size
+        return {"shaft_radius": 0.008 * s, "head_radius": 0.02 * s, "head_length": 0.05 * s}
+
+    # -- camera and floor ---------------------------------------------------------------------------------------------
+
+    def _place_camera(self) -> None:
+        corners = []
+        for name, scene in self.appearance.scenes.items():
+            R, p = self.poses[name]
+            corners.append(np.asarray(scene.bounding_box.vertices) @ R.T + p)
+        points = np.concatenate(corners) if corners else np.array([[-0.1, -0.1, 0.0], [0.1, 0.1, 0.2]])
+        low, high = points.min(axis=0), points.max(axis=0)
+        centre, radius = 0.5 * (low + high), 0.5 * float(np.linalg.norm(high - low))
+        camera = self._server.initial_camera
+        camera.fov, camera.near, camera.far = FIELD_OF_VIEW, 0.01 * radius, 100.0 * radius
+        camera.look_at = centre
+        camera.position = centre + 1.25 * radius / np.sin(0.5 * FIELD_OF_VIEW) * FROM / np.linalg.norm(FROM)
+        cell = 10.0 ** np.floor(np.log10(max(radius, 1e-3)))
+        self._scene.add_grid(
+            "/floor", 8.0 * radius, 8.0 * radius, cell_size=0.5 * cell, section_size=cell, plane="xy",
+            position=(0.0, 0.0, min(0.0, float(low[2]))), cell_color=(236, 238, 241), section_color=(216, 220, 226),
+        )  # fmt: skip
+
+
+def node(*parts: str) -> str:
+    """A name in the scene's tree; slashes in names of links are no levels."""
+    return "/".join([parts[0], *(part.replace("/", "∕") for part in parts[1:])])
+
+
+def quaternion(R: Array) -> Array:
+    """Unit quaternions w, x, y, z, shape (…, 4), of rotations, shape (…, 3, 3)."""
+    from scipy.spatial.transform import Rotation
+
+    return np.asarray(np.roll(Rotation.from_matrix(R).as_quat(), 1, axis=-1))

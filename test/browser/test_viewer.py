@@ -1,0 +1,192 @@
+"""The viewer in a real headless Chromium: every robot is drawn and moves, buttons, sliders, dragging and replay act."""
+
+from __future__ import annotations
+
+import io
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import matplotlib.image
+import numpy as np
+import pytest
+from support.chromium import Browser
+from support.wheel import wheel_urdf
+
+import rne_dynamics as rne
+from rne_dynamics.description.model_file import urdf_source
+from rne_dynamics.description.share import shipped_models, shipped_robots
+from rne_dynamics.description.sources import find
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.viewer.page import Page
+from rne_dynamics.viewer.recorded import read_recording
+from rne_dynamics.viewer.replay_page import ReplayPage
+from rne_dynamics.viewer.simulated_arm import SimulatedArm
+from rne_dynamics.viewer.simulation_page import SimulationPage
+
+pytestmark = pytest.mark.slow
+
+WHEEL = ("ur10_robot.urdf", "panda.urdf", "baxter.urdf")
+#: Where the robot is drawn: left of the panel, below the notice about software rendering.
+LEFT = (slice(160, None), slice(0, 640))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser(1000, 700) as browser:
+        yield browser
+
+
+Shown = Callable[..., SimulationPage]
+
+
+@pytest.fixture
+def show(browser: Browser) -> Iterator[Shown]:
+    """Serve a session in a thread of this process, so that tests see both sides; ended after the test."""
+    ends: list[Callable[[], None]] = []
+
+    def run(page: Page, session: SimulationPage | ReplayPage) -> None:
+        over = threading.Event()
+        thread = threading.Thread(target=session.run, args=(over.is_set,))
+        ends.append(page.close)
+        ends.append(thread.join)
+        ends.append(over.set)
+        thread.start()
+        browser.errors.clear()
+        browser.open(page.url)
+        browser.until(lambda: "t = " in browser.text(), "the panel")
+        browser.until(page.server.get_clients, "the camera")
+
+    yield run
+    for end in reversed(ends):
+        end()
+
+
+def simulated(name: str) -> tuple[Page, SimulationPage]:
+    source = wheel_urdf(name) if name in WHEEL else find(name)
+    robot = rne.load_model(source)
+    arm = SimulatedArm(robot, np.clip(robot.neutral, robot.lower, robot.upper))
+    page = Page(port=18100)
+    page.add_robot(arm.robot, urdf_source(source))
+    return page, SimulationPage(page, arm)
+
+
+def colours(browser: Browser) -> np.ndarray:
+    picture = matplotlib.image.imread(io.BytesIO(browser.picture()), format="png")
+    return picture[LEFT][..., :3]
+
+
+def steady(browser: Browser) -> np.ndarray:
+    """The picture once it no longer changes: the page fades in, and software draws slowly."""
+    last, now = np.zeros(1), colours(browser)
+    deadline = time.monotonic() + 60.0
+    while last.shape != now.shape or np.abs(last - now).max() > 0.02:
+        assert time.monotonic() < deadline, "the picture keeps changing"
+        time.sleep(0.4)
+        last, now = now, colours(browser)
+    return now
+
+
+@pytest.mark.parametrize("name", [*shipped_robots(), *shipped_models(), *WHEEL])
+def test_a_robot_is_drawn_and_moves(name: str, browser: Browser, show: Shown) -> None:
+    page, session = simulated(name)
+    session.arm.paused = True
+    assert page.scene.appearance.missing == ()
+    show(page, session)
+    before = steady(browser)
+    drawn = (np.abs(before - before[0, 0]).max(axis=-1) > 0.25).mean()
+    assert drawn > 0.002, "the canvas is blank"
+    robot, state = session.arm.robot, session.arm.state
+    low, high = np.maximum(robot.lower, state.q - 0.3), np.minimum(robot.upper, state.q + 0.3)
+    q = np.where(high - state.q > state.q - low, high, low)
+    if robot.loops:  # a way that the loops allow: as the arm moves by itself
+        page.do(lambda: (setattr(session.arm, "law", "no effort"), session.arm.advance(300)))
+    else:
+        page.do(lambda: session.arm.place(q))
+    browser.until(lambda: np.abs(session.arm.state.q - state.q).max() > 0.01, "the new posture")
+    time.sleep(1.0)
+    after = steady(browser)
+    assert (np.abs(after - before).max(axis=-1) > 0.1).mean() > 0.0005, "the picture is the same in another posture"
+    assert browser.errors == []
+
+
+def test_buttons_sliders_and_checkboxes_act(browser: Browser, show: Shown) -> None:
+    page, session = simulated("puma560")
+    arm = session.arm
+    show(page, session)
+    browser.click("Run / Pause")
+    browser.until(lambda: arm.paused, "the pause")
+    browser.until(lambda: "paused" in browser.text(), "the panel to say so")
+    t = arm.state.t
+    browser.click("Step")
+    browser.until(lambda: abs(arm.state.t - t - 0.01) < 1e-9, "a step")
+    x, y, width = browser.run(
+        "(() => { const r = document.querySelectorAll('.mantine-Slider-track')[0].getBoundingClientRect();"
+        "return [r.x, r.y + r.height / 2, r.width]; })()"
+    )
+    for kind in ("Pressed", "Released"):
+        browser.mouse(kind, x + 0.75 * width, y, button="left", clickCount=1)
+    browser.until(lambda: arm.state.q[0] > 0.3, "joint1 at 75 % of its range")
+    assert np.abs(arm.state.q[1:]).max() < 1e-3
+    before = steady(browser)
+    browser.click_on("input[type=checkbox]")
+    browser.until(lambda: page.scene._overlays["inertia"][0].visible, "the ellipsoids")
+    time.sleep(1.0)
+    assert (np.abs(steady(browser) - before).max(axis=-1) > 0.1).mean() > 0.001
+    browser.click("Reset")
+    browser.until(lambda: abs(arm.state.q[0]) < 1e-6, "the start")
+    browser.click("Run / Pause")
+    browser.until(lambda: not arm.paused, "the simulation to run")
+    browser.click("Push")
+    browser.until(lambda: np.abs(arm.state.q).max() > 1e-3, "the arm to move")
+    assert browser.errors == []
+
+
+def test_the_hand_drags_the_arm(browser: Browser, show: Shown) -> None:
+    page, session = simulated("puma560")
+    arm = session.arm
+    show(page, session)
+    steady(browser)
+    link = "link6"
+    start = page.scene.poses[link][1]
+    (client,) = page.server.get_clients().values()
+    size = browser.run("(() => { const r = document.querySelector('canvas').getBoundingClientRect();"
+                       "return [r.width, r.height]; })()")
+    arrow = start + np.array([0.0, 0.0, 0.16 * page.scene._size * 0.8])  # on the arrow along z
+    grip = pixel(client.camera, arrow, *size)
+    goal = pixel(client.camera, arrow - [0.0, 0.0, 0.3], *size)
+    browser.drag(grip, goal, hold=3.0)
+    browser.until(lambda: page.scene.poses[link][1][2] < start[2] - 0.05, "the link to come down")
+    browser.until(lambda: arm.hand is None, "the hand to let go")
+    assert browser.errors == []
+
+
+def pixel(camera: object, point: np.ndarray, width: float, height: float) -> tuple[float, float]:
+    """Where a point is on the screen."""
+    w, x, y, z = camera.wxyz
+    R = np.array([
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ])
+    right, down, ahead = R.T @ (point - camera.position)
+    focal = 0.5 * height / np.tan(0.5 * camera.fov)
+    return 0.5 * width + focal * right / ahead, 0.5 * height + focal * down / ahead
+
+
+def test_a_recording_is_replayed(browser: Browser, show: Shown, tmp_path) -> None:
+    robot = rne.load_urdf("scara")
+    log = free_motion(ArmPlant(robot), np.array([0.1, 0.1, 0.0, 0.1])[: robot.n], seconds=3.0, record_dt=0.01,
+                      effort=np.full(robot.n, 3.0))
+    log.save_csv(tmp_path / "move.csv")
+    page = Page(port=18100)
+    page.add_robot(robot, urdf_source(find("scara")))
+    session = ReplayPage(page, read_recording(tmp_path / "move.csv").of(robot))
+    show(page, session)
+    first = session.time
+    browser.until(lambda: session.time != first, "time to pass")
+    browser.click("Play / Pause")
+    browser.until(lambda: not session.playing, "the pause")
+    browser.until(lambda: "paused" in browser.text(), "the panel to say so")
+    assert browser.errors == []

@@ -1,0 +1,42 @@
+"""The node `viewer` in a process of its own: the page says what it waits for, and shows what topics report."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from sensor_msgs.msg import JointState
+
+import rne_dynamics as rne
+from rne_dynamics.ros.processes import wait_until
+from rne_dynamics.ros.qos import OFFERED
+
+from .conftest import START
+
+pytest.importorskip("viser", reason="the viewer's library is not installed: pip install 'rne_dynamics[test]'")
+
+from support.viser_client import ViserClient
+
+
+def test_the_page_waits_for_states_and_then_follows_them(start, make_peer):
+    robot = rne.load_urdf("puma560")
+    viewer = start("viewer", robot_description="puma560", port=18080, autostart=True)
+    wait_until(lambda: "ready: robot" in viewer.output(), START, "the viewer", [viewer])
+    url = re.search(r"http://\S+", viewer.output())[0]
+    peer = make_peer(robot.joint_names)
+    terms = peer.node.create_publisher(JointState, "computed_torque_controller/torque/gravity", OFFERED)
+    with ViserClient(url) as page:
+        wait_until(lambda: "waiting for joint states on" in page.text(), START, "the message", [viewer])
+        q = np.zeros(robot.n)
+
+        def sent() -> list[tuple[float, ...]]:
+            peer.state(q)
+            terms.publish(JointState(name=list(robot.joint_names), effort=[12.5] * robot.n))
+            return page.poses("/arm/link1") or [(0.0,) * 4]
+
+        wait_until(lambda: sent() and "live" in page.text(), START, "a picture", [viewer])
+        q = np.array([0.5, 0.2, 0.1, 0.0, 0.0, 0.0])
+        wanted = (np.cos(0.25), 0.0, 0.0, np.sin(0.25))  # joint1 turns about z
+        wait_until(lambda: np.allclose(np.abs(sent()[-1]), wanted, atol=1e-3), START, "the new posture", [viewer])
+        wait_until(lambda: sent() and "■" in page.text() and "gravity" in page.text(), START, "torques", [viewer])

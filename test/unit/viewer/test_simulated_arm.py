@@ -1,0 +1,111 @@
+"""The arm that users of the viewer play with, without a browser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rne_dynamics as rne
+from rne_dynamics.errors import ArgumentError, SimulationError
+from rne_dynamics.simulation.plant.plant import ArmPlant
+from rne_dynamics.simulation.runs.free_motion import free_motion
+from rne_dynamics.viewer.hand import velocity_map
+from rne_dynamics.viewer.kinematics import Kinematics
+from rne_dynamics.viewer.recorded import Recording, read_recording
+from rne_dynamics.viewer.simulated_arm import SimulatedArm
+
+
+def made(name: str) -> SimulatedArm:
+    robot = rne.load_model(name)
+    return SimulatedArm(robot, np.clip(robot.neutral, robot.lower, robot.upper))
+
+
+def place(arm: SimulatedArm, link: str) -> np.ndarray:
+    state = arm.state
+    return Kinematics(arm.robot).poses(state.q, posture=state.posture, delta=state.delta)[link][:3, 3]
+
+
+@pytest.mark.parametrize(("name", "link"), [("puma560", "link6"), ("five_bar", None), ("flexible_arm6", None)])
+def test_a_hand_pulls_a_link_towards_it(name, link):
+    arm = made(name)
+    link = link or arm.robot.link_names[-1]
+    start = place(arm, link)
+    target = 0.8 * start
+    arm.drag(link, target)
+    arm.advance(2500)
+    assert np.linalg.norm(place(arm, link) - target) < 0.7 * np.linalg.norm(start - target)
+    assert np.abs(arm.state.qd).max() < 5.0, "it comes to rest"
+    arm.drag(None)
+    arm.advance(1)
+    assert arm.forces == {}
+
+
+def test_the_velocity_map_is_the_jacobian():
+    robot = rne.load_urdf("puma560")
+    q = np.array([0.3, 0.5, -0.4, 0.2, 0.6, 0.1])
+    R = rne.forward_kinematics(robot, q)["link6"][:3, :3]
+    np.testing.assert_allclose(
+        velocity_map(robot, q, "link6", R), rne.jacobian(robot, q, "link6")[:3], atol=1e-9
+    )
+
+
+def test_gravity_compensation_holds_a_push_moves_and_reset_returns():
+    arm = made("puma560")
+    arm.advance(200)
+    assert np.abs(arm.state.q).max() < 1e-3
+    arm.push("link6", np.array([0.0, 300.0, 0.0]), 0.2)
+    arm.advance(100)
+    assert "link6" in arm.forces
+    arm.advance(200)
+    assert arm.forces == {}, "the push has ended"
+    assert np.abs(arm.state.q).max() > 0.01
+    arm.reset()
+    assert np.abs(arm.state.q).max() == 0.0
+
+
+def test_computed_torque_moves_to_a_goal():
+    arm = made("puma560")
+    goal = np.array([0.4, 0.3, 0.2, 0.1, 0.2, 0.3])
+    arm.move(goal)
+    arm.advance(3000)
+    np.testing.assert_allclose(arm.state.q, goal, atol=1e-3)
+    assert arm.terms is not None
+    assert arm.terms.gravity.any()
+    with pytest.raises(ArgumentError, match="law"):
+        arm.choose("magic")
+
+
+def test_a_place_outside_the_limits_is_refused():
+    arm = made("puma560")
+    with pytest.raises(SimulationError, match="outside its limits"):
+        arm.place(np.full(6, 9.0))
+    arm.place(np.full(6, 0.1))
+    assert (arm.state.q == 0.1).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "npz"])
+def test_a_recording_is_read_as_it_was_written(ending, tmp_path):
+    robot = rne.load_model("pantograph")
+    log = free_motion(ArmPlant(robot), robot.neutral, seconds=0.05, record_dt=0.01)
+    (log.save_csv if ending == "csv" else log.save_npz)(file := tmp_path / f"move.{ending}")
+    found = read_recording(file).of(robot)
+    for name in ("time", "q", "effort", "tree_q"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(log, name))
+    assert found.row(0.02) == 2
+    with pytest.raises(ArgumentError, match="no joint named"):
+        found.of(rne.load_urdf("puma560"))
+
+
+@pytest.mark.parametrize(("name", "content", "message"), [
+    ("a.txt", "", "ending"), ("a.csv", "time,q/a\n0,x\n", "no recording"), ("a.csv", "", "no recording"),
+    ("a.npz", "zip?", "no recording"), ("a.csv", "time,q/a\n0,nan\n", "finite"), ("a.csv", "time,q/a\n", "no rows"),
+])  # fmt: skip
+def test_a_file_that_is_no_recording_is_refused(name, content, message, tmp_path):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ArgumentError, match=message):
+        read_recording(tmp_path / name)
+
+
+def test_rows_of_other_lengths_are_refused():
+    with pytest.raises(ArgumentError, match="rows of effort"):
+        Recording(("a",), np.zeros(2), np.zeros((2, 1)), effort=np.zeros((3, 1)))
