@@ -59,6 +59,7 @@ PLOT = ["matplotlib>=3.5"]
 XACRO = ["xacro>=2.0"]
 BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers, and robots to compare on
 SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
+DOCS = ["mkdocs>=1.6", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.28", "jupytext>=1.16", *PLOT]  # `make docs`
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 
 setup(
@@ -95,9 +96,10 @@ setup(
         "mesh": MESH,
         "bench": [*BENCH, "casadi>=3.6"],
         "sweep": SWEEP,
+        "docs": DOCS,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
-            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP,
+            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *DOCS, *XACRO, *MESH, *SWEEP,
         ],
     },
     entry_points={
