@@ -31,7 +31,7 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-docs: $(VENV)/.docs  ## build the documentation as a site in out/site; it needs no network to be read
+docs: $(VENV)/.docs  ## build the documentation in out/site: open index.html (for its search: python3 -m http.server -d out/site)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 
 clean:  ## remove the virtual environment, builds and caches
