@@ -35,7 +35,7 @@ MEANING: dict[Mode, str] = {
     Mode.HOLDING: "Holds the arm where it is. After activation first the start-up check: no motion is accepted before.",
     Mode.TRACKING: "Follows a trajectory or setpoints, or decelerates after they have ended or were cancelled.",
     Mode.FLOATING: "Hand guiding: gravity is compensated, motion is damped, a hand moves the arm.",
-    Mode.STOPPING: "Decelerates, holds and releases, as `stop.policy` says; by dead reckoning where states are missing.",
+    Mode.STOPPING: "Decelerates, holds and releases, as `stop.policy` says; by dead reckoning if states are missing.",
     Mode.RELEASED: "Released on request; zeros were sent last; sends nothing.",
     Mode.FAULT: "Released after a fault, whose cause is reported; zeros were sent last; sends nothing until recovery.",
 }
