@@ -12,7 +12,7 @@ unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEEL
 export ROS_AUTOMATIC_DISCOVERY_RANGE ?= LOCALHOST
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test bench lint clean
+.PHONY: help demo test bench lint docs clean
 
 help:  ## show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## */  make \1\t/' | expand -t 16
@@ -31,6 +31,9 @@ lint: $(VENV)/.test  ## ruff and mypy --strict
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+docs: $(VENV)/.docs  ## build the documentation in out/site: open index.html (for its search: python3 -m http.server -d out/site)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
 clean:  ## remove the virtual environment, builds and caches
 	rm -rf $(VENV) build install log dist out rne_demo_* *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -48,4 +51,8 @@ $(VENV)/.demo: $(VENV)/.python setup.py
 
 $(VENV)/.test: $(VENV)/.demo setup.py
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ros,plot,xacro,test]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.demo setup.py
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[ros,plot,xacro,docs]'
 	@touch $@

@@ -60,6 +60,7 @@ XACRO = ["xacro>=2.0"]
 BENCH = ["pin>=2.7", "mujoco>=3", "example-robot-data>=4"]  # `rne bench`: peers, and robots to compare on
 RECORD = ["mcap>=1.6", "rosbags>=0.10"]
 SWEEP = ["dask>=2024.1", "distributed>=2024.1"]
+DOCS = ["mkdocs>=1.6", "mkdocs-material>=9.5", "mkdocstrings[python]>=0.28", "jupytext>=1.16", *PLOT]  # `make docs`
 MESH = ["trimesh>=4", "networkx>=2"]  # networkx: trimesh repairs with it
 VIEW = ["viser>=1.1", "trimesh>=4", "pycollada>=0.7"]  # pycollada: trimesh reads .dae with it
 
@@ -99,9 +100,10 @@ setup(
         "bench": [*BENCH, "casadi>=3.6"],
         "sweep": SWEEP,
         "record": RECORD,
+        "docs": DOCS,
         "test": [
             "pytest>=7", "pytest-xdist>=3", "hypothesis>=6", "catkin-pkg", "ruff", "mypy", "ruckig",
-            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *PLOT, *XACRO, *MESH, *SWEEP, *VIEW,
+            "types-PyYAML", "setuptools", "wheel", "build", "twine", *BENCH, *DOCS, *XACRO, *MESH, *SWEEP, *VIEW,
             *RECORD, "mcap-ros2-support",
         ],
     },

@@ -3,8 +3,8 @@
     python benchmarks/soak.py --out soak.png       # 30 minutes
     python benchmarks/soak.py --seconds 120 --json
 
-Two processes over real DDS, as `rne demo` runs them; moves go out one after the other. This process looks on without
-taking part in the exchange: it reads what both say of themselves on /diagnostics, and /proc. Exit code 1 where memory
+Two processes over real DDS, as `rne demo` runs them; moves go out one after the other. This process does not take
+part in the exchange: it reads what both report on /diagnostics, and /proc. Exit code 1 where memory
 grew by more than 5 MB after the first minute, where overruns or missed replies became more, or where a motion failed.
 A run of less than three minutes shows all this and judges nothing.
 """

@@ -1,7 +1,8 @@
 """Every command and snippet of the documentation is run here, or checked as far as possible.
 
 In a ```console block a line that starts with "$ " is a command. `rne` commands are run in this process, examples and
-benchmarks in one of their own (`rne demo`, which takes its time and has its own test, only has its arguments parsed).
+benchmarks in one of their own. Those in PARSED_ONLY take their time and have their own tests: only their arguments are
+parsed and their robot is loaded. `arm.urdf` is an arm in the folder where commands run.
 `make` targets must exist; `ros2 launch` and `ros2 run` must name what is there, with arguments that launch files
 declare; `ros2 topic`, `ros2 service` and `ros2 action` must name a topic of a node, and fields that its messages have.
 Commands of other tools must be in FOREIGN, so that a new kind of command needs a thought here. ```python
@@ -37,7 +38,7 @@ FOREIGN = (
     "rosdep install ", "pip install ", "colcon build", "source install/setup.bash", "git clone ", "sudo apt ",
     "cmake -S panda_c ", "cmake --build panda_c/", "ctest --test-dir panda_c/",  # test_c_export.py
 )  # fmt: skip
-PARSED_ONLY = ("demo", "faults", "view")
+PARSED_ONLY = ("demo", "faults", "guide", "view")
 #: Nodes that examples/mujoco_plant.py starts.
 STARTED_BY_OTHERS = ("mujoco_arm.py", "plain_node.py")
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
@@ -100,7 +101,9 @@ def check_rne(words: list[str]) -> None:
     module = importlib.import_module(f"rne_dynamics.cli.{words[0]}")
     parser = argparse.ArgumentParser()
     module.configure(parser)
-    parser.parse_args(words[1:])
+    robot = getattr(parser.parse_args(words[1:]), "robot", None)
+    if isinstance(robot, str):
+        assert rne.load_model(robot).n > 0
 
 
 def furnish(folder: Path) -> None:
@@ -108,6 +111,7 @@ def furnish(folder: Path) -> None:
     for name in ("urdf", "examples", "benchmarks", "config", "test"):
         (folder / name).symlink_to(ROOT / name)
     shutil.copytree(ROOT / "docs", folder / "docs")  # pictures of the pages are written there
+    shutil.copy(ROOT / "urdf" / "scara.urdf", folder / "arm.urdf")
 
 
 def run(command: list[str], tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def share_file(relative: str | PurePosixPath) -> Path:
 
 def package_version() -> str:
     """The version of this package, from its package.xml."""
-    from xml.etree import ElementTree  # imported late: loading a robot does without it
+    from xml.etree import ElementTree  # imported late: loading a robot does not need it
 
     root = ElementTree.parse(share_file("package.xml")).getroot()
     return root.findtext("version", "")

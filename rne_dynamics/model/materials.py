@@ -82,7 +82,7 @@ MATERIALS = MappingProxyType(
 #: Why a material of the table has no modulus that holds for every part.
 _NO_MODULUS = MappingProxyType(
     {
-        "carbon_fibre": "its stiffness depends on fibre and lay-up (along a tube's axis some 40 to 150 GPa)",
+        "carbon_fibre": "its stiffness depends on fibre and lay-up (along a tube's axis about 40 to 150 GPa)",
         "water": "it is a liquid",
     }
 )

@@ -53,15 +53,18 @@ HEAD = f"""\
 `{COMMAND}` writes this page from what the nodes declare; a test checks it.
 
 Names are as in a parameter file ([config/](../config) has one for each shipped robot); `<joint>` stands for the name of
-each controlled joint. A number may be given as an integer, alone or in a list; ROS has it as a double then. NaN,
-infinity, another type and values outside the bounds are refused by name, at the start (the node then logs the reason
-and ends) and at run time.
+each controlled joint. An integer is accepted for a number, also in a list. NaN, infinity, another type and values
+outside the bounds are refused by name, at run time and at the start; at the start the node logs the reason and ends.
 
-*Live* parameters can be changed while the node runs: all changes of one request (`set_parameters_atomically`) are
-checked together with all other parameters, and take effect together between two efforts, or not at all.
-`set_parameters` of several is as many requests. A change of a controller makes no jump: the effort goes on from the
-last one at the allowed rate. Parameters set at *configure* keep their value until the node is deactivated and cleaned
-up; the others are read at the *start*. `ros2 param describe` shows bounds and units too.
+| set | when a parameter may be changed |
+|---|---|
+| *live* | while the node runs |
+| *configure* | after the node was deactivated and cleaned up |
+| *start* | not while the process runs |
+
+All changes of one request (`set_parameters_atomically`) are checked together with all other parameters. They take
+effect together between two efforts, or not at all. `set_parameters` makes one request for each parameter. The effort does not
+jump after a change: it moves from the last one at the allowed rate. `ros2 param describe` shows bounds and units too.
 
 ## Settings that no parameter takes
 

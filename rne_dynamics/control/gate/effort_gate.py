@@ -393,7 +393,7 @@ class EffortGate:
         return GateEffort(limited.command, last=True)
 
     def _watch_speed(self, now: float) -> None:
-        """Let go of an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
+        """Release an arm that the gate's own effort does not slow down: its model or its signs are wrong."""
         if self._dead_reckoning or self._dropped:
             return
         limit = OVERSPEED * self.settings.limits.velocity

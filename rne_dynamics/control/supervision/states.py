@@ -30,14 +30,14 @@ SILENT = (UNCONFIGURED, INACTIVE, WAITING, RELEASED, FAULT)
 
 MEANING: dict[Mode, str] = {
     Mode.UNCONFIGURED: "No model yet.",
-    Mode.INACTIVE: "Model read, kernels compiled; silent.",
-    Mode.WAITING: "Active, but no usable joint state yet; silent.",
+    Mode.INACTIVE: "Model read, kernels compiled; sends nothing.",
+    Mode.WAITING: "Active, but no usable joint state yet; sends nothing.",
     Mode.HOLDING: "Holds the arm where it is. After activation first the start-up check: no motion is accepted before.",
-    Mode.TRACKING: "Follows a trajectory or setpoints, or comes to rest after they were called off or have ended.",
-    Mode.FLOATING: "Hand guiding: gravity carried, motion damped, the arm goes where it is led.",
-    Mode.STOPPING: "Decelerates, holds, releases, as `stop.policy` says; by dead reckoning where states are missing.",
-    Mode.RELEASED: "Released on request; zeros were sent last; silent.",
-    Mode.FAULT: "Released after a fault, whose cause is reported; zeros were sent last; silent until recovery.",
+    Mode.TRACKING: "Follows a trajectory or setpoints, or decelerates after they have ended or were cancelled.",
+    Mode.FLOATING: "Hand guiding: gravity is compensated, motion is damped, a hand moves the arm.",
+    Mode.STOPPING: "Decelerates, holds and releases, as `stop.policy` says; by dead reckoning if states are missing.",
+    Mode.RELEASED: "Released on request; zeros were sent last; sends nothing.",
+    Mode.FAULT: "Released after a fault, whose cause is reported; zeros were sent last; sends nothing until recovery.",
 }
 
 

@@ -2,7 +2,7 @@
 
 A controller's payload changes while it drives the arm, and nothing may be compiled then. Topology, joint placements and
 gravity are constants of the code, as in code for one robot alone; mass, first moment and inertia of each body are not,
-which takes some 20 % more operations.
+which takes about 20 % more operations.
 """
 
 from __future__ import annotations
