@@ -10,7 +10,7 @@ from rne_dynamics.benchmarking import batches, c_reference, calls, compiled_loop
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Ratio, Results
 from rne_dynamics.benchmarking.summary import time_text
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.figures.style import canvas
 
 #: Markers of robots or shapes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

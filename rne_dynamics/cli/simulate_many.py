@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.figures.style import canvas
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.simulation.plant.plant import ArmPlant

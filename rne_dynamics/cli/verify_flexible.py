@@ -10,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.figures.style import canvas
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ModelError
 from rne_dynamics.model.flexible.arm import FlexibleArm

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.figures.style import canvas
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
 from rne_dynamics.model.mechanism import RigidRobot

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render
+from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
 from rne_dynamics.figures.skeleton import skeleton, tree_positions
-from rne_dynamics.figures.style import INK, REFERENCE, check_figure_file, color_of, line_style, styled
+from rne_dynamics.figures.style import COLORS, INK, REFERENCE, check_figure_file, color_of, line_style, styled
 from rne_dynamics.figures.tracking import Units, units_of
 from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
@@ -22,8 +22,8 @@ FORMATS = (".gif",)
 PERIOD, SHORTEST, LONGEST = 80, 2.0, 7.5
 #: Size, pixels, and width of the part that shows the robot.
 WIDTH, HEIGHT, ROBOT = 800, 400, 350
-#: Colours of the file, of all pictures together.
-PALETTE = 256
+#: Colours of the file: shades of grey, and shades of each joint's colour on either side of it.
+GREYS, SHADES = 112, 9
 _DPI = 100
 
 
@@ -79,22 +79,35 @@ def write_movie(
     shown = float(np.clip(span, SHORTEST, LONGEST))
     at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
     rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
-    pictures = []
+    palette = _palette(min(robot.n, len(COLORS)))
+    frames = []
     for k, picture in enumerate(_pictures(robot, motion, rows)):
-        pictures.append(Image.fromarray(picture))
+        frame = Image.fromarray(_nearest(picture, palette))
+        frame.putpalette(palette.ravel().tolist())
+        frames.append(frame)
         progress((k + 1) / len(rows))
-    palette = _palette(pictures[:: max(1, len(pictures) // 8)])
-    frames = [p.quantize(palette=palette, dither=Image.Dither.NONE) for p in pictures]
     path.parent.mkdir(parents=True, exist_ok=True)
     frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
 
 
-def _palette(pictures: Sequence[Any]) -> Any:
-    """A picture with the colours of the file: each colour counts once, so that small joints keep theirs."""
-    from PIL import Image
+def _palette(colors: int) -> Pixels:
+    """Grey, and the colours of the joints from dark to light; shape (up to 256, 3)."""
+    ramps = [np.linspace(0.0, 1.0, GREYS)[:, None] * np.ones(3)]
+    for k in range(colors):
+        color = np.array(rgb(color_of(k)))
+        ramps.append(np.linspace(0.35, 1.0, SHADES)[:, None] * color)
+        ramps.append(color + np.linspace(0.0, 1.0, SHADES + 2)[1:-1, None] * (1.0 - color))
+    return np.asarray(np.rint(255.0 * np.vstack(ramps)), dtype=np.uint8)
 
-    colors = np.unique(np.vstack([np.asarray(p).reshape(-1, 3) // 4 * 4 for p in pictures]), axis=0)
-    return Image.fromarray(colors[None]).quantize(PALETTE, method=Image.Quantize.MEDIANCUT)
+
+def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
+    """Place of every pixel's colour in the palette; (height, width)."""
+    packed = picture.astype(np.int64) @ [65536, 256, 1]
+    found, where = np.unique(packed, return_inverse=True)
+    colors = np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1)
+    distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
+    places = distance.argmin(axis=1).astype(np.uint8)
+    return np.asarray(places[where].reshape(picture.shape[:2]))
 
 
 def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:

@@ -15,8 +15,8 @@ from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.tree import JointKind
 
 #: Colours of links, of the ground, of joints without motor, of the floor and its lines.
-LINK, GROUND, PASSIVE = (0.94, 0.94, 0.95), (0.56, 0.59, 0.63), (0.75, 0.75, 0.78)
-FLOOR, TILE = (0.975, 0.975, 0.98), (0.945, 0.95, 0.96)
+LINK, GROUND, PASSIVE = (0.95, 0.95, 0.95), (0.58, 0.58, 0.58), (0.75, 0.75, 0.75)
+FLOOR, TILE = (0.98, 0.98, 0.98), (0.945, 0.945, 0.945)
 #: Radius of links and of drums, and half the length of drums, relative to the robot's extent.
 THICK, DRUM, HALF = 0.030, 0.043, 0.047
 #: Rendered pixels for one pixel of the picture, along each side.
@@ -89,14 +89,15 @@ def parts_of(drawn: Skeleton, row: int) -> list[Part]:
         parts.append(Part(root - [0.0, 0.0, thick], root + [0.0, 0.0, 0.3 * thick], 2.0 * drum, GROUND, True))
     for joint in drawn.joints:
         centre, axis = np.atleast_2d(joint.origin)[row], np.atleast_2d(joint.axis)[row]
-        color = PASSIVE if joint.actuated is None else _rgb(color_of(joint.actuated))
+        color = PASSIVE if joint.actuated is None else rgb(color_of(joint.actuated))
         wide, long = (0.8 * drum, 1.3 * half) if joint.kind is JointKind.PRISMATIC else (drum, half)
         shrink = 0.75 if joint.actuated is None else 1.0
         parts.append(Part(centre - shrink * long * axis, centre + shrink * long * axis, shrink * wide, color, True))
     return parts
 
 
-def _rgb(text: str) -> tuple[float, float, float]:
+def rgb(text: str) -> tuple[float, float, float]:
+    """Red, green and blue from 0 to 1 of ``#RRGGBB``."""
     return (int(text[1:3], 16) / 255.0, int(text[3:5], 16) / 255.0, int(text[5:7], 16) / 255.0)
 
 

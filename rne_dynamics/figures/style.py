@@ -32,15 +32,13 @@ _STYLE: dict[str, Any] = {
 }  # fmt: skip
 
 
-def check_figure_file(option: str, path: Path, formats: Sequence[str] = FORMATS) -> None:
+def check_output_file(option: str, path: Path, formats: Sequence[str]) -> None:
     """Refuse a file that cannot be written, before a long run.
 
     Raises
     ------
     ArgumentError
         A suffix that names no format, a folder in place of a file, or a file in place of a folder.
-    MissingDependencyError
-        matplotlib is not installed.
     """
     if path.suffix.lower() not in formats:
         allowed = " or ".join(filter(None, [", ".join(formats[:-1]), formats[-1]]))
@@ -50,6 +48,11 @@ def check_figure_file(option: str, path: Path, formats: Sequence[str] = FORMATS)
     blocked = next((parent for parent in path.parents if parent.exists() and not parent.is_dir()), None)
     if blocked is not None:
         raise ArgumentError(f"{option} is {str(path)!r}, but {str(blocked)!r} is not a folder; choose another one")
+
+
+def check_figure_file(option: str, path: Path, formats: Sequence[str] = FORMATS) -> None:
+    """Refuse a figure that cannot be written; raises as `check_output_file` and `check_matplotlib`."""
+    check_output_file(option, path, formats)
     check_matplotlib()
 
 
