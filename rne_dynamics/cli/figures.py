@@ -40,4 +40,4 @@ def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | N
     half = int(np.argmin(np.abs(moved[: far + 1] - 0.5 * moved[far])))
     draw_schematic(axes, drawn, view_of(drawn), far, [k for k in (0, half) if k != far])
     at = time[rows] - time[0]
-    axes.set_title(f"{at[far]:.2g} s; faint: 0 s, {at[half]:.2g} s" if far else "at rest", fontweight="normal")
+    axes.set_title(f"at {at[far]:.2g} s (faint: 0 s, {at[half]:.2g} s)" if far else "at rest", fontweight="normal")

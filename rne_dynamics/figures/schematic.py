@@ -60,7 +60,7 @@ def _draw_bars(axes: Any, drawn: Skeleton, view: View, row: int, alpha: float) -
         fill = SHADE if not bar.ground else "0.65"
         z = 3.0 + 0.01 * float(np.mean(ends[k][:, 2]) / drawn.size)
         if alpha < 1.0:
-            axes.plot(x, y, color=fill, linewidth=0.7 * BAR, solid_capstyle="round", alpha=0.5, zorder=1)
+            axes.plot(x, y, color=fill, linewidth=0.7 * BAR, solid_capstyle="round", alpha=0.6, zorder=1)
             continue
         axes.plot(x, y, color="0.35", linewidth=BAR, solid_capstyle="round", zorder=z)
         axes.plot(x, y, color=fill, linewidth=BAR - 2.2, solid_capstyle="round", zorder=z + 1e-4)

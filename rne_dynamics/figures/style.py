@@ -24,6 +24,7 @@ DPI = 110
 
 _STYLE: dict[str, Any] = {
     "font.size": 9.5, "axes.titlesize": 10.5, "axes.titlelocation": "left", "axes.titleweight": "bold",
+    "figure.titlesize": 11.5, "figure.titleweight": "bold",
     "axes.spines.top": False, "axes.spines.right": False, "axes.edgecolor": "0.5", "axes.axisbelow": True,
     "axes.grid": True, "axes.grid.which": "major", "grid.color": "0.9", "grid.linewidth": 0.8,
     "xtick.color": "0.25", "ytick.color": "0.25", "legend.frameon": False, "legend.fontsize": "small",
