@@ -127,8 +127,7 @@ def run(args: argparse.Namespace) -> int:
     report["plot"] = str(plotted) if plotted else None
     verdict = _verdict(robot, trackings, tolerance)
     if args.movie:
-        title = f"{robot.name} over ROS 2 at {tracking.rate:.0f} Hz"
-        motion = Motion(title, tracking.time, tracking.q, tracking.reference)
+        motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
         draw_movie(args.movie, machine, motion, quiet=args.json)
     if args.report:
         write_report(args, robot, report, verdict, draw)

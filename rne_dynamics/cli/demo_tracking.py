@@ -112,7 +112,7 @@ def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording
         positions = figure.add_subplot(above[0, 1])
         errors = figure.add_subplot(above[1, 1], sharex=positions)
         draw_tracking(positions, errors, robot.joint_names, tracking.time, tracking.q, tracking.reference, units)
-        figure.suptitle(f"{robot.name}: computed torque over ROS 2 at {tracking.rate:.0f} Hz", x=0.01, ha="left")
+        figure.suptitle(f"{robot.name}: three moves under computed torque over ROS 2", x=0.01, ha="left")
         positions.tick_params(labelbottom=False)
         legend_beside(positions)
         errors.set_xlabel("time (s)")

@@ -8,10 +8,12 @@ import numpy as np
 
 from rne_dynamics.figures.schematic import draw_schematic
 from rne_dynamics.figures.skeleton import skeleton, tree_positions
-from rne_dynamics.figures.style import canvas as canvas
+from rne_dynamics.figures.style import canvas
 from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.protocol import Robot
+
+__all__ = ["canvas", "draw_robot"]
 
 #: Postures that are computed of a motion.
 ROWS = 120

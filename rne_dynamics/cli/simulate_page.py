@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rne_dynamics.cli.reports import finish
@@ -51,6 +53,28 @@ def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict
     for finding in figures.get("findings", ()):
         page.text(finding)
     page.figure(lambda path: plot(path, robot, log), "Robot and curves over time")
+    finish(page, args)
+
+
+def write_many(
+    args: argparse.Namespace, robot: Robot, figures: dict[str, Any], draw: Callable[[Path], None]
+) -> None:
+    """Write the page of `rne simulate --samples` to --report; `draw` writes the plot."""
+    page = Report(f"{robot.name}: {figures['samples']} simulations of one move, varied")
+    whole = figures["done"] == figures["samples"]
+    page.verdict(whole, f"{figures['done']} of {figures['samples']} simulations were completed")
+    page.text(f"Varied: {', '.join(figures['vary']) or 'nothing'}; seed {figures['seed']}.")
+    header = ["joint", "RMS error, median", "95 %", "worst", "largest error", "largest effort", "at the effort limit"]
+    rows = []
+    for row, units in zip(figures["joints"], joint_units(robot) if figures["joints"] else (), strict=True):
+        keys = ("rms_error_median", "rms_error_95", "rms_error_worst", "largest_error")
+        errors = [f"{row[key]:.2e} {units.position}" for key in keys]
+        rows.append([row["name"], *errors, f"{row['largest_effort']:.4g} {units.effort}", str(row["cut_samples"])])
+    page.table(header, rows)
+    for failed in figures["failed"]:
+        page.text(f"Sample {failed['sample']}: {failed['outcome'].replace('_', ' ')}: {failed['message']}")
+    if figures["done"]:
+        page.figure(draw, "Tracking errors of all samples over time")
     finish(page, args)
 
 

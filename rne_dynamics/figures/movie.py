@@ -102,9 +102,9 @@ def _palette(colors: int) -> Pixels:
 
 def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
     """Place of every pixel's colour in the palette; (height, width)."""
-    packed = picture.astype(np.int64) @ [65536, 256, 1]
+    packed = picture.astype(np.int64) @ np.array([65536, 256, 1], dtype=np.int64)
     found, where = np.unique(packed, return_inverse=True)
-    colors = np.stack([found >> 16, found >> 8 & 255, found & 255], axis=1)
+    colors = np.stack([found // 65536, found // 256 % 256, found % 256], axis=1)
     distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
     places = distance.argmin(axis=1).astype(np.uint8)
     return np.asarray(places[where].reshape(picture.shape[:2]))
@@ -128,7 +128,7 @@ def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=((WIDTH - ROBOT) / _DPI, HEIGHT / _DPI), dpi=_DPI, layout="constrained")
-        canvas = FigureCanvasAgg(figure)
+        canvas: Any = FigureCanvasAgg(figure)
         upper, lower = figure.subplots(2, 1, sharex=True)
         named = motion.q.shape[1] == len(robot.joint_names)
         units = units_of(robot) if named else Units("rad, m", "mrad, mm", "rad/s, m/s", "N m, N")
@@ -162,7 +162,7 @@ def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
 
 
 def _prepared(axes: Any, time: Array, values: Array) -> list[tuple[Any, Any, Array]]:
-    """Lines and dots to redraw in each picture, with their values; the limits of the axes are those of the whole motion."""
+    """Lines and dots to redraw in each picture, with their values; the axes show the whole motion."""
     axes.margins(x=0.02)
     prepared = []
     for j, column in enumerate(values.T):

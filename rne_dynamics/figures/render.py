@@ -86,7 +86,8 @@ def parts_of(drawn: Skeleton, row: int) -> list[Part]:
     ]
     root = next((np.atleast_2d(bar.start)[0] for bar in drawn.bars if bar.ground), None)
     if root is not None and root[2] <= float(drawn.points[..., 2].min()) + thick:  # a robot that stands has a foot
-        parts.append(Part(root - [0.0, 0.0, thick], root + [0.0, 0.0, 0.3 * thick], 2.0 * drum, GROUND, True))
+        up = np.array([0.0, 0.0, thick])
+        parts.append(Part(root - up, root + 0.3 * up, 2.0 * drum, GROUND, True))
     for joint in drawn.joints:
         centre, axis = np.atleast_2d(joint.origin)[row], np.atleast_2d(joint.axis)[row]
         color = PASSIVE if joint.actuated is None else rgb(color_of(joint.actuated))
@@ -191,8 +192,9 @@ def _floor(parts: list[Part], view: View, frame: Frame) -> Array:
 def _pixels(frame: Frame, fine: int) -> tuple[Array, Array]:
     """Coordinates of the columns from left to right, and of the rows from the top down, m."""
     columns, rows, step = fine * frame.width, fine * frame.height, frame.scale / fine
-    x = frame.centre[0] + step * (np.arange(columns) - 0.5 * (columns - 1))
-    return x, frame.centre[1] - step * (np.arange(rows) - 0.5 * (rows - 1))
+    x: Array = frame.centre[0] + step * (np.arange(columns) - 0.5 * (columns - 1))
+    y: Array = frame.centre[1] - step * (np.arange(rows) - 0.5 * (rows - 1))
+    return x, y
 
 
 def _covered(x: Array, y: Array, low: Array, high: Array) -> tuple[slice, slice]:

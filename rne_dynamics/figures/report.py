@@ -42,7 +42,7 @@ figcaption { font-size: .85rem; color: #52606d }
 code { background: #f1f4f7; padding: .1rem .3rem; overflow-wrap: anywhere; white-space: pre-wrap }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; font-size: .9rem; margin: 0 }
 dt { color: #52606d } dd { margin: 0; overflow-wrap: anywhere }
-@media (max-width: 30rem) { body { padding: .8rem; font-size: 15px } 
+@media (max-width: 30rem) { body { padding: .8rem; font-size: 15px }
   dl { grid-template-columns: 1fr } dt { margin-top: .4rem } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt } h2 { break-after: avoid }
   figure, tr, .verdict { break-inside: avoid } .wide { overflow: visible } .verdict { print-color-adjust: exact } }
@@ -62,7 +62,7 @@ class Report:
         self.title = title
         self._parts: list[str] = []
 
-    def verdict(self, passed: bool, text: str) -> None:  # noqa: FBT001
+    def verdict(self, passed: bool, text: str) -> None:
         """Add the result in one sentence."""
         word = "Passed" if passed else "Not passed"
         self._parts.append(f'<p class="verdict {"passed" if passed else "failed"}">{word}: {escape(text)}</p>')
@@ -162,5 +162,5 @@ def _version(package: str) -> str:
         return ""
 
 
-def _cell(tag: str, text: str, left: bool) -> str:  # noqa: FBT001
+def _cell(tag: str, text: str, left: bool) -> str:
     return f"<{tag}{_LEFT if left else ''}>{escape(text)}</{tag}>"

@@ -84,8 +84,8 @@ def _draw_joints(axes: Any, drawn: Skeleton, view: View, row: int) -> None:
 def _draw_labels(axes: Any, drawn: Skeleton, view: View, row: int) -> None:
     """Write the names of the actuated joints without their common beginning; those at one place share a label."""
     driven = [joint.name for joint in drawn.joints if joint.actuated is not None]
-    shared = os.path.commonprefix(driven)
-    shared = shared[: shared.rfind("_") + 1] if len(driven) > 1 else ""
+    shared = os.path.commonprefix(driven) if len(driven) > 1 else ""  # noqa: RUF071 (names, not paths)
+    shared = shared[: shared.rfind("_") + 1]
     groups: list[tuple[Array, list[str]]] = []
     for joint in drawn.joints:
         if joint.actuated is None:

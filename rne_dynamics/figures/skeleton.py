@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -134,7 +135,7 @@ def _bars(poses: LinkPoses, place: int, name: str, points: list[Array], own: dic
         if min(np.linalg.norm(corner), np.linalg.norm(point - corner)) < 0.1 * np.linalg.norm(point):
             corner = np.zeros(3)
         stations = [np.zeros(3), *([corner] if corner.any() else []), point]
-        for start, end in zip(stations, stations[1:], strict=False):
+        for start, end in pairwise(stations):
             found.append(Bar(name, _at(poses, place, start), _at(poses, place, end), name not in own))
     return found
 

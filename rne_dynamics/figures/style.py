@@ -71,7 +71,8 @@ def styled() -> Iterator[None]:
     from cycler import cycler
     from matplotlib import rc_context
 
-    with rc_context(_STYLE | {"axes.prop_cycle": cycler(color=COLORS)}):
+    parameters: Any = _STYLE | {"axes.prop_cycle": cycler(color=COLORS)}
+    with rc_context(parameters):
         yield
 
 
