@@ -143,10 +143,11 @@ def plot(path: Path, robot: rne.RobotModel, t: Array, q: Array, torques: Array, 
             side.plot(*points[k].T, "o-", color=str(shade), linewidth=2.5, markersize=5)
             at = f"{t[2 * k]:.2f} s"
             side.annotate(at, points[k, 2], xytext=(8, -3), textcoords="offset points", fontsize="small")
-        side.plot(*points[:, 2].T, color=color_of(3), linewidth=1.2, label="tip, simulated")
+        side.plot(*points[:, 2].T, color=color_of(3), linewidth=1.2)
         side.set(title="Arm every 0.25 s, seen from the side", xlabel="x (m)", ylabel="z (m)")
         side.set(xlim=(-0.1, 0.72), aspect="equal")
-        side.legend(loc="lower center", bbox_to_anchor=(0.5, -0.22))
+        side.annotate("tip, simulated", points[-1, 2], xytext=(-4, -60), textcoords="offset points", rotation=90,
+                      color=color_of(3), fontsize="small", ha="right", va="top")  # fmt: skip
 
         for j in range(3):
             (line,) = angles.plot(t[::2], np.degrees(simulated[:, j]), label=f"$\\varphi_{j + 1}$")

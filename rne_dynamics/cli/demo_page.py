@@ -42,7 +42,7 @@ def write_report(
     page.figure(draw, "Robot, positions with references, errors, and what the efforts consist of")
     if args.movie:
         page.picture(args.movie, "The motion")
-    finish(page, args)
+    finish(page, args.report, args.command_line)
 
 
 def _add_flexible(page: Report, figures: dict[str, Any]) -> None:

@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     results = _injected(cases, workers)
     seconds = time.monotonic() - began
     if args.report:
-        _write_report(args, results, seconds)
+        write_report(args.report, args.command_line, results, seconds)
     if args.json:
         print(json.dumps(figures(results, seconds), indent=2))
     else:
@@ -181,8 +181,8 @@ def _summary(results: Sequence[Result], seconds: float) -> str:
     )
 
 
-def _write_report(args: argparse.Namespace, results: Sequence[Result], seconds: float) -> None:
-    """Write the page of a campaign to --report, with failures first."""
+def write_report(path: Path, command: str, results: Sequence[Result], seconds: float) -> None:
+    """Write the page of a campaign, with failures first."""
     page = Report("Faults injected into a running controller")
     page.verdict(all(r.passed for r in results), _summary(results, seconds))
     page.text(
@@ -197,4 +197,4 @@ def _write_report(args: argparse.Namespace, results: Sequence[Result], seconds: 
     ]  # fmt: skip
     header = ["kind", "fault", "injected", "reaction", "result", "efforts", "s"]
     page.table(header, rows, left=5, bad=[k for k, r in enumerate(ordered) if not r.passed])
-    finish(page, args)
+    finish(page, path, command)

@@ -36,12 +36,12 @@ def check_files(args: argparse.Namespace, plot: str = "plot") -> None:
         check_matplotlib()
 
 
-def finish(page: Report, args: argparse.Namespace) -> None:
-    """Add the command and its circumstances, and write the page to --report."""
+def finish(page: Report, path: Path, command: str) -> None:
+    """Add the command and its circumstances, and write the page."""
     page.heading("Command")
-    page.command(args.command_line)
+    page.command(command)
     page.facts(circumstances())
-    page.save(args.report)
+    page.save(path)
 
 
 def draw_movie(path: Path, robot: Robot, motion: Motion, *, quiet: bool = False) -> None:

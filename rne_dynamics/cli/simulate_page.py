@@ -53,7 +53,7 @@ def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict
     for finding in figures.get("findings", ()):
         page.text(finding)
     page.figure(lambda path: plot(path, robot, log), "Robot and curves over time")
-    finish(page, args)
+    finish(page, args.report, args.command_line)
 
 
 def write_many(
@@ -75,7 +75,7 @@ def write_many(
         page.text(f"Sample {failed['sample']}: {failed['outcome'].replace('_', ' ')}: {failed['message']}")
     if figures["done"]:
         page.figure(draw, "Tracking errors of all samples over time")
-    finish(page, args)
+    finish(page, args.report, args.command_line)
 
 
 def _cell(value: float | None, form: str, unit: str) -> str:

@@ -35,7 +35,8 @@ h2 { font-size: 1.1rem; margin: 1.8rem 0 .5rem }
 table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums }
 th, td { padding: .3rem .7rem .3rem 0; border-bottom: 1px solid #d8dee4; text-align: right; vertical-align: top }
 th { border-bottom: 2px solid #7b8794; font-weight: 600 }
-.left { text-align: left }
+td { white-space: nowrap }
+.left { text-align: left; white-space: normal }
 .bad { color: #b34700; font-weight: 600 }
 figure { margin: 1rem 0 } figure img { max-width: 100%; height: auto; display: block }
 figcaption { font-size: .85rem; color: #52606d }
@@ -43,6 +44,7 @@ code { background: #f1f4f7; padding: .1rem .3rem; overflow-wrap: anywhere; white
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem; font-size: .9rem; margin: 0 }
 dt { color: #52606d } dd { margin: 0; overflow-wrap: anywhere }
 @media (max-width: 30rem) { body { padding: .8rem; font-size: 15px }
+  figure { overflow-x: auto } figure img { max-width: none; width: 44rem }
   dl { grid-template-columns: 1fr } dt { margin-top: .4rem } }
 @media print { body { max-width: none; padding: 0; font-size: 10pt } h2 { break-after: avoid }
   figure, tr, .verdict { break-inside: avoid } .wide { overflow: visible } .verdict { print-color-adjust: exact } }
