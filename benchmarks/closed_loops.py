@@ -29,7 +29,7 @@ from rich.table import Table
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
-from rne_dynamics.figures.style import canvas, check_figure_file, color_of, legend_beside
+from rne_dynamics.figures.style import canvas, check_figure_file, color_of, legend_right
 from rne_dynamics.model.generated import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -130,7 +130,7 @@ def draw(path: Path, rows: list[dict[str, Any]]) -> None:
         axes.minorticks_off()
         axes.set_xlabel("loops (parallelograms in the ladder)")
         axes.set_ylabel("time for one state (µs)")
-        legend_beside(axes)
+        legend_right(axes)
 
 
 def main() -> int:

@@ -39,7 +39,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
-from rne_dynamics.figures.style import canvas, check_figure_file, legend_beside
+from rne_dynamics.figures.style import canvas, check_figure_file, legend_right
 from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, START_PATIENCE, Run, Session, parameter_files
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
@@ -340,7 +340,7 @@ def plot(path: Path, result: Soak, title: str) -> None:
         counts.set_yscale("symlog")
         counts.set_xlabel("minutes")
         for axes in (memory, latency, counts):
-            legend_beside(axes)
+            legend_right(axes)
         figure.suptitle(title, x=0.01, ha="left")
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
-from rne_dynamics.figures.style import canvas, color_of, legend_beside
+from rne_dynamics.figures.style import canvas, color_of, legend_right
 
 Array = NDArray[np.float64]
 
@@ -146,8 +146,8 @@ def plot(path: Path, robot: rne.RobotModel, t: Array, q: Array, torques: Array, 
         side.plot(*points[:, 2].T, color=color_of(3), linewidth=1.2)
         side.set(title="Arm every 0.25 s, seen from the side", xlabel="x (m)", ylabel="z (m)")
         side.set(xlim=(-0.1, 0.72), aspect="equal")
-        side.annotate("tip, simulated", points[-1, 2], xytext=(-4, -60), textcoords="offset points", rotation=90,
-                      color=color_of(3), fontsize="small", ha="right", va="top")  # fmt: skip
+        side.annotate("tip, simulated", points[-1, 2], xytext=(5, -40), textcoords="offset points", rotation=90,
+                      color=color_of(3), fontsize="small", va="top")  # fmt: skip
 
         for j in range(3):
             (line,) = angles.plot(t[::2], np.degrees(simulated[:, j]), label=f"$\\varphi_{j + 1}$")
@@ -157,7 +157,7 @@ def plot(path: Path, robot: rne.RobotModel, t: Array, q: Array, torques: Array, 
         angles.set(title="Angles simulated under the torques below", ylabel="degrees", yticks=range(-180, 181, 90))
         moments.set(title="Driving torques", ylabel="N m", xlabel="time (s)")
         for axes in (angles, moments):
-            legend_beside(axes)
+            legend_right(axes)
             axes.set_xlim(0.0, DURATION)
 
 

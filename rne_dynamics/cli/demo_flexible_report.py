@@ -14,7 +14,7 @@ from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
 from rne_dynamics.control.trajectory import Quintic
-from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_beside
+from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_right
 from rne_dynamics.figures.tracking import draw_tracking, units_of
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
@@ -79,7 +79,7 @@ def plot_flexible(
             joints, errors, arm.joint_names, tracking.time, tracking.q, tracking.reference, units_of(arm)
         )
         joints.set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
-        legend_beside(joints)
+        legend_right(joints)
 
         across, centre = _plane(seen[0].planned), seen[0].planned.mean(axis=0)
         planned = 1e3 * (seen[0].planned - centre) @ across.T

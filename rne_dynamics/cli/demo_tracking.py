@@ -10,7 +10,7 @@ import numpy as np
 
 from rne_dynamics.cli.figures import draw_robot
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
-from rne_dynamics.figures.style import THIN, canvas, color_of, legend_below, legend_beside
+from rne_dynamics.figures.style import THIN, canvas, color_of, legend_below, legend_right
 from rne_dynamics.figures.tracking import draw_tracking, joint_units, units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
@@ -114,7 +114,7 @@ def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording
         draw_tracking(positions, errors, robot.joint_names, tracking.time, tracking.q, tracking.reference, units)
         figure.suptitle(f"{robot.name}: three moves under computed torque over ROS 2", x=0.01, ha="left")
         positions.tick_params(labelbottom=False)
-        legend_beside(positions)
+        legend_right(positions)
         errors.set_xlabel("time (s)")
         terms = []
         for j, (name, unit) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):

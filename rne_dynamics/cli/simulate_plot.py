@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rne_dynamics.cli.figures import draw_robot
-from rne_dynamics.figures.style import INK, THIN, WIDE, canvas, color_of, legend_beside
+from rne_dynamics.figures.style import INK, THIN, WIDE, canvas, color_of, legend_right
 from rne_dynamics.figures.tracking import Units, draw_joints, draw_tracking, units_of
 from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
@@ -43,7 +43,7 @@ def plot(path: Path, robot: Robot, log: Log) -> None:
         figure.align_ylabels(rows)
         for axes in (rows[0], *([rows[2]] if free else []), *rows[3:]):  # the others have the colours of the first
             axes.margins(x=0.0)
-            legend_beside(axes)
+            legend_right(axes)
 
 
 def _draw_tips(axes: Any, log: Log) -> None:

@@ -85,7 +85,7 @@ def parts_of(drawn: Skeleton, row: int) -> list[Part]:
         for bar in drawn.bars
     ]
     root = next((np.atleast_2d(bar.start)[0] for bar in drawn.bars if bar.ground), None)
-    if root is not None and root[2] <= float(drawn.points[..., 2].min()) + thick:  # a robot that stands has a foot
+    if root is not None and root[2] <= float(drawn.points[..., 2].min()) + thick:  # a robot on the floor has a foot
         up = np.array([0.0, 0.0, thick])
         parts.append(Part(root - up, root + 0.3 * up, 2.0 * drum, GROUND, True))
     for joint in drawn.joints:
@@ -129,7 +129,7 @@ def _shaded(normal: Array, color: Array) -> Array:
 
 
 def _hit(x: Array, y: Array, a: Array, b: Array, part: Part) -> tuple[Array, Array]:
-    """Depth of the nearest point of a part at each pixel, −∞ beside it, and the normal there; axes of the view."""
+    """Depth of the nearest point of a part at each pixel, −∞ outside it, and the normal there; axes of the view."""
     shape = np.broadcast_shapes(x.shape, y.shape)
     z, normal = np.full(shape, -np.inf), np.zeros((*shape, 3))
     length = float(np.linalg.norm(b - a))
@@ -192,8 +192,8 @@ def _floor(parts: list[Part], view: View, frame: Frame) -> Array:
 def _pixels(frame: Frame, fine: int) -> tuple[Array, Array]:
     """Coordinates of the columns from left to right, and of the rows from the top down, m."""
     columns, rows, step = fine * frame.width, fine * frame.height, frame.scale / fine
-    x: Array = frame.centre[0] + step * (np.arange(columns) - 0.5 * (columns - 1))
-    y: Array = frame.centre[1] - step * (np.arange(rows) - 0.5 * (rows - 1))
+    x: Array = frame.centre[0] + step * np.linspace(-0.5, 0.5, columns) * (columns - 1)
+    y: Array = frame.centre[1] - step * np.linspace(-0.5, 0.5, rows) * (rows - 1)
     return x, y
 
 

@@ -20,7 +20,7 @@ BAR, JOINT = 7.0, 9.0
 NEAR = 0.06
 
 
-def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = -1, ghosts: Sequence[int] = ()) -> None:
+def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = 0, ghosts: Sequence[int] = ()) -> None:
     """Draw a robot with the names of its actuated joints, which have the colours of their curves.
 
     Parameters
@@ -30,14 +30,14 @@ def draw_schematic(axes: Any, drawn: Skeleton, view: View, row: int = -1, ghosts
     drawn, view
         The robot over a motion, and the direction to look from.
     row
-        The posture to draw.
+        The posture to draw; with ghosts, dotted lines are the paths of the tips up to it.
     ghosts
         Postures to draw faintly behind it.
     """
     for ghost in ghosts:
         _draw_bars(axes, drawn, view, ghost, alpha=0.25)
     for tip in drawn.tips if len(ghosts) else ():
-        path = view.project(np.atleast_2d(tip))
+        path = view.project(np.atleast_2d(tip))[: row + 1]
         axes.plot(path[:, 0], path[:, 1], color=GUIDE, linewidth=THIN, linestyle=(0, (1, 1.5)), zorder=2)
     _draw_bars(axes, drawn, view, row, alpha=1.0)
     _draw_joints(axes, drawn, view, row)

@@ -49,7 +49,8 @@ class Closure(NamedTuple):
 class Skeleton(NamedTuple):
     """What is drawn of a robot, over the rows of a motion.
 
-    `tips` are the ends of links without descendants, (rows, 3) each; `size` is the largest extent over all rows, m.
+    `tips` are the frames without mass at the ends of the tree (tools), or the ends of its last links, (rows, 3) each;
+    `size` is the largest extent over all rows, m.
     """
 
     bars: tuple[Bar, ...]
@@ -101,14 +102,14 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
     for loop in loops:
         for frame in (loop.a, loop.b):
             ends[frame.link].append(frame.position)
-    tips = []
+    tips: dict[bool, list[Array]] = {True: [], False: []}
     for link in tree.links:
         if ends[link.name] or link.name not in own:
             continue
         # of a link that carries nothing, only the centre of mass is known: half of a uniform bar
         com = np.zeros(3) if link.inertia is None else link.inertia.com
         ends[link.name].append(2.0 * com)
-        tips.append(_at(poses, places[link.name], 2.0 * com))
+        tips[not com.any()].append(_at(poses, places[link.name], 2.0 * com))
     bars = [bar for name, points in ends.items() for bar in _bars(poses, places[name], name, points, own)]
     for joint in tree.joints:
         if joint.kind is JointKind.PRISMATIC:  # the rail, from where the joint is at zero
@@ -117,7 +118,7 @@ def skeleton(robot: Robot, q_tree: Array) -> Skeleton:
     every = np.array([(bar.start, bar.end) for bar in bars]).reshape(-1, 3)
     size = float(np.ptp(every, axis=0).max()) if len(every) else 1.0
     kept = tuple(b for b in bars if np.linalg.norm(b.end - b.start, axis=-1).max() > SHORT * size)
-    return Skeleton(kept, _joints(robot, poses, places), closures, tuple(tips), size)
+    return Skeleton(kept, _joints(robot, poses, places), closures, tuple(tips[True] or tips[False]), size)
 
 
 def _at(poses: LinkPoses, place: int, point: Array) -> Array:

@@ -11,7 +11,7 @@ from typing import Any
 from rne_dynamics.advice import install
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
 
-#: Colours of curves in their order: those of Okabe and Ito, which colour-blind readers can distinguish; their yellow,
+#: Colours of curves in their order: those of Okabe and Ito, distinct also with colour vision deficiency; their yellow,
 #: too light for lines on white, is replaced by a brown.
 COLORS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7A5195", "#8C6D31")
 #: Line widths: main curves, curves with noise, references.
@@ -115,7 +115,7 @@ def line_style(k: int) -> str:
     return ("-", "--", "-.", ":")[k // len(COLORS) % 4]
 
 
-def legend_beside(axes: Any) -> None:
+def legend_right(axes: Any) -> None:
     """Put the legend to the right of the axes, where it covers no curve."""
     columns = 1 + len(axes.get_legend_handles_labels()[1]) // 10
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns)
