@@ -29,6 +29,7 @@ from rich.table import Table
 import rne_dynamics as rne
 from rne_dynamics.closed_chain.forward_dynamics import closed_forward_dynamics
 from rne_dynamics.closed_chain.inverse_dynamics import closed_inverse_dynamics
+from rne_dynamics.figures.style import canvas, check_figure_file, color_of, legend_right
 from rne_dynamics.model.generated import ladder
 
 LOOPS = (1, 2, 3, 5, 8, 12, 20, 30, 50)
@@ -113,29 +114,23 @@ def print_table(rows: list[dict[str, Any]], exponents: dict[str, float]) -> None
 
 
 def draw(path: Path, rows: list[dict[str, Any]]) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 5.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.subplots()
-    loops = [row["loops"] for row in rows]
-    looks = (("C0", ":"), ("C0", "-"), ("C1", ":"), ("C1", "-"), ("C2", "-"))
-    for (name, title), (color, style) in zip(TITLES.items(), looks, strict=True):
-        axes.loglog(loops, [row["batch_us"][name] for row in rows], style, marker=".", color=color, label=title)
-    for power in (1, 2):
-        guide = [rows[0]["batch_us"]["open inverse"] * n**power for n in loops]
-        axes.loglog(loops, guide, "--", color="0.7", linewidth=0.8)
-        word = "loops" if power == 1 else f"loops^{power}"
-        axes.annotate(word, (loops[-1], guide[-1]), ha="right", va="bottom", fontsize="small", color="0.5")
-    axes.set_xticks(loops, [str(n) for n in loops])
-    axes.minorticks_off()
-    axes.set_xlabel("loops (parallelograms in the ladder)")
-    axes.set_ylabel("time for one state (µs)")
-    axes.grid(alpha=0.3)
-    axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    with canvas(path, 8.0, 5.0) as figure:
+        axes = figure.subplots()
+        loops = [row["loops"] for row in rows]
+        looks = ((0, ":"), (0, "-"), (1, ":"), (1, "-"), (2, "-"))
+        for (name, title), (color, style) in zip(TITLES.items(), looks, strict=True):
+            times = [row["batch_us"][name] for row in rows]
+            axes.loglog(loops, times, style, marker=".", color=color_of(color), label=title)
+        for power in (1, 2):
+            guide = [rows[0]["batch_us"]["open inverse"] * n**power for n in loops]
+            axes.loglog(loops, guide, "--", color="0.7", linewidth=0.8)
+            word = "loops" if power == 1 else f"loops^{power}"
+            axes.annotate(word, (loops[-1], guide[-1]), ha="right", va="bottom", fontsize="small", color="0.5")
+        axes.set_xticks(loops, [str(n) for n in loops])
+        axes.minorticks_off()
+        axes.set_xlabel("loops (parallelograms in the ladder)")
+        axes.set_ylabel("time for one state (µs)")
+        legend_right(axes)
 
 
 def main() -> int:
@@ -146,6 +141,8 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw times over loops")
     args = parser.parse_args()
+    if args.plot:
+        check_figure_file("--plot", args.plot)
     ladders = [measure(ladder(n), args.seconds) for n in sorted(set(args.loops))]
     exponents = {name: growth(ladders, name) for name in TITLES} if len(ladders) > 1 else {}
     models = [rne.load_model(name) for name in rne.shipped_models()]

@@ -39,6 +39,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 import rne_dynamics as rne
 from rne_dynamics.cli.demo_moves import plan_moves
 from rne_dynamics.control.trajectory import Trajectory
+from rne_dynamics.figures.style import canvas, check_figure_file, legend_right
 from rne_dynamics.ros.demonstration import CONTROLLER, SIMULATOR, START_PATIENCE, Run, Session, parameter_files
 from rne_dynamics.ros.processes import NodeProcess, wait_until
 from rne_dynamics.ros.qos import OFFERED
@@ -319,34 +320,28 @@ def print_tables(result: Soak, found: dict[str, Any], title: str) -> None:
 
 def plot(path: Path, result: Soak, title: str) -> None:
     """Memory, latency and counts over time."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.0, 8.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    memory, latency, counts = figure.subplots(3, 1, sharex=True)
-    for name, series in result.series.items():
-        settled = series.memory[result.settled(series).argmax()]
-        label = f"{name}, {settled / 1e6:.0f} MB"
-        memory.plot(np.array(series.times) / 60.0, (np.array(series.memory) - settled) / 1e6, label=label)
-    memory.set_ylim(-1.1e-6 * FLAT, 1.1e-6 * FLAT)
-    memory.set_ylabel("resident memory: change (MB)")
-    for percent in (50, 99):
-        times, values = result.reports.column(SIMULATOR, f"recent reply latency p{percent} (ms)")
-        latency.plot(times / 60.0, values, ".", markersize=2, label=f"{percent}th percentile of each report")
-    latency.set_ylabel("reply latency (ms)")
-    latency.set_yscale("log")
-    rows = result.rows()
-    for key in COUNTS:
-        a_minute = [r[key] * 60.0 / result.row for r in rows]
-        counts.plot([r["minute"] for r in rows], a_minute, "o-", label=f"{key} a minute")
-    counts.set_yscale("symlog")
-    counts.set_xlabel("minutes")
-    for axes in (memory, latency, counts):
-        axes.legend(loc="best", fontsize="small")
-        axes.grid(visible=True, alpha=0.3)
-    figure.suptitle(title)
-    figure.savefig(path, dpi=120)
+    with canvas(path, 9.0, 8.0) as figure:
+        memory, latency, counts = figure.subplots(3, 1, sharex=True)
+        for name, series in result.series.items():
+            settled = series.memory[result.settled(series).argmax()]
+            label = f"{name}, {settled / 1e6:.0f} MB"
+            memory.plot(np.array(series.times) / 60.0, (np.array(series.memory) - settled) / 1e6, label=label)
+        memory.set_ylim(-1.1e-6 * FLAT, 1.1e-6 * FLAT)
+        memory.set_ylabel("resident memory: change (MB)")
+        for percent in (50, 99):
+            times, values = result.reports.column(SIMULATOR, f"recent reply latency p{percent} (ms)")
+            latency.plot(times / 60.0, values, ".", markersize=2, label=f"{percent}th percentile of each report")
+        latency.set_ylabel("reply latency (ms)")
+        latency.set_yscale("log")
+        rows = result.rows()
+        for key in COUNTS:
+            a_minute = [r[key] * 60.0 / result.row for r in rows]
+            counts.plot([r["minute"] for r in rows], a_minute, "o-", label=f"{key} a minute")
+        counts.set_yscale("symlog")
+        counts.set_xlabel("minutes")
+        for axes in (memory, latency, counts):
+            legend_right(axes)
+        figure.suptitle(title, x=0.01, ha="left")
 
 
 def main() -> int:
@@ -355,9 +350,11 @@ def main() -> int:
     parser.add_argument("--robot", default="panda", help="shipped robot (default: panda, seven joints)")
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--seconds", type=float, default=1800.0, help="how long (default: 1800)")
-    parser.add_argument("--out", type=Path, default=None, metavar="PNG", help="write a plot")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write a plot")
     parser.add_argument("--json", action="store_true", help="print JSON")
     args = parser.parse_args()
+    if args.out is not None:
+        check_figure_file("--out", args.out)
     rclpy.init()
     with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
         result = soak(args.robot, args.rate, args.seconds, progress)

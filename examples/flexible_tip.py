@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
+from rne_dynamics.figures.style import COLORS, canvas, legend_below
 from rne_dynamics.flexible import flexible_forward_kinematics, linearised
 
 Array = NDArray[np.float64]
@@ -63,33 +64,25 @@ def main() -> None:
 
 def draw(path: Path, arm: rne.FlexibleArm, results: dict[str, tuple[Array, Array, Array, float]]) -> None:
     """The tip's way seen from above, and how far it is from its plan over time."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12.0, 5.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    above, over_time = figure.subplots(1, 2, width_ratios=[1.0, 1.4])
-    colours = ("tab:red", "tab:blue")
-    for (name, (time, tip, strays, duration)), colour in zip(results.items(), colours, strict=True):
-        above.plot(tip[:, 0], tip[:, 1], color=colour, linewidth=1.3, label=name)
-        over_time.plot(time, 1e3 * strays, color=colour, linewidth=1.3, label=name)
-        over_time.axvline(duration, color=colour, linewidth=0.8, linestyle=":")
-    way = rne.forward_kinematics(arm.robot, np.linspace(START, END, 50))["tip"]  # a straight line in the joints
-    above.plot(way[:, 0, 3], way[:, 1, 3], "--", color="black", linewidth=1.0, label="rigid plan")
-    for q in (START, END):
-        poses = rne.forward_kinematics(arm.robot, q)
-        x, y = (np.array([poses[link][k, 3] for link in ("link1", "link2", "tip")]) for k in (0, 1))
-        above.plot(x, y, "o-", color="0.8", linewidth=4.0, zorder=0)
-    above.set(xlabel="x (m)", ylabel="y (m)", title="the tip, seen from above", aspect="equal")
-    over_time.set(
-        xlabel="time (s); dotted: the end of each move", ylabel="tip from its plan (mm)",
-        title="what a controller of the rigid arm does to a flexible one",
-    )  # fmt: skip
-    for axes in (above, over_time):
-        axes.grid(alpha=0.3)
-        axes.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    with canvas(path, 12.0, 5.0) as figure:
+        above, over_time = figure.subplots(1, 2, width_ratios=[1.0, 1.4])
+        colours = (COLORS[3], COLORS[0])
+        for (name, (time, tip, strays, duration)), colour in zip(results.items(), colours, strict=True):
+            above.plot(tip[:, 0], tip[:, 1], color=colour, linewidth=1.3, label=name)
+            over_time.plot(time, 1e3 * strays, color=colour, linewidth=1.3, label=name)
+            over_time.axvline(duration, color=colour, linewidth=0.8, linestyle=":")
+        way = rne.forward_kinematics(arm.robot, np.linspace(START, END, 50))["tip"]  # a straight line in the joints
+        above.plot(way[:, 0, 3], way[:, 1, 3], "--", color="black", linewidth=1.0, label="rigid plan")
+        for q in (START, END):
+            poses = rne.forward_kinematics(arm.robot, q)
+            x, y = (np.array([poses[link][k, 3] for link in ("link1", "link2", "tip")]) for k in (0, 1))
+            above.plot(x, y, "o-", color="0.8", linewidth=4.0, zorder=0)
+        above.set(xlabel="x (m)", ylabel="y (m)", title="the tip, seen from above", aspect="equal")
+        over_time.set(
+            xlabel="time (s); dotted: the end of each move", ylabel="tip from its plan (mm)",
+            title="what a controller of the rigid arm does to a flexible one",
+        )  # fmt: skip
+        legend_below(figure, above, 3)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 import rne_dynamics as rne
 from rne_dynamics.cli.clean_stdout import clean_stdout
+from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.ros.demonstration import START_PATIENCE, move_message
 from rne_dynamics.ros.messages import stamp_of
 from rne_dynamics.ros.processes import NodeProcess, wait_until
@@ -203,18 +204,12 @@ def report(runs: list[Tracking], options: Options) -> None:
 
 def draw(file: Path, runs: list[Tracking]) -> None:
     """The error of each joint over time, one panel a run."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(6.0 * len(runs), 4.0), layout="constrained")
-    FigureCanvasAgg(figure)
-    for axes, run in zip(figure.subplots(1, len(runs), sharey=True, squeeze=False)[0], runs, strict=True):
-        axes.plot(run.time, 1e6 * run.error, linewidth=0.9, label=list(run.joints))
-        axes.set(title=f"{run.robot}, {run.controller}: RMS {run.rms:.1e} rad", xlabel="time (s)")
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="x-small")
-    figure.axes[0].set_ylabel("quintic − position (µrad)")
-    figure.savefig(file, dpi=110)
+    with canvas(file, 6.0 * len(runs), 4.0) as figure:
+        for axes, run in zip(figure.subplots(1, len(runs), sharey=True, squeeze=False)[0], runs, strict=True):
+            axes.plot(run.time, 1e6 * run.error, linewidth=0.9, label=list(run.joints))
+            axes.set(title=f"{run.robot}, {run.controller}: RMS {run.rms:.1e} rad", xlabel="time (s)")
+        legend_below(figure, figure.axes[0], 7)
+        figure.axes[0].set_ylabel("quintic − position (µrad)")
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
+from rne_dynamics.figures.style import COLORS, canvas, legend_below
 
 Array = NDArray[np.float64]
 
@@ -95,28 +96,21 @@ def main() -> None:
 
 def draw(path: Path, runs: dict[str, Run], stop: float, limit: float) -> None:
     """Position with margin and stop, velocity, and effort over time."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(12.0, 4.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    position, velocity, effort = figure.subplots(1, 3)
-    position.axhspan(stop - MARGIN, stop, color="tab:orange", alpha=0.2, label="margin")
-    position.axhline(stop, color="black", linewidth=1.5, label="stop")
-    for (name, run), colour in zip(runs.items(), ("tab:red", "tab:blue", "tab:green"), strict=True):
-        position.plot(run.time, run.q, color=colour, linewidth=1.3, label=name)
-        velocity.plot(run.time, run.qd, color=colour, linewidth=1.3)
-        effort.plot(run.time, run.effort, color=colour, linewidth=1.3)
-    position.set(ylabel="position (rad)", title="a joint thrown at its stop")
-    position.legend(loc="lower right")
-    velocity.set(ylabel="velocity (rad/s)", title="how hard it arrives")
-    effort.axhline(-limit, color="black", linewidth=1.0, linestyle=":")
-    effort.set(ylabel="effort (N m); dotted: its limit", title="what the motor does, gravity included")
-    for axes in (position, velocity, effort):
-        axes.set(xlabel="time (s)")
-        axes.grid(alpha=0.3)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    with canvas(path, 12.0, 4.2) as figure:
+        position, velocity, effort = figure.subplots(1, 3)
+        position.axhspan(stop - MARGIN, stop, color=COLORS[1], alpha=0.2, label="margin")
+        position.axhline(stop, color="black", linewidth=1.5, label="stop")
+        for (name, run), colour in zip(runs.items(), (COLORS[3], COLORS[0], COLORS[2]), strict=True):
+            position.plot(run.time, run.q, color=colour, linewidth=1.3, label=name)
+            velocity.plot(run.time, run.qd, color=colour, linewidth=1.3)
+            effort.plot(run.time, run.effort, color=colour, linewidth=1.3)
+        position.set(ylabel="position (rad)", title="a joint thrown at its stop")
+        legend_below(figure, position, 5)
+        velocity.set(ylabel="velocity (rad/s)", title="how hard it arrives")
+        effort.axhline(-limit, color="black", linewidth=1.0, linestyle=":")
+        effort.set(ylabel="effort (N m); dotted: its limit", title="what the motor does, gravity included")
+        for axes in (position, velocity, effort):
+            axes.set(xlabel="time (s)")
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rne_dynamics as rne
+from rne_dynamics.figures.style import canvas, color_of, legend_right
 
 Array = NDArray[np.float64]
 
@@ -130,39 +131,34 @@ def forming_times(robot: rne.RobotModel, q: Array, qd: Array) -> tuple[float, fl
 
 def plot(path: Path, robot: rne.RobotModel, t: Array, q: Array, torques: Array, simulated: Array) -> None:
     """The arm on its way, angles and torques over time (the paper's figures 7 and 8)."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    with canvas(path, 11.0, 5.6) as figure:
+        grid = figure.add_gridspec(2, 2, width_ratios=[1.0, 1.35])
+        side, angles, moments = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
 
-    figure = Figure(figsize=(11.0, 5.6), layout="constrained")
-    FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(2, 2, width_ratios=[1.0, 1.35])
-    side, angles, moments = (figure.add_subplot(place) for place in (grid[:, 0], grid[0, 1], grid[1, 1]))
+        links = rne.forward_kinematics(robot, simulated)
+        points = np.stack([links[name][:, :3, 3] for name in ("upper_arm", "forearm", "tip")], axis=1)[:, :, [0, 2]]
+        side.plot([0.0, 0.0], [0.0, COLUMN], color="0.6", linewidth=7, solid_capstyle="butt")
+        for k in range(0, len(points), 250):
+            shade = 0.75 - 0.75 * k / (len(points) - 1)
+            side.plot(*points[k].T, "o-", color=str(shade), linewidth=2.5, markersize=5)
+            at = f"{t[2 * k]:.2f} s"
+            side.annotate(at, points[k, 2], xytext=(8, -3), textcoords="offset points", fontsize="small")
+        side.plot(*points[:, 2].T, color=color_of(3), linewidth=1.2)
+        side.set(title="Arm every 0.25 s, seen from the side", xlabel="x (m)", ylabel="z (m)")
+        side.set(xlim=(-0.1, 0.72), aspect="equal")
+        side.annotate("tip, simulated", points[-1, 2], xytext=(5, -40), textcoords="offset points", rotation=90,
+                      color=color_of(3), fontsize="small", va="top")  # fmt: skip
 
-    links = rne.forward_kinematics(robot, simulated)
-    points = np.stack([links[name][:, :3, 3] for name in ("upper_arm", "forearm", "tip")], axis=1)[:, :, [0, 2]]
-    side.plot([0.0, 0.0], [0.0, COLUMN], color="0.6", linewidth=7, solid_capstyle="butt")
-    for k in range(0, len(points), 250):
-        shade = 0.75 - 0.75 * k / (len(points) - 1)
-        side.plot(*points[k].T, "o-", color=str(shade), linewidth=2.5, markersize=5)
-        side.annotate(f"{t[2 * k]:.2f} s", points[k, 2], xytext=(8, -3), textcoords="offset points", fontsize="small")
-    side.plot(*points[:, 2].T, color="tab:red", linewidth=1.2, label="tip, simulated")
-    side.set(title="Arm every 0.25 s, seen from the side", xlabel="x (m)", ylabel="z (m)")
-    side.set(xlim=(-0.1, 0.72), aspect="equal")
-    side.legend(loc="lower left", fontsize="small")
-
-    for j in range(3):
-        (line,) = angles.plot(t[::2], np.degrees(simulated[:, j]), label=f"$\\varphi_{j + 1}$")
-        angles.plot(t[::200], np.degrees(q[::200, j]), "o", color=line.get_color(), markersize=3.5)
-        moments.plot(t, torques[:, j], label=f"$M_{j + 1}$")
-    angles.plot([], [], "o", color="black", markersize=3.5, label="planned")
-    angles.set(title="Angles simulated under the torques below", ylabel="degrees", yticks=range(-180, 181, 90))
-    moments.set(title="Driving torques", ylabel="N m", xlabel="time (s)")
-    for axes in (angles, moments):
-        axes.legend(fontsize="small", ncols=4)
-        axes.set_xlim(0.0, DURATION)
-    for axes in figure.axes:
-        axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=110)
+        for j in range(3):
+            (line,) = angles.plot(t[::2], np.degrees(simulated[:, j]), label=f"$\\varphi_{j + 1}$")
+            angles.plot(t[::200], np.degrees(q[::200, j]), "o", color=line.get_color(), markersize=3.5)
+            moments.plot(t, torques[:, j], label=f"$M_{j + 1}$")
+        angles.plot([], [], "o", color="black", markersize=3.5, label="planned")
+        angles.set(title="Angles simulated under the torques below", ylabel="degrees", yticks=range(-180, 181, 90))
+        moments.set(title="Driving torques", ylabel="N m", xlabel="time (s)")
+        for axes in (angles, moments):
+            legend_right(axes)
+            axes.set_xlim(0.0, DURATION)
 
 
 def main() -> None:

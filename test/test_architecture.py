@@ -13,7 +13,7 @@ LAYER = {
     "model": 1,
     "description": 2, "dynamics": 2, "straight_line": 2,
     "bound": 3, "bound_batch": 3, "c_export": 3, "closed_chain": 3, "flexible": 3, "dispatch": 3,
-    "control": 4, "simulation": 4, "verification": 4,
+    "control": 4, "figures": 4, "simulation": 4, "verification": 4,
     "benchmarking": 5, "cli": 5, "faults": 5, "recording": 5, "ros": 5, "viewer": 5,
 }  # fmt: skip
 #: Imports within a layer that are allowed (importing, imported).

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rne_dynamics.benchmarking.measuring import measure
+from rne_dynamics.benchmarking.page import read
 from rne_dynamics.benchmarking.plan import Plan, installed_peers
 from rne_dynamics.benchmarking.results import Results
 from rne_dynamics.benchmarking.robots import robots
@@ -19,8 +20,11 @@ from rne_dynamics.benchmarking.sections import SECTIONS
 from rne_dynamics.benchmarking.summary import footing
 from rne_dynamics.benchmarking.tables import Cell, Table, tables
 from rne_dynamics.cli.bench_plot import plot
+from rne_dynamics.cli.reports import add_report, check_files, finish
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.report import Report
+from rne_dynamics.figures.style import check_matplotlib
 
 EXAMPLES = """\
 sections (all by default):
@@ -31,6 +35,7 @@ examples:
   rne bench calls --robot puma560 --robot my_arm.urdf
   rne bench --quick --json
   rne bench --out results.json --plot pictures
+  rne bench --from results.json --plot pictures --report bench.html
   python -m rne_dynamics.benchmarking.page results.json    the tables of docs/performance.md
 
 Peers are pin, mujoco and casadi from PyPI; one that is not installed is left out. Measurements that need ROS or several
@@ -40,6 +45,11 @@ exit code: 0 if all answers agree, 1 if not (disagreeing answers are not timed) 
 """.format(sections="\n".join(f"  {name:10}{section.title}" for name, section in SECTIONS.items()))
 
 REPEATS, QUICK_REPEATS = 40, 3
+_CAPTIONS = {
+    "bench_calls": "Speed of single calls from Python, relative to pin",
+    "bench_scaling": "Time over the number of joints",
+    "bench_batch": "Time for one state of many",
+}
 _STYLES = {True: "green", False: "red", None: ""}
 
 
@@ -56,7 +66,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes and short rounds, to test that it runs")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     parser.add_argument("--out", type=Path, default=None, metavar="FILE", help="write the results as JSON")
+    parser.add_argument("--from", type=Path, default=None, metavar="FILE", dest="source",
+                        help="measure nothing; show and draw the results that --out has written")
     parser.add_argument("--plot", type=Path, default=None, metavar="DIR", help="write figures to this folder")
+    add_report(parser)
     parser.add_argument("--strict", action="store_true", help="exit with 1 if a goal is missed")
 
 
@@ -69,12 +82,19 @@ def run(args: argparse.Namespace) -> int:
     if not 1 <= repeats <= 10_000:
         raise ArgumentError(f"--repeats is {repeats}; it must be between 1 and 10000")
     sections = [name for name in SECTIONS if name in args.sections or not args.sections]
-    results = _measure(args, sections, repeats)
+    check_files(args, "no_file")
+    if args.plot:
+        check_matplotlib()
+    if args.source and (args.sections or args.robot or args.quick or args.repeats is not None):
+        raise ArgumentError("--from measures nothing; leave out sections, --robot, --repeats and --quick")
+    results = read(args.source) if args.source else _measure(args, sections, repeats)
     if args.out:
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(results.as_json(), indent=1) + "\n", encoding="utf-8")
     if args.plot:
         plot(args.plot, results)
+    if args.report:
+        _write_report(args, results)
     if args.json:
         print(json.dumps(results.as_json(), indent=2))
     else:
@@ -101,6 +121,26 @@ def print_results(out: Console, results: Results) -> None:
         out.print(Text(str(disagreement), "bold red"))
     for line in footing(results):
         out.print(line)
+
+
+def _write_report(args: argparse.Namespace, results: Results) -> None:
+    """Write the page of --report: goals, pictures, all tables."""
+    page = Report("rne_dynamics compared with other dynamics libraries")
+    missed = len(results.missed)
+    answers = "all answers agree" if results.agrees else f"{len(results.disagreements)} answers disagree"
+    goals = f"{missed or 'no'} goal{'s' * (missed != 1)} missed"
+    page.verdict(results.agrees and not (args.strict and missed), f"{answers}; {goals}")
+    for line in (*footing(results), *results.left_out, *map(str, results.disagreements)):
+        page.text(line)
+    with tempfile.TemporaryDirectory(prefix="rne_bench_") as folder:
+        for path in plot(Path(folder), results, ".svg"):
+            page.picture(path, _CAPTIONS[path.stem])
+    for table in sorted(tables(results), key=lambda t: t.title != "goals"):
+        page.heading(table.title)
+        rows = [[cell.text for cell in row] for row in table.rows]
+        bad = [k for k, row in enumerate(table.rows) if any(cell.met is False for cell in row)]
+        page.table(table.header, rows, left=table.left, bad=bad)
+    finish(page, args.report, args.command_line)
 
 
 def _rich(table: Table) -> rich_table.Table:

@@ -10,25 +10,25 @@ from rne_dynamics.benchmarking import batches, c_reference, calls, compiled_loop
 from rne_dynamics.benchmarking.goals import GOALS, LARGE
 from rne_dynamics.benchmarking.results import Ratio, Results
 from rne_dynamics.benchmarking.summary import time_text
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.figures.style import COLORS, GUIDE, canvas, color_of, legend_below
 
 #: Markers of robots or shapes.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
-#: Labels and colours of the bars for many states: ours, C, Pinocchio.
-BARS = {
-    batches.STRAIGHT: ("straight-line vector code (bind_batch)", "C0"),
-    batches.GENERAL: ("general kernels (bind_batch)", "C9"),
-    batches.PLAIN: ("plain function", "lightsteelblue"),
-    compiled_loops.OURS: ("state by state in compiled code", "C2"),
-    c_reference.C: ("straight-line C, gcc -O3", "0.6"),
-    batches.CALL: ("pin, call without call overhead", "C1"),
-    batches.POOL: ("pin, its pool", "C3"),
+#: Labels, markers and colours for many states: ours, C, Pinocchio.
+DOTS = {
+    batches.STRAIGHT: ("straight-line vector code (bind_batch)", "o", COLORS[0]),
+    batches.GENERAL: ("general kernels (bind_batch)", "s", COLORS[5]),
+    batches.PLAIN: ("plain function", "^", COLORS[5]),
+    compiled_loops.OURS: ("state by state in compiled code", "D", COLORS[2]),
+    c_reference.C: ("straight-line C, gcc -O3", "P", "0.45"),
+    batches.CALL: ("pin, call without call overhead", "v", COLORS[3]),
+    batches.POOL: ("pin, its pool", "X", COLORS[1]),
 }  # fmt: skip
 
 
-def plot(folder: Path, results: Results) -> list[Path]:
-    """Write ``bench_calls.png``, ``bench_batch.png`` and ``bench_scaling.png`` as far as measured; return their paths.
+def plot(folder: Path, results: Results, suffix: str = ".png") -> list[Path]:
+    """Write ``bench_calls``, ``bench_batch`` and ``bench_scaling`` as far as measured; return their paths.
 
     Raises as `canvas`.
     """
@@ -38,7 +38,7 @@ def plot(folder: Path, results: Results) -> list[Path]:
         (batches.SECTION, (12.0, 4.8), _draw_batches),
     ):  # fmt: skip
         if any(m.section == section for m in results.measurements):
-            path = folder / f"bench_{section}.png"
+            path = folder / f"bench_{section}{suffix}"
             with canvas(path, *size) as figure:
                 draw(figure, results)
             written.append(path)
@@ -56,8 +56,8 @@ def _draw_calls(figure: Any, results: Results) -> None:
         for k, (robot, n) in enumerate(robots):
             chosen = [r for r in here if r.robot == robot]
             x = [quantities.index(r.quantity) + 0.14 * (k - 0.5 * (len(robots) - 1)) for r in chosen]
-            line = {"color": f"C{k}", "label": f"{robot}, {n} joints"}
-            axes.plot(x, [r.ratio for r in chosen], linestyle="", marker=MARKERS[k % len(MARKERS)], **line)
+            line = {"color": color_of(k), "label": f"{robot}, {n} joints", "marker": MARKERS[k % len(MARKERS)]}
+            axes.plot(x, [r.ratio for r in chosen], linestyle="", **line)
         _draw_bounds(axes, here, quantities)
         axes.axhline(1.0, color="0.4", linewidth=0.8)
         axes.set_yscale("log")
@@ -66,10 +66,11 @@ def _draw_calls(figure: Any, results: Results) -> None:
         ticks = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
         axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
         axes.minorticks_off()
-        values = [r.ratio for r in ratios]
+        bounds = [bound for r in ratios if r.goal for bound in (GOALS[r.goal].bound, GOALS[r.goal].bound_at(LARGE))]
+        values = [*(r.ratio for r in ratios), *bounds]
         axes.set_ylim(0.7 * min(*values, 1.0), 1.4 * max(*values, 2.0))
     panels[0].set_ylabel("times as fast as pin, called from Python")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=5, fontsize="small")
+    legend_below(figure, panels[0], 6)
 
 
 def _words(quantity: str) -> str:
@@ -83,32 +84,34 @@ def _draw_bounds(axes: Any, ratios: Sequence[Ratio], quantities: Sequence[str]) 
         goals = {r.goal for r in ratios if r.quantity == quantity and r.goal}
         for goal in (GOALS[key] for key in goals):
             for bound, style in ((goal.bound, "-"), (goal.bound_at(LARGE), ":")):
-                axes.plot((place - 0.4, place + 0.4), (bound, bound), style, color="0.6", linewidth=1.5, zorder=1)
-    axes.plot((), (), "-", color="0.6", label="goal")
-    axes.plot((), (), ":", color="0.6", label=f"goal from {LARGE} joints on")
+                axes.plot((place - 0.4, place + 0.4), (bound, bound), style, color=GUIDE, linewidth=1.5, zorder=1)
+    axes.plot((), (), "-", color=GUIDE, label="goal")
+    axes.plot((), (), ":", color=GUIDE, label=f"goal from {LARGE} joints on")
 
 
 def _draw_batches(figure: Any, results: Results) -> None:
     """Draw the time of inverse dynamics for one state and core, by contender."""
     wanted = {batches.SECTION: "inverse_dynamics, 1 core", compiled_loops.SECTION: "inverse_dynamics"}
     rows = [m for m in results.measurements if wanted.get(m.section) == m.quantity and m.n]
-    contenders = [c for c in BARS if any(m.contender == c for m in rows)]
+    contenders = [c for c in DOTS if any(m.contender == c for m in rows)]
     robots = list(dict.fromkeys((m.robot, max(n.n for n in rows if n.robot == m.robot)) for m in rows))
-    axes = figure.subplots()
-    width = 0.85 / max(len(contenders), 1)
-    for k, contender in enumerate(contenders):
-        label, color = BARS[contender]
-        found = {m.robot: m.minimum for m in rows if m.contender == contender}
-        x = [i + (k - 0.5 * (len(contenders) - 1)) * width for i, (robot, _) in enumerate(robots) if robot in found]
-        heights = [found[robot] for robot, _ in robots if robot in found]
-        bars = axes.bar(x, heights, width, label=label, color=color)
-        axes.bar_label(bars, [time_text(height) for height in heights], fontsize="xx-small", padding=2)
-    axes.set_yscale("log")
-    axes.margins(y=0.12)
-    axes.set_xticks(range(len(robots)), [f"{robot}, {n} joints" for robot, n in robots])
-    axes.set_ylabel("time for one state and core (ns)")
-    axes.set_title("inverse dynamics of many states")
-    figure.legend(loc="outside lower center", ncols=4, fontsize="small")
+    panels = figure.subplots(1, max(len(robots), 1), sharey=True, squeeze=False)[0]
+    for axes, (robot, n) in zip(panels, robots, strict=False):
+        for place, contender in enumerate(contenders):
+            label, marker, color = DOTS[contender]
+            here = [m for m in rows if (m.contender, m.robot) == (contender, robot)]
+            found = [m.minimum for m in sorted(here, key=lambda m: m.section == batches.SECTION)][-1:]
+            axes.plot([place] * len(found), found, marker, color=color, markersize=7, label=label)
+            for ns in found:
+                axes.annotate(time_text(ns), (place, ns), xytext=(0, 7), textcoords="offset points", ha="center",
+                              fontsize="x-small")  # fmt: skip
+        axes.set_title(f"{robot}, {n} joints")
+        axes.set_yscale("log")
+        axes.margins(x=0.12, y=0.12)
+        axes.set_xticks([])
+    panels[0].set_ylabel("time for one state and core (ns)")
+    figure.suptitle("Inverse dynamics of many states", x=0.01, ha="left")
+    legend_below(figure, panels[0], 4)
 
 
 def _draw_scaling(figure: Any, results: Results) -> None:
@@ -121,7 +124,7 @@ def _draw_scaling(figure: Any, results: Results) -> None:
             here = [m for m in rows if (m.quantity, m.robot) == (quantity, shape)]
             for who, style, theirs in (("rne", "-", False), ("pin", ":", True)):
                 chosen = [m for m in here if m.contender.startswith("pin") == theirs]
-                line = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{shape}, {who}"}
+                line = {"color": color_of(k), "linestyle": style, "marker": ".", "label": f"{shape}, {who}"}
                 if chosen:
                     axes.semilogx([m.n for m in chosen], [m.minimum / m.n for m in chosen], **line)
         axes.set_title(quantity.replace("_", " "))
@@ -136,4 +139,4 @@ def _draw_scaling(figure: Any, results: Results) -> None:
         axes.set_xlabel("joints n")
     for axes in grid[:, 0]:
         axes.set_ylabel("time for one state by n (ns)")
-    figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=6, fontsize="small")
+    legend_below(figure, grid[0][0], 6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,20 @@ from rich.table import Table
 from rne_dynamics.cli import demo_flexible
 from rne_dynamics.cli.demo_flexible_report import flexible_figures, plot_flexible, print_flexible
 from rne_dynamics.cli.demo_moves import Plan, plan_moves
+from rne_dynamics.cli.demo_page import write_report
 from rne_dynamics.cli.demo_tracking import Tracking, evaluate, plot
 from rne_dynamics.cli.demo_vibration import evaluate_vibration
+from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.description.model_file import load_model
 from rne_dynamics.description.sources import Source, is_model_file, read_source, read_stdin
 from rne_dynamics.dispatch import closed
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.figures.movie import Motion
+from rne_dynamics.figures.tracking import joint_units
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.mechanism import RigidRobot
-from rne_dynamics.model.tree import JointKind
 from rne_dynamics.recording.mcap_file import new_mcap
 
 EXAMPLES = """\
@@ -33,6 +36,7 @@ examples:
   rne demo
   rne demo --robot scara --seconds 6
   rne demo --robot my_arm.urdf --out my_arm.png --json
+  rne demo --movie demo.gif --report demo.html
   rne demo --record demo.mcap                    for Foxglove, PlotJuggler and `rne plot`
   rne demo --robot pantograph                    a mechanism with closed loops, from its model file
   rne demo --robot flexible_arm --shaper zv      an arm with flexible links, with input shaping
@@ -58,8 +62,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rate", type=float, default=1000.0, help="joint states per second (default: 1000)")
     parser.add_argument("--real-time", action="store_true",
                         help="simulated time does not wait for the controller when the computer is busy")
-    parser.add_argument("--out", type=Path, default=None, metavar="PNG",
-                        help="file of the plot (default: rne_demo_ROBOT.png; none without matplotlib)")
+    parser.add_argument("--out", type=Path, default=None, metavar="FILE",
+                        help="the plot, .png, .svg or .pdf (default: rne_demo_ROBOT.png; none without matplotlib)")
+    add_movie(parser)
+    add_report(parser)
     parser.add_argument("--tolerance", type=float, default=None,
                         help=f"largest RMS error, rad or m (default: {TOLERANCE:g}; with flexible links "
                         f"{FLEXIBLE_TOLERANCE:g})")
@@ -89,6 +95,9 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--rate is {args.rate}; it must be between 10 and 5000 Hz")
     if args.bandwidth is not None and not 0.0 < args.bandwidth <= 1000.0:
         raise ArgumentError(f"--bandwidth is {args.bandwidth}; it must be above 0 and at most 1000 rad/s")
+    if args.out is not None and not args.out.suffix:
+        args.out = args.out.with_suffix(".png")
+    check_files(args, "out")
     record = new_mcap(args.record) if args.record else ""
     source = read_stdin() if args.robot == "-" else read_source(args.robot)
     machine = closed(load_model(source))
@@ -116,27 +125,39 @@ def run(args: argparse.Namespace) -> int:
         arm = machine
         seen = [evaluate_vibration(arm, r, p.moves, settle) for r, p in zip(recordings, programmes, strict=True)]
         report["flexible"] = flexible_figures(arm, plan.moves, bandwidth, programmes, trackings, seen)
-        plotted = _plot_file(args.out, robot, lambda path: plot_flexible(path, arm, programmes, trackings, seen))
+        draw: Callable[[Path], None] = lambda path: plot_flexible(path, arm, programmes, trackings, seen)  # noqa: E731
     else:
-        plotted = _plot_file(args.out, robot, lambda path: plot(path, robot, tracking, recording))
+        draw = lambda path: plot(path, robot, tracking, recording)  # noqa: E731
+    plotted = _plot_file(args.out, robot, draw)
     report["plot"] = str(plotted) if plotted else None
+    verdict = _verdict(robot, trackings, tolerance)
+    if args.movie:
+        motion = Motion(f"{robot.name}: computed torque over ROS 2", tracking.time, tracking.q, tracking.reference)
+        draw_movie(args.movie, machine, motion, quiet=args.json)
+    if args.report:
+        write_report(args, robot, report, verdict, draw)
     if args.json:
         print(json.dumps(report, indent=2))
         return 0 if tracked else 1
     _print(robot, plan, tracking)
     if machine.kind == "flexible":
         print_flexible(out, report["flexible"])
-    if plotted:
-        out.print(f"plot: {plotted}")
-    if record:
-        out.print(f"recording: {args.record}")
-    worst = max(trackings, key=lambda t: float(t.rms.max())).rms
-    out.print(
-        f"the arm tracked: every RMS error is below {tolerance:g}" if tracked else
-        f"the arm did NOT track: joint {robot.joint_names[int(np.argmax(worst))]!r} has an RMS error of "
-        f"{worst.max():.2e}, allowed is {tolerance:g}"
-    )
+    for what, file in (
+        ("plot", plotted), ("movie", args.movie), ("report", args.report), ("recording", args.record),
+    ):  # fmt: skip
+        if file:
+            out.print(f"{what}: {file}")
+    out.print(verdict)
     return 0 if tracked else 1
+
+
+def _verdict(robot: RigidRobot, trackings: Sequence[Tracking], tolerance: float) -> str:
+    """Whether the arm tracked, in one sentence."""
+    worst = max(trackings, key=lambda t: float(t.rms.max())).rms
+    if worst.max() < tolerance:
+        return f"the arm tracked: every RMS error is below {tolerance:g}"
+    name = robot.joint_names[int(np.argmax(worst))]
+    return f"the arm did NOT track: joint {name!r} has an RMS error of {worst.max():.2e}, allowed is {tolerance:g}"
 
 
 def _programmes(
@@ -199,8 +220,6 @@ def figures(
 def _plot_file(out: Path | None, robot: RigidRobot, write: Callable[[Path], None]) -> Path | None:
     """Write the plot; without matplotlib this is an error only if --out is given."""
     path = out or Path(f"rne_demo_{robot.name}.png")
-    if not path.suffix:
-        path = path.with_suffix(".png")
     try:
         write(path)
     except MissingDependencyError as error:
@@ -216,9 +235,8 @@ def _print(robot: RigidRobot, plan: Plan, tracking: Tracking) -> None:
     table = Table("joint", title=f"{robot.name}: three quintic moves", title_justify="left")
     for heading in ("RMS error", "largest error", "largest effort", "limit", "used"):
         table.add_column(heading, justify="right")
-    kinds = {joint.name: joint.kind for joint in robot.open_tree.tree.joints}
-    for j, name in enumerate(robot.joint_names):
-        length, force = ("m", "N") if kinds.get(name) is JointKind.PRISMATIC else ("rad", "N m")
+    for j, (name, units) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
+        length, force = units.position, units.effort
         used = tracking.effort[j] / plan.effort_limit[j]
         table.add_row(
             name, f"{tracking.rms[j]:.2e} {length}", f"{tracking.largest[j]:.2e} {length}",

@@ -13,8 +13,9 @@ from rich.table import Table
 from rne_dynamics.cli.demo_flexible import PLAIN, Programme, vibrations
 from rne_dynamics.cli.demo_tracking import Tracking
 from rne_dynamics.cli.demo_vibration import Vibration
-from rne_dynamics.cli.figures import canvas, draw_tracking
 from rne_dynamics.control.trajectory import Quintic
+from rne_dynamics.figures.style import INK, canvas, color_of, legend_below, legend_right
+from rne_dynamics.figures.tracking import draw_tracking, units_of
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.model.inertia import Array
 
@@ -71,39 +72,41 @@ def plot_flexible(
         grid = figure.add_gridspec(3, 5, height_ratios=[1.0, 0.8, 1.2])
         joints, errors = figure.add_subplot(grid[0, :3]), figure.add_subplot(grid[1, :3])
         bends, paths = figure.add_subplot(grid[2, :3]), figure.add_subplot(grid[:2, 3:])
-        bars = figure.add_subplot(grid[2, 3:])
+        dots = figure.add_subplot(grid[2, 3:])
 
         tracking = trackings[0]
-        draw_tracking(joints, errors, arm.joint_names, tracking.time, tracking.q, tracking.reference)
+        draw_tracking(
+            joints, errors, arm.joint_names, tracking.time, tracking.q, tracking.reference, units_of(arm)
+        )
         joints.set_title(f"{arm.name}: joint encoders, {programmes[0].name} moves")
-        joints.legend(ncols=4, fontsize="small")
+        legend_right(joints)
 
         across, centre = _plane(seen[0].planned), seen[0].planned.mean(axis=0)
         planned = 1e3 * (seen[0].planned - centre) @ across.T
-        paths.plot(*planned.T, color="black", linewidth=2.2, label="rigid plan", zorder=1)
+        paths.plot(*planned.T, color=INK, linewidth=2.2, label="rigid plan", zorder=1)
         for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
-            style: dict[str, Any] = {"linewidth": 1.0, "color": f"C{k}", "label": programme.name, "zorder": 10 - k}
+            style: dict[str, Any] = {"linewidth": 1.0, "color": color_of(k), "label": programme.name, "zorder": 10 - k}
             bends.plot(vibration.time, 1e3 * vibration.bent, **style)
             for end in vibration.ends:
-                bends.axvline(end, color=f"C{k}", linewidth=0.5, linestyle=":")
+                bends.axvline(end, color=color_of(k), linewidth=0.5, linestyle=":")
             paths.plot(*(1e3 * (vibration.tip - centre) @ across.T).T, **style)
         bends.set(title="tip deflection from the rigid arm (dotted: end of a move)", ylabel="mm", xlabel="time (s)")
         bends.margins(x=0.0)
-        bends.legend(fontsize="small", loc="upper right")
         paths.set(title="tip path in its main plane", xlabel="mm", ylabel="mm")
         paths.set_aspect("equal", adjustable="datalim")
-        paths.legend(fontsize="small", loc="upper right")
 
         moves = np.arange(len(seen[0].residual))
-        width = 0.8 / len(seen)
+        spread = 0.5 / max(len(seen), 2)
         for k, (programme, vibration) in enumerate(zip(programmes, seen, strict=True)):
-            place = moves + (k - 0.5 * (len(seen) - 1)) * width
-            drawn = bars.bar(place, 1e3 * np.array(vibration.residual), width, color=f"C{k}", label=programme.name)
-            bars.bar_label(drawn, fmt="%.3g", fontsize="x-small")
-        bars.set(title="tip vibration after the end of a move, peak to peak", ylabel="mm", yscale="log")
-        bars.margins(y=0.2)
-        bars.set_xticks(moves, [f"move {k + 1}" for k in moves])
-        bars.legend(fontsize="small", ncols=len(seen))
+            place, residual = moves + (k - 0.5 * (len(seen) - 1)) * spread, 1e3 * np.array(vibration.residual)
+            dots.plot(place, residual, "o", color=color_of(k), label=programme.name)
+            for x, y in zip(place, residual, strict=True):
+                dots.annotate(f"{y:.3g}", (x, y), xytext=(0, 6), textcoords="offset points", ha="center",
+                              fontsize="x-small")  # fmt: skip
+        dots.set(title="tip vibration after the end of a move, peak to peak", ylabel="mm", yscale="log")
+        dots.margins(x=0.1, y=0.2)
+        dots.set_xticks(moves, [f"move {k + 1}" for k in moves])
+        legend_below(figure, paths, len(seen) + 1)
 
 
 def _plane(points: Array) -> Array:

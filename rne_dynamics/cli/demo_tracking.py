@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rne_dynamics.cli.figures import canvas, draw_tracking
+from rne_dynamics.cli.figures import draw_robot
 from rne_dynamics.control.trajectory import Quintic, SampledTrajectory
+from rne_dynamics.figures.style import THIN, canvas, color_of, legend_below, legend_right
+from rne_dynamics.figures.tracking import draw_tracking, joint_units, units_of
 from rne_dynamics.model.inertia import Array
 from rne_dynamics.model.mechanism import RigidRobot
 
@@ -98,23 +100,30 @@ def evaluate(
 
 
 def plot(path: Path, robot: RigidRobot, tracking: Tracking, recording: Recording) -> None:
-    """Write a figure of positions and references, tracking errors and torque terms; raises as `canvas`."""
-    columns = min(robot.n, 3)
+    """Write a figure of the robot, positions and references, errors, and torque terms; raises as `canvas`."""
+    columns = min(max(robot.n, 2), 3)
     rows = -(-robot.n // columns)
-    with canvas(path, 13.0, 6.0 + 2.4 * rows) as figure:
-        grid = figure.add_gridspec(2 + rows, columns, height_ratios=[1.6, 1.0, *[1.0] * rows])
-        positions, errors = figure.add_subplot(grid[0, :]), figure.add_subplot(grid[1, :])
-        draw_tracking(positions, errors, robot.joint_names, tracking.time, tracking.q, tracking.reference)
-        positions.set_title(f"{robot.name}: computed torque over ROS 2 at {tracking.rate:.0f} Hz")
-        positions.legend(ncols=min(robot.n + 1, 8), fontsize="small", loc="upper right")
+    units = units_of(robot)
+    with canvas(path, 12.0, 5.0 + 1.9 * rows) as figure:
+        upper, lower = figure.add_gridspec(2, 1, height_ratios=[4.6, 1.9 * rows])
+        above = upper.subgridspec(2, 2, width_ratios=[1.0, 2.6], height_ratios=[1.5, 1.0])
+        below = lower.subgridspec(rows, columns)
+        draw_robot(figure.add_subplot(above[:, 0]), robot, tracking.time, tracking.q)
+        positions = figure.add_subplot(above[0, 1])
+        errors = figure.add_subplot(above[1, 1], sharex=positions)
+        draw_tracking(positions, errors, robot.joint_names, tracking.time, tracking.q, tracking.reference, units)
+        figure.suptitle(f"{robot.name}: three moves under computed torque over ROS 2", x=0.01, ha="left")
+        positions.tick_params(labelbottom=False)
+        legend_right(positions)
         errors.set_xlabel("time (s)")
-        for j, name in enumerate(robot.joint_names):
-            axes = figure.add_subplot(grid[2 + j // columns, j % columns])
-            for term, (stamps, values) in recording.terms.items():
+        terms = []
+        for j, (name, unit) in enumerate(zip(robot.joint_names, joint_units(robot), strict=True)):
+            axes = figure.add_subplot(below[j // columns, j % columns])
+            terms.append(axes)
+            for k, (term, (stamps, values)) in enumerate(recording.terms.items()):
                 time = (stamps - recording.begins[0]) * 1e-9
                 shown = (time >= 0.0) & (time <= tracking.time[-1])
-                axes.plot(time[shown], values[shown, j], label=term, linewidth=1.0)
-            axes.set_title(f"{name}: torque terms (N m, N)", fontsize="small")
+                axes.plot(time[shown], values[shown, j], color=color_of(k), linewidth=THIN, label=term)
+            axes.set_title(f"{name}: torque terms ({unit.effort})", fontsize="small")
             axes.margins(x=0.0)
-            if j == 0:
-                axes.legend(fontsize="x-small", ncols=2)
+        legend_below(figure, terms[0], len(recording.terms))

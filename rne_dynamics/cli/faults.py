@@ -16,8 +16,11 @@ from rich.table import Table
 from rich.text import Text
 
 from rne_dynamics.advice import rne
+from rne_dynamics.cli.reports import add_report, finish
 from rne_dynamics.cli.terminal import console, ended_by_sigterm, progress_bar
 from rne_dynamics.errors import ArgumentError, MissingDependencyError
+from rne_dynamics.figures.report import FORMATS, Report
+from rne_dynamics.figures.style import check_output_file
 
 if TYPE_CHECKING:
     from rne_dynamics.faults.campaign import Result
@@ -32,6 +35,7 @@ examples:
   rne faults --only motor --arm panda         on another arm
   rne faults --arm all                        every fault on all of its arms
   rne faults --json > faults.json
+  rne faults --report faults.html             a page to send to others
   rne faults --table docs/safety.md           the whole campaign; write the page's table if all pass
 
 Every fault is injected into a real controller process over real ROS 2 topics; the arm behind them is simulated.
@@ -54,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help="number of controllers in parallel (default: 3)")
     parser.add_argument("--table", type=Path, default=None, metavar="FILE",
                         help="page whose table of faults is updated if the whole campaign passes")
+    add_report(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -68,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError("--table is for the whole campaign; leave --only out")
     if args.table is not None and args.arm not in ("", "all"):
         raise ArgumentError("--table is for the whole campaign; leave --arm out, or give all")
+    if args.report:
+        check_output_file("--report", args.report, FORMATS)
     workers = campaign.WORKERS if args.workers is None else args.workers
     if not 1 <= workers <= 16:
         raise ArgumentError(f"--workers is {workers}; it must be between 1 and 16")
@@ -83,10 +90,14 @@ def run(args: argparse.Namespace) -> int:
     began = time.monotonic()
     results = _injected(cases, workers)
     seconds = time.monotonic() - began
+    if args.report:
+        write_report(args.report, args.command_line, results, seconds)
     if args.json:
         print(json.dumps(figures(results, seconds), indent=2))
     else:
         _print(results, seconds)
+        if args.report:
+            console().print(f"report: {args.report}")
     passed = all(result.passed for result in results)
     if page is not None and passed:
         args.table.write_text(page, encoding="utf-8")
@@ -158,9 +169,32 @@ def _print(results: Sequence[Result], seconds: float) -> None:
         table.add_row(kind, r.fault.name, seen, str(r.efforts), f"{r.seconds:.1f}", verdict)
     out.print(table)
     failed = [r.fault.name for r in results if not r.passed]
-    out.print(
-        f"{len(results) - len(failed)} of {len(results)} faults caused the documented reaction; "
-        f"{sum(r.efforts for r in results)} efforts checked in {seconds:.0f} s"
-    )
+    out.print(_summary(results, seconds))
     if failed:
         out.print(Text("NOT safe", "red").append(f": {', '.join(failed)}", "default"))
+
+
+def _summary(results: Sequence[Result], seconds: float) -> str:
+    return (
+        f"{sum(r.passed for r in results)} of {len(results)} faults caused the documented reaction; "
+        f"{sum(r.efforts for r in results)} efforts checked in {seconds:.0f} s"
+    )
+
+
+def write_report(path: Path, command: str, results: Sequence[Result], seconds: float) -> None:
+    """Write the page of a campaign, with failures first."""
+    page = Report("Faults injected into a running controller")
+    page.verdict(all(r.passed for r in results), _summary(results, seconds))
+    page.text(
+        "Every fault was injected into a real controller process over ROS 2 topics; the arm behind them was simulated. "
+        "Every effort on the topic was checked: finite, within its limit, and within the effort rate."
+    )
+    ordered = sorted(results, key=lambda r: r.passed)
+    rows = [
+        [r.fault.kind, r.fault.name, r.fault.injected, r.fault.reaction if r.passed else r.failure,
+         "safe" if r.passed else "NOT SAFE", str(r.efforts), f"{r.seconds:.1f}"]
+        for r in ordered
+    ]  # fmt: skip
+    header = ["kind", "fault", "injected", "reaction", "result", "efforts", "s"]
+    page.table(header, rows, left=5, bad=[k for k, r in enumerate(ordered) if not r.passed])
+    finish(page, path, command)

@@ -1,74 +1,45 @@
-"""Figures of all commands: one style, written as PNG, SVG or PDF; needs matplotlib."""
+"""The robot at the side of curves over time, as the plots of several commands show it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from rne_dynamics.advice import install
-from rne_dynamics.errors import MissingDependencyError
+import numpy as np
+
+from rne_dynamics.figures.schematic import draw_schematic
+from rne_dynamics.figures.skeleton import skeleton, tree_positions
+from rne_dynamics.figures.style import canvas
+from rne_dynamics.figures.view import view_of
 from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
 
-#: Line widths: main curves, curves with noise, references.
-WIDE, THIN, REFERENCE = 1.5, 0.9, 0.7
+__all__ = ["canvas", "draw_robot"]
 
-
-@contextmanager
-def canvas(path: Path, width: float, height: float) -> Iterator[Any]:
-    """A figure that is written to `path` at the end of the context; the suffix chooses the format.
-
-    Parameters
-    ----------
-    path
-        The file; missing folders are created.
-    width, height
-        Inches.
-
-    Raises
-    ------
-    MissingDependencyError
-        matplotlib is not installed.
-    """
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        how = install("matplotlib", "python3-matplotlib")
-        raise MissingDependencyError(f"a plot needs matplotlib: {how}") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    yield figure
-    for axes in figure.axes:
-        axes.set_axisbelow(True)
-        axes.grid(alpha=0.3, which="both")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+#: Postures that are computed of a motion.
+ROWS = 120
 
 
-def draw_tracking(
-    positions: Any, errors: Any, names: Sequence[str], time: Array, q: Array, reference: Array
-) -> None:
-    """Draw positions with their references on one pair of axes, and tracking errors on another.
+def draw_robot(axes: Any, robot: Robot, time: Array, q: Array, q_tree: Array | None = None) -> None:
+    """Draw the robot at the posture farthest from its start, and faintly at the start and half-way.
 
     Parameters
     ----------
-    positions, errors
-        Axes.
-    names
-        Of the joints.
+    axes
+        Where to draw.
+    robot
+        The robot.
     time
         s; shape (samples,).
-    q, reference
-        Measured and desired positions, rad or m; shape (samples, n).
+    q
+        Positions of the actuated joints, rad or m; shape (samples, nq).
+    q_tree
+        Positions of all joints of a mechanism's tree, if known; shape (samples, tree nq).
     """
-    for j, name in enumerate(names):
-        (line,) = positions.plot(time, q[:, j], label=name, linewidth=WIDE)
-        positions.plot(time, reference[:, j], "--", color="black", linewidth=REFERENCE)
-        errors.plot(time, 1e3 * (reference[:, j] - q[:, j]), color=line.get_color(), linewidth=THIN, label=name)
-    positions.plot([], [], "--", color="black", linewidth=REFERENCE, label="reference")
-    positions.set_ylabel("position (rad, m)")
-    errors.set_ylabel("error (mrad, mm)")
-    for axes in (positions, errors):
-        axes.margins(x=0.0)
+    rows = np.unique(np.linspace(0, len(time) - 1, ROWS).astype(int))
+    drawn = skeleton(robot, tree_positions(robot, q[rows]) if q_tree is None else q_tree[rows])
+    moved = np.linalg.norm(drawn.points - drawn.points[:, :, :1], axis=-1).max(axis=(0, 1))
+    far = int(np.argmax(moved))
+    half = int(np.argmin(np.abs(moved[: far + 1] - 0.5 * moved[far])))
+    draw_schematic(axes, drawn, view_of(drawn), far, [k for k in (0, half) if k != far])
+    at = time[rows] - time[0]
+    axes.set_title(f"at {at[far]:.2g} s (faint: 0 s, {at[half]:.2g} s)" if far else "at rest", fontweight="normal")

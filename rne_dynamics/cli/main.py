@@ -6,6 +6,7 @@ import argparse
 import importlib
 import logging
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -67,6 +68,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     module.configure(sub)
     try:
         parsed = sub.parse_args([_plain(word) for word in arguments[1:]])
+        parsed.command_line = shlex.join(["rne", *arguments])
         with clean_stdout(), _compile_status(command), _shown_repairs(parsed):
             code: int = module.run(parsed)
     except RneDynamicsError as error:

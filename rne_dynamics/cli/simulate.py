@@ -13,14 +13,17 @@ from pathlib import Path
 import numpy as np
 
 from rne_dynamics.cli import demo_flexible, simulate_many
+from rne_dynamics.cli.reports import add_movie, add_report, check_files, draw_movie
 from rne_dynamics.cli.robot_argument import add_base, add_robot, assignments, load_robot
 from rne_dynamics.cli.simulate_move import rollout, start_configuration
+from rne_dynamics.cli.simulate_page import write_report
 from rne_dynamics.cli.simulate_plot import plot
 from rne_dynamics.cli.simulate_presets import apply_preset
 from rne_dynamics.cli.simulate_report import base_figures, free_figures, print_figures, tip_figures, tracking_figures
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.control.input_shaper import SHAPERS
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.movie import Motion
 from rne_dynamics.flexible.theory_range import BendingRangeWarning
 from rne_dynamics.model.flexible.arm import AnyRobot
 from rne_dynamics.model.tree import Payload
@@ -45,6 +48,7 @@ examples:
   rne simulate flexible_arm6 --free --no-friction --plot swing.png
   rne simulate puma560 --record run.mcap              for Foxglove, PlotJuggler and `rne plot`
   rne simulate puma560 --base-motion examples/ship_motion.csv --plot ship.png
+  rne simulate panda --report move.html --movie move.gif
 """
 #: How a log is written, by the ending of the file.
 _SAVE: dict[str, Callable[[Log, Path], None]] = {".csv": Log.save_csv, ".npz": Log.save_npz, MCAP: save_mcap}
@@ -103,12 +107,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
                         help=".csv, .npz or .mcap; may be given several times")
     output.add_argument("--record", metavar="FILE", help="an .mcap for Foxglove, PlotJuggler and `rne plot`, as --out")
     output.add_argument("--plot", metavar="FILE", help="figure (.png, .svg, .pdf); needs matplotlib")
+    add_movie(output)
+    add_report(output)
     output.add_argument("--json", action="store_true", help="print the figures as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Simulate and print the figures; return the exit code."""
     outputs = _outputs(args)
+    check_files(args)
     robot = _robot(args)
     if any(path.suffix == MCAP for path in outputs):
         needs_joint_positions(robot)
@@ -129,6 +136,8 @@ def run(args: argparse.Namespace) -> int:
     if args.samples is not None or args.vary:
         if args.samples is None or args.free:
             raise ArgumentError("--vary needs --samples, and --samples needs a controlled move, without --free")
+        if args.movie:
+            raise ArgumentError("--movie shows one motion; leave --samples out")
         return simulate_many.simulate_many(args, robot.name, rollout(args, robot, plant)[0], outputs)
     ended = None
     with _progress(args.seconds, quiet=args.json) as progress, warnings.catch_warnings():
@@ -142,7 +151,10 @@ def run(args: argparse.Namespace) -> int:
         path.parent.mkdir(parents=True, exist_ok=True)
         _SAVE[path.suffix](log, path)
     if args.plot:
-        plot(Path(args.plot), robot.name, log)
+        plot(Path(args.plot), robot, log)
+    if args.movie:
+        title = f"{robot.name}: {'free motion' if args.free else args.law.replace('_', ' ')}"
+        draw_movie(args.movie, robot, Motion(title, log.time, log.q, log.reference_q, log.tree_q), quiet=args.json)
     at_rest = plant.base_motion is None
     figures = free_figures(log) if args.free else tracking_figures(log, plant, ends=bool(args.to) and at_rest)
     if not at_rest:
@@ -152,11 +164,13 @@ def run(args: argparse.Namespace) -> int:
         figures["findings"] = list(log.findings)
         for finding in log.findings:
             print(f"rne simulate: warning: {finding}", file=sys.stderr)
+    if args.report:
+        write_report(args, robot, log, figures)
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
         print_figures(robot.name, figures)
-        for path in (*outputs, *([args.plot] if args.plot else [])):
+        for path in (*outputs, *filter(None, (args.plot, args.movie, args.report))):
             console().print(f"wrote {path}")
     return 0
 

@@ -5,15 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.table import Table
 
-from rne_dynamics.cli.figures import canvas
+from rne_dynamics.cli.simulate_page import write_many
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.style import COLORS, INK, THIN, canvas
+from rne_dynamics.figures.tracking import joint_units
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.plant.plant import ArmPlant
 from rne_dynamics.simulation.rollouts.many import ManyRollouts, Outcome
 from rne_dynamics.simulation.rollouts.rollout import Rollout
@@ -73,7 +77,8 @@ def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs
     robot = samples.robot
     lower, upper = (robot.lower, robot.upper) if plant.stops else (np.full(robot.n, -np.inf), np.full(robot.n, np.inf))
     samples = varies.drawn(samples, args.seed, lower, upper, plant.positions)
-    keep = max(1, rollout.clock.cycles // _ROWS) if args.plot or any(p.suffix == ".npz" for p in outputs) else 0
+    kept = args.plot or args.report or any(p.suffix == ".npz" for p in outputs)
+    keep = max(1, rollout.clock.cycles // _ROWS) if kept else 0
     with progress_bar(quiet=args.json or not sys.stderr.isatty()) as bar:
         task = bar.add_task("samples", total=args.samples)
         many = rollout.run_many(
@@ -83,13 +88,15 @@ def simulate_many(args: argparse.Namespace, name: str, rollout: Rollout, outputs
         path.parent.mkdir(parents=True, exist_ok=True)
         (many.save_csv if path.suffix == ".csv" else many.save_npz)(path)
     if args.plot and many.done.any():
-        plot(Path(args.plot), name, many)
+        plot(Path(args.plot), rollout.plant.robot, many)
     figures = figures_of(many, args)
+    if args.report:
+        write_many(args, rollout.plant.robot, figures, partial(plot, robot=rollout.plant.robot, many=many))
     if args.json:
         print(json.dumps(figures, indent=2))
     else:
         _print(name, figures)
-        for path in (*outputs, *([args.plot] if args.plot and many.done.any() else [])):
+        for path in (*outputs, *filter(None, (args.plot if many.done.any() else None, args.report))):
             console().print(f"wrote {path}")
     return 0 if many.done.any() else 1
 
@@ -142,26 +149,25 @@ def _print(name: str, figures: dict[str, Any]) -> None:
         out.print(f"and {len(failed) - _PRINTED} more samples that were not completed; --out has all")
 
 
-def plot(path: Path, name: str, many: ManyRollouts) -> None:
+def plot(path: Path, robot: Robot, many: ManyRollouts) -> None:
     """Write a figure with bands of tracking errors for every joint: all samples, 90 % of them, and the median."""
     n = len(many.joint_names)
     columns = 1 if n == 1 else 2
+    units = joint_units(robot)
     with canvas(path, 11.0, 1.2 + 1.9 * -(-n // columns)) as figure:
         axes = np.atleast_1d(figure.subplots(-(-n // columns), columns, sharex=True, squeeze=False)).ravel()
         error = 1e3 * (many.reference_q - many.kept_q[many.done])
         for j, joint in enumerate(many.joint_names):
             low, five, half, ninety_five, high = np.percentile(error[:, :, j], [0.0, 5.0, 50.0, 95.0, 100.0], axis=0)
             for lower, upper, alpha, label in ((low, high, 0.2, "all"), (five, ninety_five, 0.4, "5 to 95 %")):
-                axes[j].fill_between(many.time, lower, upper, color="tab:blue", alpha=alpha, linewidth=0.0, label=label)
-            axes[j].plot(many.time, half, color="black", linewidth=0.9, label="median")
-            axes[j].set_title(joint, fontsize="small")
+                axes[j].fill_between(many.time, lower, upper, color=COLORS[0], alpha=alpha, linewidth=0.0, label=label)
+            axes[j].plot(many.time, half, color=INK, linewidth=THIN, label="median")
+            axes[j].set_title(f"{joint}: error ({units[j].error})", fontsize="small")
             axes[j].margins(x=0.0)
         for empty in axes[n:]:
             empty.set_axis_off()
-        for row in range(0, len(axes), columns):
-            axes[row].set_ylabel("error (mrad, mm)", fontsize="small")
         for last in axes[max(n - columns, 0) : n]:
             last.set_xlabel("time (s)")
             last.tick_params(labelbottom=True)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=3, fontsize="small")
-        figure.suptitle(f"{name}: tracking error of {int(many.done.sum())} samples", x=0.02, ha="left")
+        figure.suptitle(f"{robot.name}: tracking error of {int(many.done.sum())} samples", x=0.01, ha="left")

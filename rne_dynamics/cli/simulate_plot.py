@@ -7,35 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from rne_dynamics.cli.figures import THIN, canvas, draw_tracking
+from rne_dynamics.cli.figures import draw_robot
+from rne_dynamics.figures.style import INK, THIN, WIDE, canvas, color_of, legend_right
+from rne_dynamics.figures.tracking import Units, draw_joints, draw_tracking, units_of
+from rne_dynamics.model.protocol import Robot
 from rne_dynamics.simulation.runs.log import Log
 
 #: Deflections below this part of the largest are not drawn.
 DRAWN = 1e-3
 
 
-def plot(path: Path, name: str, log: Log) -> None:
+def plot(path: Path, robot: Robot, log: Log) -> None:
     """Write the figure; raises as `canvas`."""
     choices = ((_draw_tips, bool(log.flexible_links)), (_draw_base, log.base_position is not None))
     more = [draw for draw, wanted in choices if wanted]
-    with canvas(path, 11.0, 9.0) as figure:
-        rows = figure.subplots(3 + len(more), 1, sharex=True)
-        rows[0].set_title(f"{name}: {'free motion' if log.reference_q is None else 'controlled move'}, simulated")
+    units = units_of(robot)
+    with canvas(path, 12.0, 6.6 + 2.0 * len(more)) as figure:
+        grid = figure.add_gridspec(3 + len(more), 2, width_ratios=[1.0, 2.2])
+        rows = [figure.add_subplot(grid[0, 1])]
+        rows += [figure.add_subplot(grid[k, 1], sharex=rows[0]) for k in range(1, 3 + len(more))]
+        draw_robot(figure.add_subplot(grid[:, 0]), robot, log.time, log.q, log.tree_q)
+        free = log.reference_q is None
+        figure.suptitle(f"{robot.name}: {'free motion' if free else 'controlled move'}, simulated", x=0.01, ha="left")
         if log.reference_q is None:
-            _draw_free(rows[0], rows[1], rows[2], log)
+            _draw_free(rows[0], rows[1], rows[2], log, units)
         else:
-            draw_tracking(rows[0], rows[1], log.joint_names, log.time, log.q, log.reference_q)
-            for j, joint in enumerate(log.joint_names):
-                rows[2].plot(log.time, log.effort[:, j], linewidth=THIN, label=joint)
-            rows[2].set_ylabel("effort (N m, N)")
+            draw_tracking(rows[0], rows[1], log.joint_names, log.time, log.q, log.reference_q, units)
+            draw_joints(rows[2], log.joint_names, log.time, log.effort)
+            rows[2].set_ylabel(f"effort ({units.effort})")
         for draw, axes in zip(more, rows[3:], strict=True):
             draw(axes, log)
         rows[-1].set_xlabel("time (s)")
-        for axes in rows:
+        for axes in rows[:-1]:
+            axes.tick_params(labelbottom=False)
+        figure.align_ylabels(rows)
+        for axes in (rows[0], *([rows[2]] if free else []), *rows[3:]):  # the others have the colours of the first
             axes.margins(x=0.0)
-            if axes.lines:
-                columns = 1 + len(log.joint_names) // 10
-                axes.legend(fontsize="small", ncols=columns, loc="center left", bbox_to_anchor=(1.0, 0.5))
+            legend_right(axes)
 
 
 def _draw_tips(axes: Any, log: Log) -> None:
@@ -64,21 +72,20 @@ def _draw_base(axes: Any, log: Log) -> None:
     axes.set_ylabel("base (m, rad)")
 
 
-def _draw_free(upper: Any, middle: Any, lower: Any, log: Log) -> None:
+def _draw_free(upper: Any, middle: Any, lower: Any, log: Log, units: Units) -> None:
     if log.q.shape == log.qd.shape:
-        for j, joint in enumerate(log.joint_names):
-            upper.plot(log.time, log.q[:, j], label=joint)
-        upper.set_ylabel("position (rad, m)")
+        draw_joints(upper, log.joint_names, log.time, log.q, WIDE)
+        upper.set_ylabel(f"position ({units.position})")
     else:  # with quaternions
-        for k in range(log.q.shape[1]):
-            upper.plot(log.time, log.q[:, k], label=f"q[{k}]")
+        draw_joints(upper, [f"q[{k}]" for k in range(log.q.shape[1])], log.time, log.q, WIDE)
         upper.set_ylabel("configuration")
-    for j, joint in enumerate(log.joint_names):
-        middle.plot(log.time, log.qd[:, j], linewidth=THIN, label=joint)
-    middle.set_ylabel("velocity (rad/s, m/s)")
-    lower.plot(log.time, log.kinetic, label="kinetic")
-    lower.plot(log.time, log.potential - log.potential[0], label="potential, from the start")
+    draw_joints(middle, log.joint_names, log.time, log.qd)
+    middle.set_ylabel(f"velocity ({units.velocity})")
+    curves = [("kinetic", log.kinetic), ("potential, from the start", log.potential - log.potential[0])]
     if log.elastic is not None:
-        lower.plot(log.time, log.elastic, label="elastic part of potential")
-    lower.plot(log.time, log.energy - log.energy[0], color="black", linewidth=THIN, label="total, from the start")
+        curves.append(("elastic part of potential", log.elastic))
+    for k, (label, values) in enumerate(curves):
+        lower.plot(log.time, values, color=color_of(k + 5), label=label)
+    lower.plot(log.time, log.energy - log.energy[0], color=INK, linewidth=THIN, label="total, from the start")
     lower.set_ylabel("energy (J)")
+    lower.margins(x=0.0)

@@ -10,6 +10,7 @@ from rne_dynamics.cli import verify_flexible, verify_rigid
 from rne_dynamics.cli.robot_argument import add_base, add_no_rotors, add_robot, load_robot
 from rne_dynamics.cli.terminal import console, progress_bar
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.style import check_figure_file
 
 EXAMPLES = """\
 examples:
@@ -32,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", type=int, default=200, help="random states of each kind (default: 200)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
     parser.add_argument("--bare", action="store_true", help="gravity only: no external loads, base at rest")
-    parser.add_argument("--plot", type=Path, default=None, metavar="PNG",
+    parser.add_argument("--plot", type=Path, default=None, metavar="FILE",
                         help="also count and time generated chains and trees of 2 to 200 joints and plot them: minutes")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
 
@@ -43,6 +44,8 @@ def run(args: argparse.Namespace) -> int:
         raise ArgumentError(f"--states is {args.states}; it must be between 1 and 1000000")
     if args.seed < 0:
         raise ArgumentError(f"--seed is {args.seed}; it must not be negative")
+    if args.plot:
+        check_figure_file("--plot", args.plot)
     robot = load_robot(args)
     with progress_bar() as bar:
         task = bar.add_task("", total=1.0)

@@ -10,9 +10,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from rne_dynamics.cli.figures import canvas
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ModelError
+from rne_dynamics.figures.style import canvas, legend_below
 from rne_dynamics.model.flexible.arm import FlexibleArm
 from rne_dynamics.verification.agreement import Agreement, Progress
 from rne_dynamics.verification.flexible_agreement import (
@@ -189,8 +189,7 @@ def plot(path: Path, sizes: Sequence[int] = (3, 4, 6, 8, 10, 12), modes: Sequenc
             axes.axhline(rigid(RIGID_JOINTS).multiplications, color="C2", ls=":", label=f"{RIGID_JOINTS} rigid joints")
             axes.set_xlabel(label)
         figure.axes[0].set_ylabel("multiplications for one state")
-        handles = figure.axes[0].get_legend_handles_labels()
-        figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
+        legend_below(figure, figure.axes[0], 3)
 
 
 def _curves(axes: Any, x: Sequence[int], counted: list[CountedArm]) -> None:

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from rne_dynamics.cli.figures import canvas
 from rne_dynamics.cli.verify_report import Verified, operation_cells
 from rne_dynamics.errors import ArgumentError
+from rne_dynamics.figures.style import INK, canvas, color_of, legend_below
 from rne_dynamics.model.mechanism import RigidRobot
 from rne_dynamics.verification.agreement import Agreement, Disagreement, Progress, compare, engines_of
 from rne_dynamics.verification.counting import Driven, count_closed, count_operations, published
@@ -185,18 +185,19 @@ def plot(path: Path, samples: Sequence[Sample]) -> None:
                     ]  # fmt: skip
                     if not chosen:
                         continue
-                    line = {"color": f"C{k}", "linestyle": style, "marker": ".", "label": f"{engine.name}, {quantity}"}
+                    label = f"{engine.name}, {quantity}"
+                    line = {"color": color_of(k), "linestyle": style, "marker": ".", "label": label}
                     n = [s.n for s in chosen]
                     counts.loglog(n, [s.operations for s in chosen], **line)
                     times.loglog(n, [1e6 * s.seconds for s in chosen], **line)
             if mechanism == "chain":
                 n = sorted({s.n for s in samples})
                 quoted = [published(k).total for k in n]
-                counts.loglog(n, quoted, ":", color="black", label="nasser in document 000: 449 n - 202")
+                counts.loglog(n, quoted, ":", color=INK, label="nasser in document 000: 449 n - 202")
             counts.set_title(f"{mechanism} of revolute joints")
             times.set_xlabel("joints n")
             times.set_xticks(_TICKS, [str(tick) for tick in _TICKS])
             times.minorticks_off()
         grid[0][0].set_ylabel("operations for one state")
         grid[1][0].set_ylabel("time for one state (µs)")
-        figure.legend(*grid[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize="small")
+        legend_below(figure, grid[0][0], 4)

@@ -1,0 +1,51 @@
+"""Options --report and --movie of commands, and the parts that their reports share."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from rne_dynamics.cli.terminal import progress_bar
+from rne_dynamics.figures import movie, report
+from rne_dynamics.figures.movie import Motion, write_movie
+from rne_dynamics.figures.report import Report, circumstances
+from rne_dynamics.figures.style import check_figure_file, check_matplotlib, check_output_file
+from rne_dynamics.model.protocol import Robot
+
+
+def add_report(parser: argparse._ActionsContainer) -> None:
+    """Declare --report."""
+    parser.add_argument("--report", type=Path, default=None, metavar="HTML",
+                        help="write one HTML page with numbers, pictures and verdict, to send to others")  # fmt: skip
+
+
+def add_movie(parser: argparse._ActionsContainer) -> None:
+    """Declare --movie."""
+    parser.add_argument("--movie", type=Path, default=None, metavar="GIF",
+                        help="write a moving picture of the robot and its curves; needs matplotlib")  # fmt: skip
+
+
+def check_files(args: argparse.Namespace, plot: str = "plot") -> None:
+    """Refuse files of --report, --movie and the option `plot` that cannot be written, before a long run."""
+    if getattr(args, plot, None):
+        check_figure_file(f"--{plot}", Path(getattr(args, plot)))
+    if getattr(args, "movie", None):
+        check_figure_file("--movie", args.movie, movie.FORMATS)
+    if args.report:
+        check_output_file("--report", args.report, report.FORMATS)
+        check_matplotlib()
+
+
+def finish(page: Report, path: Path, command: str) -> None:
+    """Add the command and its circumstances, and write the page."""
+    page.heading("Command")
+    page.command(command)
+    page.facts(circumstances())
+    page.save(path)
+
+
+def draw_movie(path: Path, robot: Robot, motion: Motion, *, quiet: bool = False) -> None:
+    """Write a moving picture with a progress bar."""
+    with progress_bar(quiet=quiet) as bar:
+        task = bar.add_task("moving picture", total=1.0)
+        write_movie(path, robot, motion, lambda done: bar.update(task, completed=done))

@@ -1,0 +1,82 @@
+"""Report of `rne simulate --report`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rne_dynamics.cli.reports import finish
+from rne_dynamics.cli.simulate_plot import plot
+from rne_dynamics.figures.report import Report
+from rne_dynamics.figures.tracking import joint_units
+from rne_dynamics.model.protocol import Robot
+from rne_dynamics.simulation.runs.log import Log
+
+#: Key of a figure, heading, number format, and the quantity whose unit it has.
+_COLUMNS = (
+    ("rms_error", "RMS error", ".2e", "position"),
+    ("largest_error", "largest error", ".2e", "position"),
+    ("final_error", "final error", ".2e", "position"),
+    ("largest_effort", "largest effort", ".4g", "effort"),
+    ("effort_limit", "effort limit", ".4g", "effort"),
+    ("velocity_end", "velocity at the end", ".4g", "velocity"),
+    ("largest_velocity", "largest velocity", ".4g", "velocity"),
+)
+
+
+def write_report(args: argparse.Namespace, robot: Robot, log: Log, figures: dict[str, Any]) -> None:
+    """Write the page of one simulation to --report."""
+    page = Report(f"{robot.name}: {'free motion' if figures['kind'] == 'free' else 'controlled move'}, simulated")
+    page.text(f"{figures['seconds']:g} s simulated with {len(log.time)} control cycles.")
+    at_limit = [
+        row["name"] for row in figures["joints"]
+        if row.get("effort_limit") is not None and row["largest_effort"] >= row["effort_limit"]
+    ]  # fmt: skip
+    if figures["kind"] == "controlled":
+        page.verdict(
+            not at_limit,
+            f"effort limits reached by {', '.join(at_limit)}" if at_limit else "all efforts stayed within their limits",
+        )
+    columns = [c for c in _COLUMNS if figures["joints"] and c[0] in figures["joints"][0]]
+    rows = [
+        [row["name"], *(_cell(row[key], form, getattr(units, what)) for key, _, form, what in columns)]
+        for row, units in zip(figures["joints"], joint_units(robot), strict=True)
+    ]
+    page.table(["joint", *(heading for _, heading, _, _ in columns)], rows)
+    if "energy_start" in figures:
+        page.text(
+            f"Energy {figures['energy_start']:.6g} J at the start, {figures['energy_end']:.6g} J at the end; largest "
+            f"change {figures['energy_change']:.2e} of the largest kinetic energy."
+        )
+    for finding in figures.get("findings", ()):
+        page.text(finding)
+    page.figure(lambda path: plot(path, robot, log), "Robot and curves over time")
+    finish(page, args.report, args.command_line)
+
+
+def write_many(
+    args: argparse.Namespace, robot: Robot, figures: dict[str, Any], draw: Callable[[Path], None]
+) -> None:
+    """Write the page of `rne simulate --samples` to --report; `draw` writes the plot."""
+    page = Report(f"{robot.name}: {figures['samples']} simulations of one move, varied")
+    whole = figures["done"] == figures["samples"]
+    page.verdict(whole, f"{figures['done']} of {figures['samples']} simulations were completed")
+    page.text(f"Varied: {', '.join(figures['vary']) or 'nothing'}; seed {figures['seed']}.")
+    header = ["joint", "RMS error, median", "95 %", "worst", "largest error", "largest effort", "at the effort limit"]
+    rows = []
+    for row, units in zip(figures["joints"], joint_units(robot) if figures["joints"] else (), strict=True):
+        keys = ("rms_error_median", "rms_error_95", "rms_error_worst", "largest_error")
+        errors = [f"{row[key]:.2e} {units.position}" for key in keys]
+        rows.append([row["name"], *errors, f"{row['largest_effort']:.4g} {units.effort}", str(row["cut_samples"])])
+    page.table(header, rows)
+    for failed in figures["failed"]:
+        page.text(f"Sample {failed['sample']}: {failed['outcome'].replace('_', ' ')}: {failed['message']}")
+    if figures["done"]:
+        page.figure(draw, "Tracking errors of all samples over time")
+    finish(page, args.report, args.command_line)
+
+
+def _cell(value: float | None, form: str, unit: str) -> str:
+    return "none" if value is None else f"{format(value, form)} {unit}"

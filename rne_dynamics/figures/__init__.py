@@ -1,0 +1,1 @@
+"""Pictures and reports: the style of all plots, drawings of robots, moving pictures, HTML pages."""

@@ -1,0 +1,173 @@
+"""Moving picture of a motion, as GIF: the robot, next to the curves of its joints; needs matplotlib and Pillow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rne_dynamics.figures.render import Pixels, frame_of, parts_of, render, rgb
+from rne_dynamics.figures.skeleton import skeleton, tree_positions
+from rne_dynamics.figures.style import COLORS, INK, REFERENCE, check_figure_file, color_of, line_style, styled
+from rne_dynamics.figures.tracking import Units, units_of
+from rne_dynamics.figures.view import view_of
+from rne_dynamics.model.inertia import Array
+from rne_dynamics.model.protocol import Robot
+
+#: Format of moving pictures.
+FORMATS = (".gif",)
+#: Time of a picture, ms (GIF has steps of 10 ms), and shortest and longest time of all, s.
+PERIOD, SHORTEST, LONGEST = 80, 2.0, 7.5
+#: Size, pixels, and width of the part that shows the robot.
+WIDTH, HEIGHT, ROBOT = 800, 400, 350
+#: Colours of the file: shades of grey, and shades of each joint's colour on either side of it.
+GREYS, SHADES = 112, 9
+_DPI = 100
+
+
+class Motion(NamedTuple):
+    """What is shown.
+
+    Parameters
+    ----------
+    title
+        Text above the curves.
+    time
+        s; shape (samples,).
+    q
+        Positions of the actuated joints, rad or m; shape (samples, nq).
+    reference
+        Desired positions; None in free motion, which is shown with its velocities.
+    q_tree
+        Positions of all joints of a mechanism's tree, if known; (samples, tree nq).
+    """
+
+    title: str
+    time: Array
+    q: Array
+    reference: Array | None = None
+    q_tree: Array | None = None
+
+
+def write_movie(
+    path: Path, robot: Robot, motion: Motion, progress: Callable[[float], None] = lambda done: None
+) -> None:
+    """Write a motion as a GIF that repeats.
+
+    Motions longer than `LONGEST` are shown faster, with the time shown being that of the motion.
+
+    Parameters
+    ----------
+    path
+        The file; missing folders are created.
+    robot, motion
+        What moves, and how.
+    progress
+        Receives the share of the pictures drawn so far.
+
+    Raises
+    ------
+    ArgumentError, MissingDependencyError
+        As `check_figure_file`.
+    """
+    check_figure_file("the movie", path, FORMATS)
+    from PIL import Image
+
+    span = float(motion.time[-1] - motion.time[0])
+    shown = float(np.clip(span, SHORTEST, LONGEST))
+    at = motion.time[0] + np.linspace(0.0, span, max(2, round(1e3 * shown / PERIOD)))
+    rows = np.clip(np.searchsorted(motion.time, at), 0, len(motion.time) - 1)
+    palette = _palette(min(robot.n, len(COLORS)))
+    frames = []
+    for k, picture in enumerate(_pictures(robot, motion, rows)):
+        frame = Image.fromarray(_nearest(picture, palette))
+        frame.putpalette(palette.ravel().tolist())
+        frames.append(frame)
+        progress((k + 1) / len(rows))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=PERIOD, loop=0)
+
+
+def _palette(colors: int) -> Pixels:
+    """Grey, and the colours of the joints from dark to light; shape (up to 256, 3)."""
+    ramps = [np.linspace(0.0, 1.0, GREYS)[:, None] * np.ones(3)]
+    for k in range(colors):
+        color = np.array(rgb(color_of(k)))
+        ramps.append(np.linspace(0.35, 1.0, SHADES)[:, None] * color)
+        ramps.append(color + np.linspace(0.0, 1.0, SHADES + 2)[1:-1, None] * (1.0 - color))
+    return np.asarray(np.rint(255.0 * np.vstack(ramps)), dtype=np.uint8)
+
+
+def _nearest(picture: Pixels, palette: Pixels) -> Pixels:
+    """Place of every pixel's colour in the palette; (height, width)."""
+    packed = picture.astype(np.int64) @ np.array([65536, 256, 1], dtype=np.int64)
+    found, where = np.unique(packed, return_inverse=True)
+    colors = np.stack([found // 65536, found // 256 % 256, found % 256], axis=1)
+    distance = ((colors[:, None] - palette.astype(np.int64)) ** 2).sum(axis=2)
+    places = distance.argmin(axis=1).astype(np.uint8)
+    return np.asarray(places[where].reshape(picture.shape[:2]))
+
+
+def _pictures(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
+    """Pictures at these samples; shape (HEIGHT, WIDTH, 3)."""
+    q_tree = tree_positions(robot, motion.q[rows]) if motion.q_tree is None else motion.q_tree[rows]
+    drawn = skeleton(robot, q_tree)
+    view = view_of(drawn)
+    frame = frame_of(drawn, view, ROBOT, HEIGHT)
+    curves = _curves(robot, motion, rows)
+    for k, right in enumerate(curves):
+        yield np.hstack([render(parts_of(drawn, k), view, frame), right])
+
+
+def _curves(robot: Robot, motion: Motion, rows: Array) -> Iterator[Pixels]:
+    """Pictures of the curves up to each of these samples; shape (HEIGHT, WIDTH − ROBOT, 3)."""
+    with styled():
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=((WIDTH - ROBOT) / _DPI, HEIGHT / _DPI), dpi=_DPI, layout="constrained")
+        canvas: Any = FigureCanvasAgg(figure)
+        upper, lower = figure.subplots(2, 1, sharex=True)
+        named = motion.q.shape[1] == len(robot.joint_names)
+        units = units_of(robot) if named else Units("rad, m", "mrad, mm", "rad/s, m/s", "N m, N")
+        if motion.reference is None:
+            second, label = np.gradient(motion.q, motion.time, axis=0), f"velocity ({units.velocity})"
+        else:
+            second, label = 1e3 * (motion.reference - motion.q), f"error ({units.error})"
+        moving = [*_prepared(upper, motion.time, motion.q), *_prepared(lower, motion.time, second)]
+        if motion.reference is not None:
+            for column in motion.reference.T:
+                upper.plot(motion.time, column, color=INK, linewidth=REFERENCE, linestyle=(0, (4, 3)), alpha=0.6)
+        upper.set_title(motion.title)
+        upper.set_ylabel(f"position ({units.position})" if named else "configuration")
+        lower.set_ylabel(label)
+        lower.set_xlabel("time (s)")
+        if named and robot.n <= 8:
+            handles = [line for line, _, _ in moving[: robot.n]]
+            columns = robot.n if sum(map(len, robot.joint_names)) < 50 else 4
+            figure.legend(handles, robot.joint_names, loc="outside lower center", ncols=columns, handlelength=1.0,
+                          columnspacing=1.2)  # fmt: skip
+        canvas.draw()
+        background = canvas.copy_from_bbox(figure.bbox)
+        for k in rows:
+            canvas.restore_region(background)
+            for line, dot, values in moving:
+                line.set_data(motion.time[: k + 1], values[: k + 1])
+                dot.set_data(motion.time[k : k + 1], values[k : k + 1])
+                line.axes.draw_artist(line)
+                dot.axes.draw_artist(dot)
+            yield np.array(canvas.buffer_rgba())[..., :3]
+
+
+def _prepared(axes: Any, time: Array, values: Array) -> list[tuple[Any, Any, Array]]:
+    """Lines and dots to redraw in each picture, with their values; the axes show the whole motion."""
+    axes.margins(x=0.02)
+    prepared = []
+    for j, column in enumerate(values.T):
+        axes.plot(time, column, color=color_of(j), alpha=0.12)
+        (line,) = axes.plot([], [], line_style(j), color=color_of(j), linewidth=1.8, animated=True)
+        (dot,) = axes.plot([], [], "o", color=color_of(j), markersize=4.5, animated=True)
+        prepared.append((line, dot, column))
+    return prepared

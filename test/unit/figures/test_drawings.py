@@ -1,0 +1,121 @@
+"""Drawings of robots: bars that hang together, closed loops, shaded pictures, moving pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import rne_dynamics as rne
+from rne_dynamics.figures.movie import LONGEST, PERIOD, Motion, write_movie
+from rne_dynamics.figures.render import frame_of, parts_of, render, rgb
+from rne_dynamics.figures.skeleton import skeleton, tree_positions
+from rne_dynamics.figures.style import color_of
+from rne_dynamics.figures.view import view_of
+
+MECHANISMS = ("delta", "five_bar", "four_bar", "slider_crank", "pantograph")
+
+
+def moved(robot, rows=5):
+    """Positions of all joints on a short way from the neutral posture."""
+    return tree_positions(robot, robot.neutral + np.linspace(0.0, 0.2, rows)[:, None])
+
+
+@pytest.mark.parametrize("name", MECHANISMS)
+def test_drawn_loops_are_closed(name):
+    robot = rne.load_model(name)
+    drawn = skeleton(robot, moved(robot))
+    placed = [loop.name for loop in robot.loops if loop.blocked[:3].all()]
+    assert [c.loop for c in drawn.closures if c.loop in placed] == placed
+    for closure in drawn.closures:
+        np.testing.assert_allclose(closure.a, closure.b, atol=1e-9)
+        ends = [end for bar in drawn.bars for end in (bar.start, bar.end)]
+        for side in (closure.a, closure.b):  # a bar of each of the two links leads there
+            assert min(np.abs(end - side).max() for end in ends) < 1e-9 + 5e-3 * drawn.size
+
+
+@pytest.mark.parametrize("name", ["puma560", "panda", "scara", "cylindrical", "flexible_arm6", *MECHANISMS])
+def test_bars_hang_together_from_the_base_to_every_tip(name):
+    robot = rne.load_model(name)
+    drawn = skeleton(robot, moved(robot))
+    short = 1e-2 * drawn.size  # parts shorter than this are not drawn
+    ends = [(bar.start, bar.end) for bar in drawn.bars]
+    reached = [ends.pop(0)[0]]
+    reached = [drawn.bars[0].start, drawn.bars[0].end]
+    while True:
+        near = [k for k, pair in enumerate(ends) if any(np.abs(e - r).max() < short for e in pair for r in reached)]
+        if not near:
+            break
+        for k in reversed(near):
+            reached += ends.pop(k)
+    assert not ends, f"{len(ends)} bars hang in the air"
+    for tip in drawn.tips:
+        assert min(np.abs(tip - r).max() for r in reached) < short
+
+
+def test_joints_are_where_forward_kinematics_has_them():
+    robot = rne.load_urdf("puma560")
+    q = moved(robot)
+    drawn = skeleton(robot, q)
+    poses = rne.forward_kinematics(robot, q)
+    for k, joint in enumerate(drawn.joints):
+        assert joint.actuated == k
+        np.testing.assert_allclose(joint.origin, poses[f"link{k + 1}"][:, :3, 3])
+        np.testing.assert_allclose(joint.axis, poses[f"link{k + 1}"][:, :3, 2], atol=1e-12)
+
+
+def test_planar_robots_are_seen_along_their_axes_and_others_from_above():
+    planar = rne.load_urdf("planar2")
+    view = view_of(skeleton(planar, moved(planar)))
+    assert view.planar
+    spatial = rne.load_urdf("puma560")
+    view = view_of(skeleton(spatial, moved(spatial)))
+    assert not view.planar
+    assert view.axes[2][2] > 0.0
+    np.testing.assert_allclose(view.axes @ view.axes.T, np.eye(3), atol=1e-12)
+
+
+def test_the_shaded_joint_is_where_it_is_projected_and_has_its_colour():
+    robot = rne.load_urdf("planar2")
+    drawn = skeleton(robot, moved(robot))
+    view = view_of(drawn)
+    frame = frame_of(drawn, view, 200, 160)
+    picture = render(parts_of(drawn, -1), view, frame)
+    assert picture.shape == (160, 200, 3)
+    for joint in drawn.joints:
+        x, y, _ = view.project(joint.origin[-1])
+        column = round((x - frame.centre[0]) / frame.scale + 0.5 * 199)
+        row = round(0.5 * 159 - (y - frame.centre[1]) / frame.scale)
+        color = picture[row, column].astype(float)
+        wanted = np.array(rgb(color_of(joint.actuated)))
+        assert np.corrcoef(color, wanted)[0, 1] > 0.98  # the same hue, whatever the light
+    assert (picture[0, 0] == 255).all()
+
+
+def test_a_nearer_part_hides_a_farther_one():
+    robot = rne.load_urdf("planar2")
+    drawn = skeleton(robot, moved(robot))
+    view = view_of(drawn)
+    frame = frame_of(drawn, view, 80, 60)
+    parts = parts_of(drawn, 0)
+    np.testing.assert_array_equal(render(parts, view, frame), render(parts[::-1], view, frame))
+
+
+@pytest.mark.slow
+def test_a_movie_has_the_motions_time_and_stays_small(tmp_path):
+    robot = rne.load_model("four_bar")
+    time = np.linspace(0.0, 2.4, 241)
+    q = robot.neutral + np.sin(time)[:, None]
+    path = tmp_path / "new" / "four_bar.gif"
+    shares = []
+    write_movie(path, robot, Motion("four_bar", time, q, q + 1e-3), shares.append)
+    with Image.open(path) as movie:
+        assert movie.n_frames * PERIOD == pytest.approx(2400, abs=PERIOD)
+        assert movie.info["loop"] == 0
+        first, size = np.asarray(movie.convert("RGB")), movie.size
+        movie.seek(movie.n_frames // 2)
+        assert (np.asarray(movie.convert("RGB")) != first).any()
+    assert size == (800, 400)
+    assert shares[-1] == 1.0
+    assert path.stat().st_size < 1_500_000
+    assert LONGEST <= 8.0
