@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -221,6 +222,10 @@ def _outputs(args: argparse.Namespace) -> list[Path]:
         if Path(args.record).suffix != MCAP:
             raise ArgumentError(f"--record is {args.record!r}; its ending must be {MCAP}")
         paths.append(Path(args.record))
+    for path in paths:
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
+        if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK) or not folder.is_dir():
+            raise ArgumentError(f"{path} cannot be written; name a file in a folder that can")
     if args.samples is not None and any(path.suffix == MCAP for path in paths):
         raise ArgumentError(f"an {MCAP} holds one run, and --samples makes many; give --out with .csv or .npz")
     return paths

@@ -36,7 +36,7 @@ class _Assembly:
         self._topics = {"q": self._states}
         decoded = messages.decoded(self._states, source)
         self._names = self._joints(decoded, joints)
-        kept, self._places = self._known(decoded, self._states)
+        kept, self._places = self._known(decoded, self._states, whole=True)
         if not kept:
             raise RecordingError(f"{source}: no message on {self._states} has all joints {', '.join(self._names)}")
         self._sent = np.array([messages.by_topic[self._states][k].sent for k in kept])
@@ -59,19 +59,20 @@ class _Assembly:
         usual = max(counted, key=lambda names: (counted[names], len(names)))
         return next(tuple(message.name) for message in decoded if frozenset(message.name) == usual)
 
-    def _known(self, decoded: list[Any], topic: str) -> tuple[list[int], list[list[int]]]:
-        """Numbers of the messages with all joints, and where these are in each."""
+    def _known(self, decoded: list[Any], topic: str, *, whole: bool = False) -> tuple[list[int], list[list[int]]]:
+        """Numbers of the messages with any of the joints, if `whole` with all, and their places there, -1 for none."""
         kept, places, known = [], [], dict[tuple[str, ...], list[int]]()
         for k, message in enumerate(decoded):
             names = tuple(message.name if hasattr(message, "name") else message.joint_names)
             if names not in known:
-                whole = all(joint in names for joint in self._names)
-                known[names] = [names.index(joint) for joint in self._names] if whole else []
+                found = [joint in names for joint in self._names]
+                usable = all(found) if whole else any(found)
+                known[names] = [names.index(j) if j in names else -1 for j in self._names] if usable else []
             if known[names]:
                 kept.append(k)
                 places.append(known[names])
         if len(kept) < len(decoded):
-            self._notes.append(f"{topic}: {len(decoded) - len(kept)} messages without all of the joints are left out")
+            self._notes.append(f"{topic}: {len(decoded) - len(kept)} messages without the joints are left out")
         return kept, places
 
     def recording(self) -> Recording:
@@ -159,23 +160,22 @@ class _Assembly:
     def _command(self, stamps: NDArray[np.int64], sent: NDArray[np.int64]) -> Series | None:
         """Efforts without stamps: each has the time of the newest state that was sent before it."""
         topics = [t for t in topics_of(self._messages, [FLOATS]) if t.endswith("/commands")]
-        n = len(self._names)
         for topic in sorted(self._near(topics), key=lambda topic: "effort_gate/" in topic):
             decoded = self._messages.decoded(topic, self._source)
             labels = [dim.label for dim in decoded[0].layout.dim]
             names = tuple(labels[0].split(",")) if len(labels) == 1 and labels[0] else self._names
-            if not set(self._names) <= set(names):
-                continue
             kept = [k for k, message in enumerate(decoded) if len(message.data) == len(names)]
-            if not kept or (names is self._names and len(decoded[kept[0]].data) != n):
+            if not kept or not set(self._names) & set(names):
                 continue
             times = np.array([self._messages.by_topic[topic][k].sent for k in kept])
             newest = np.searchsorted(np.maximum.accumulate(sent), times, side="right") - 1
             after = np.flatnonzero(newest >= 0)
             if not len(after):
                 continue
-            places = [names.index(joint) for joint in self._names]
-            values = np.array([decoded[kept[k]].data for k in after])[:, places]
+            places = [names.index(joint) if joint in names else -1 for joint in self._names]
+            values = lists([decoded[kept[k]].data for k in after], [places] * len(after))
+            if values is None:
+                continue
             self._topics["command"] = topic
             return Series(self._seconds(stamps[newest[after]]), values)
         return None
@@ -209,12 +209,13 @@ def stamp_of(message: Any) -> int:
 
 
 def lists(values: list[Any], places: list[list[int]]) -> Array | None:
-    """Lists in the order of the joints, shape (rows, n); NaN for those that are too short, None if all are."""
-    n = len(places[0])
-    rows = np.full((len(values), n), np.nan)
-    some = False
+    """Lists in the order of the joints, shape (rows, n); None if all are too short.
+
+    NaN is where a list is too short, and for joints whose place is -1.
+    """
+    rows, some = np.full((len(values), len(places[0])), np.nan), False
     for k, (row, at) in enumerate(zip(values, places, strict=True)):
         if len(row) > max(at):
-            rows[k] = np.asarray(row)[at]
+            rows[k] = np.append(row, np.nan)[at]  # the place -1 is this NaN
             some = True
     return rows if some else None

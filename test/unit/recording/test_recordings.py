@@ -161,8 +161,19 @@ def test_foreign_joints_order_and_missing_lists(tmp_path):
     assert found.effort is None
     assert found.reference_q is None
     assert found.command.values[0].tolist() == [0.0, 0.0]
-    assert any("1 messages without all of the joints" in note for note in found.notes)
+    assert any("1 messages without the joints" in note for note in found.notes)
     assert any("sorted by their stamps" in note for note in found.notes)
+
+
+def test_joints_that_no_controller_drives_have_no_terms(tmp_path):
+    """A gripper, or the passive joints of a mechanism, on the topic of the joint states."""
+    rows = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    found = read_recording(written(
+        tmp_path / "gripper.mcap", __joint_states=(["a", "finger", "b"], [1, 2], {"position": rows}),
+        __law__torque__gravity=(["b", "a"], [1, 2], {"effort": rows[:, :2]}),
+    ))
+    assert np.array_equal(found.torque["gravity"].values, [[2, np.nan, 1], [5, np.nan, 4]], equal_nan=True)
+    assert not found.notes
 
 
 def test_states_without_stamps_have_the_times_of_recording(tmp_path):
@@ -253,6 +264,7 @@ def test_a_file_that_exists_is_kept(tmp_path):
 @pytest.mark.parametrize(("arguments", "said"), [
     (["--free", "--base", "floating", "--record", "a.mcap"], "a floating base has 7"),
     (["--record", "a.csv"], "its ending must be .mcap"),
+    (["--record", "/dev/null/a.mcap"], "/dev/null/a.mcap cannot be written"),
     (["--out", "a.bag"], "its ending must be .csv, .npz, .mcap"),
     (["--samples", "2", "--record", "a.mcap"], "holds one run, and --samples makes many"),
 ])
