@@ -22,6 +22,8 @@ class Units(NamedTuple):
 
 REVOLUTE = Units("rad", "mrad", "rad/s", "N m")
 PRISMATIC = Units("m", "mm", "m/s", "N")
+#: Of joints whose kinds are not known.
+MIXED = Units(*(f"{a}, {b}" for a, b in zip(REVOLUTE, PRISMATIC, strict=True)))
 
 
 def joint_units(robot: Robot) -> tuple[Units, ...]:
@@ -41,7 +43,7 @@ def _units(kind: JointKind | None) -> Units:
         return REVOLUTE
     if kind is JointKind.PRISMATIC:
         return PRISMATIC
-    return Units(*(f"{a}, {b}" for a, b in zip(REVOLUTE, PRISMATIC, strict=True)))
+    return MIXED
 
 
 def draw_joints(axes: Any, names: Sequence[str], time: Array, values: Array, width: float = THIN) -> None:
