@@ -42,7 +42,8 @@ class Hand:
         self.target: Array | None = None
         self._q = np.zeros(robot.n)
         self._point = np.zeros(3)
-        self._turn, self._jacobian, self._inertia = np.eye(3), np.zeros((3, robot.n)), np.zeros((3, 3))
+        self._turn, self._jacobian = np.eye(3), np.zeros((3, robot.n))
+        self._inertia: Array = np.zeros((3, 3))
 
     def feel(self, q: Array, rotation: Array, position: Array) -> None:
         """Take the posture: joint positions (n,), the link's ``R_WL`` (3, 3) and ``p_WL`` (3,)."""
