@@ -50,8 +50,9 @@ outside the bounds are refused by name, at run time and at the start; at the sta
 | *start* | not while the process runs |
 
 All changes of one request (`set_parameters_atomically`) are checked together with all other parameters. They take
-effect together between two efforts, or not at all. `set_parameters` makes one request for each parameter. The effort does not
-jump after a change: it moves from the last one at the allowed rate. `ros2 param describe` shows bounds and units too.
+effect together between two efforts, or not at all. `set_parameters` makes one request for each parameter. The effort
+does not jump after a change: it moves from the last one at the allowed rate. `ros2 param describe` shows bounds and
+units too.
 
 ## Settings that no parameter takes
 
