@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-import jupytext
 import pytest
 import yaml
+
+jupytext = pytest.importorskip("jupytext", reason="jupytext reads notebooks: pip install 'rne_dynamics[test]'")
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
