@@ -52,7 +52,7 @@ class Hand:
         compliance: Array = np.eye(3) / (HEAVIEST * max(self.robot.mass, 1e-3))
         with contextlib.suppress(np.linalg.LinAlgError):  # a joint that moves no inertia: the ceiling alone counts
             compliance = compliance + self._jacobian @ np.linalg.solve(mass_matrix(self.robot, q), self._jacobian.T)
-        self._inertia = np.linalg.inv(compliance)
+        self._inertia = np.asarray(np.linalg.inv(compliance), dtype=np.float64)
 
     def force(self, q: Array, qd: Array) -> Array:
         """Force on the link's origin, N, in the axes of the root link, (3,); zero while the hand lets go."""
